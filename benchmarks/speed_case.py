@@ -35,6 +35,7 @@ SEED = 0
 _PLAIN: dict[str, Any] = {
     "serial_share": 0.0,
     "window_share": 0.0,
+    "deadline_share": 0.0,
     "crossover_rate": 0.15,
     "islands": 1,
     "restart_after": 1_000_000,

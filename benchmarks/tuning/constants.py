@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from benchmarks.command import BenchmarkError
-from benchmarks.tuning.instances import KFP_ORDERED, KINDS, WORKFLOWS
+from benchmarks.tuning.instances import KFP_ORDERED, KFP_READY, KINDS, WORKFLOWS
 from kfp_placement_engine import GeneticParams
 
 Value = int | float
@@ -76,6 +76,7 @@ CONSTANTS = (
     Constant("serial_share", (0.25, 0.5, 0.75, 1.0), (WORKFLOWS,)),
     Constant("moved_share", (0.25, 0.5, 0.75, 1.0), (WORKFLOWS,)),
     Constant("greedy_share", (0.05, 0.1, 0.2, 0.4, 0.8), ORDERED_KINDS),
+    Constant("deadline_share", (0.25, 0.5, 0.75, 1.0), (KFP_READY,)),
     Constant("most_moves", (1, 2, 4, 6, 8)),
 )
 
@@ -103,6 +104,7 @@ OPERATORS = (
     Operator("window-crossover", "window crossover", {"window_share": 0.0}, ORDERED_KINDS),
     Operator("greedy-decoding", "decoding by list", {"greedy_share": 0.0}, ORDERED_KINDS),
     Operator("backfilling", "decoding by backfilling", {"greedy_share": 1.0}, ORDERED_KINDS),
+    Operator("deadlines", "placing anew for a deadline", {"deadline_share": 0.0}, (KFP_READY,)),
     Operator("restarts", "restarts", {"restart_after": MOST_WHOLE}),
 )
 

@@ -69,19 +69,24 @@ static int64_t list_fitting(const Problem *p, State *s, int64_t activity, int is
 }
 
 /* The allowed one of nodes with room that has least latency excess, then earliest finish, then is the
- * fullest, then has the lowest number; -1 = none. */
-static int64_t choose_by_finish(const Problem *p, State *s, int64_t activity, int is_new, double now) {
+ * fullest, then has the lowest number; -1 = none. With a deadline the latest finish is preferred, as long as what
+ * follows can be done by then: whoever has time leaves the fast nodes to those who have not (the cheapest node in
+ * time of Abrishami, Naghibzadeh, Epema 2013). */
+static int64_t choose_by_finish(const Problem *p, State *s, int64_t activity, int is_new, double now,
+                                double deadline) {
     const int64_t row = s->t->of[activity].class * p->nodes, gene_row = s->t->of[activity].gene * p->nodes;
     const int64_t count = list_fitting(p, s, activity, is_new);
     int64_t best = -1;
     if (count == 0) return -1;
     double best_excess = INFINITY, best_finish = INFINITY, best_left = INFINITY;
+    const double in_time = deadline - s->t->of[activity].least_after;
     const double remote = p->direct ? remote_arrival_seconds(s, activity) : 0.0;
     for (int64_t i = 0; i < count; i++) {
         const int64_t node = s->sample[i];
         double excess = p->latency_excess_ms[row + node];
         if (!p->allowed[gene_row + node] || excess > best_excess) continue;
         double finish = finish_seconds(p, s, activity, node, now, remote);
+        if (finish <= in_time) finish = -finish;
         if (best >= 0 && excess == best_excess && finish > best_finish) continue;
         int64_t size = p->allocatable[node * p->resources];
         double left = (double)(s->free[node * p->resources] - s->t->requests[s->t->of[activity].shape * p->resources]) /

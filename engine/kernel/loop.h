@@ -7,14 +7,17 @@
 
 typedef struct {
     int policy;
-    const int64_t *planned;   /* [G] planned node of each gene (READY, ORDERED, BACKFILL) */
+    const int64_t *planned;   /* [G] planned node of each gene (READY, ORDERED, BACKFILL), or UNDECIDED (READY) */
     const double *priority;   /* [A] the smaller, the more urgent (ORDERED, BACKFILL, GREEDY) */
     const double *not_before; /* [A] planned starts to wait for (ORDERED), or NULL */
     int32_t *order;           /* [A] an order near the plan's, which sorting makes it, or NULL: the last plan's */
     const int64_t *listed;    /* [N] the nodes as kube-scheduler lists them, or NULL: as numbered */
     int64_t draw;             /* seed of its random ties */
     double limit;             /* what the weighted completion may be at most; INFINITY = anything */
+    double deadline;          /* of what is UNDECIDED; 0 = the sooner, the better */
 } Decision;
+
+enum { UNDECIDED = -1 };
 
 static inline int in_sequence(const State *s, const Decision *d, int64_t activity) {
     return d->policy == ORDERED && s->t->of[activity].gene >= 0;
@@ -118,16 +121,22 @@ static void finish(const Problem *p, State *s, const Decision *d, int64_t activi
     }
 }
 
+/* Where the plan wants a gene's pods, or where the first of them went if they share a node. */
+static inline int64_t decided_node(const State *s, const Decision *d, int64_t gene) {
+    return d->policy == GREEDY || d->planned[gene] < 0 ? s->gene_node[gene] : d->planned[gene];
+}
+
 /* The node for a pod, -1 = none. */
 static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t activity, int is_new, double now) {
     int64_t gene = s->t->of[activity].gene, fixed = s->t->of[activity].fixed_node;
     if (fixed >= 0) return fits(p, s, activity, fixed) ? fixed : -1;
     if (gene < 0 || d->policy == KUBE_DEFAULT || d->policy == STRICT_FIFO)
         return is_new ? choose_by_kube(p, s, activity, now) : choose_by_kube_again(p, s, activity, now);
-    int64_t node = d->policy == GREEDY ? s->gene_node[gene] : d->planned[gene];
+    int64_t node = decided_node(s, d, gene);
+    const double deadline = node == UNDECIDED ? d->deadline : 0.0;
     if (node >= 0 && fits(p, s, activity, node)) return node;
     if (d->policy == BACKFILL || (p->sticky[gene] && node >= 0)) return -1;
-    node = choose_by_finish(p, s, activity, is_new, now);
+    node = choose_by_finish(p, s, activity, is_new, now, deadline);
     if (p->sticky[gene]) s->gene_node[gene] = node;
     return node;
 }
@@ -136,8 +145,10 @@ static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t act
 static int64_t queue_for(const Problem *p, const State *s, const Decision *d, int64_t activity) {
     const int64_t gene = s->t->of[activity].gene;
     if (s->t->of[activity].fixed_node >= 0) return s->t->shapes + s->t->of[activity].fixed_node;
-    if (gene >= 0 && (d->policy == BACKFILL || (d->policy == READY && p->sticky[gene])))
-        return s->t->shapes + d->planned[gene];
+    if (gene >= 0 && (d->policy == BACKFILL || (d->policy == READY && p->sticky[gene]))) {
+        const int64_t node = decided_node(s, d, gene);
+        if (node >= 0) return s->t->shapes + node;
+    }
     return s->t->of[activity].shape;
 }
 

@@ -15,6 +15,7 @@ typedef struct {
     double serial_share;    /* share of children decoded serially and justified (ordered dispatch) */
     double moved_share;     /* share of these whose steps may go to other nodes, each with a probability that is drawn */
     double greedy_share;    /* share of the others decoded by list scheduling (ordered dispatch) */
+    double deadline_share;  /* share of children with steps placed anew for a deadline (ready dispatch) */
     double most_moves;      /* moves per child, at most */
 } SearchParameters;
 
@@ -27,6 +28,8 @@ typedef struct {
     int64_t size;
 } Population;
 
+static const double EARLIEST_DEADLINE = 0.4, LATEST_DEADLINE = 1.1; /* x the completion of the parent */
+
 enum { SERIAL = -1 }; /* besides the policies: decoded serially, then played in order */
 
 typedef struct {
@@ -37,6 +40,7 @@ typedef struct {
     Serial serial;
     int ordered;
     int64_t *genes;    /* [G] the child */
+    double deadline;   /* for its steps that are placed anew */
     double *keys;      /* [A] */
     int64_t *deciders; /* activities with a gene */
     int32_t *orders;   /* [size, A] of each slot, as its last child had it */
@@ -106,6 +110,21 @@ static void mutate(Search *search) {
     }
 }
 
+/* What starts between the starts of two steps is placed anew, each step on the slowest node where it is in time for a
+ * deadline that is drawn. Steps will have to wait for room, so it is mostly earlier than the end of the parent. */
+static void place_anew(Search *search, int64_t slot) {
+    const Problem *p = search->p;
+    uint64_t *random = search->population->random;
+    const double completion = search->population->terms[slot * TERMS + completion_term(p)] / p->run_weight[0];
+    const double one = search->keys[random_decider(search)], other = search->keys[random_decider(search)];
+    search->deadline = completion * (EARLIEST_DEADLINE + (LATEST_DEADLINE - EARLIEST_DEADLINE) * random_unit(random));
+    for (int64_t i = 0; i < search->decider_count; i++) {
+        const int64_t activity = search->deciders[i];
+        const double key = search->keys[activity];
+        if (key >= fmin(one, other) && key <= fmax(one, other)) search->genes[p->gene[activity]] = UNDECIDED;
+    }
+}
+
 static double latest_key(const Search *search, const double *keys) {
     double latest = 0.0;
     for (int64_t i = 0; i < search->decider_count; i++) {
@@ -152,20 +171,23 @@ static void respect_precedences(const Problem *p, double *keys) {
 /* Play the child as it is; returns 0 if that costs more than the limit, and was not played to its end. */
 static int play_child(Search *search, int policy, double limit, double *terms) {
     Decision decision = {.policy = policy, .planned = search->genes, .priority = search->keys, .order = search->order,
-                         .limit = limit};
+                         .limit = limit, .deadline = search->deadline};
     *search->population->schedules += 1;
     if (!play(search->p, search->state, &decision)) return 0;
     cost_terms(search->p, search->state, terms);
     return 1;
 }
 
-/* Rewrite the child as the plan that its schedule shows. */
-static void rewrite_child(Search *search) {
+/* Rewrite the child as the plan that its schedule shows; what was not placed keeps the node of the parent. */
+static void rewrite_child(Search *search, const int64_t *parent) {
     const Problem *p = search->p;
     const State *s = search->state;
     for (int64_t i = 0; i < search->decider_count; i++) {
-        int64_t activity = search->deciders[i];
-        if (s->of[activity].node >= 0) search->genes[p->gene[activity]] = s->of[activity].node;
+        const int64_t activity = search->deciders[i], gene = p->gene[activity];
+        if (s->of[activity].node >= 0)
+            search->genes[gene] = s->of[activity].node;
+        else if (search->genes[gene] == UNDECIDED)
+            search->genes[gene] = parent[gene];
     }
     for (int64_t activity = 0; activity < p->activities; activity++) {
         const Progress *of = s->of + activity;
@@ -211,7 +233,12 @@ static int try_child(Search *search) {
     memcpy(search->keys, population->keys + slot * p->activities, sizeof(double) * (size_t)p->activities);
     search->order = search->ordered ? search->orders + slot * p->activities : NULL;
     if (random_unit(random) < search->parameters->crossover_rate) cross(search, random_index(random, population->size));
-    mutate(search);
+    search->deadline = 0.0;
+    const double deadline_share = search->parameters->deadline_share;
+    if (deadline_share > 0.0 && random_unit(random) < deadline_share)
+        place_anew(search, slot);
+    else
+        mutate(search);
     if (search->ordered) respect_precedences(p, search->keys);
     double terms[TERMS];
     int policy = child_policy(search);
@@ -227,7 +254,7 @@ static int try_child(Search *search) {
     /* What another policy does for the best is played again in order, whatever it costs. */
     const int is_replayed = search->ordered && slot == 0 && policy != ORDERED;
     if (!play_child(search, policy, is_replayed ? INFINITY : limit, terms)) return 0;
-    rewrite_child(search);
+    rewrite_child(search, population->genes + slot * p->genes);
     int against_best = compare_terms(terms, population->terms);
     /* Slot 0 holds what a plan will really do: driver pods may fall differently when it is played again. */
     if (search->ordered && (against_best < 0 || (slot == 0 && (policy != ORDERED || against_best == 0)))) {

@@ -119,6 +119,7 @@ class SearchParameters(ctypes.Structure):
             "serial_share",
             "moved_share",
             "greedy_share",
+            "deadline_share",
             "most_moves",
         )
     ]

@@ -21,6 +21,7 @@ _SHARES = (
     "serial_share",
     "moved_share",
     "greedy_share",
+    "deadline_share",
     "mutation_rate",
 )
 
@@ -48,6 +49,10 @@ class GeneticParams:
             are better in any case.
         greedy_share: share of children decoded by list scheduling, of those that are not decoded
             serially; the others are decoded by backfilling (`ordered` dispatch only).
+        deadline_share: share of children in which all that starts in a stretch of time is placed
+            anew, each step on the slowest node where it is in time for a deadline that is drawn
+            (one run under `ready` only). Only where plans that complete earlier are better in any
+            case.
         most_moves: mutations per child, at most.
         exact_below: try all plans instead when there are at most this many; 0 = never.
         generations, mutation_rate: of the paper's algorithm only.
@@ -63,6 +68,7 @@ class GeneticParams:
     serial_share: float = 0.75
     moved_share: float = 0.5
     greedy_share: float = 0.1
+    deadline_share: float = 0.5
     most_moves: int = 4
     exact_below: int = 20_000
     generations: int = 1_000
@@ -106,6 +112,7 @@ class GeneticParams:
         is_one = arrays.run_weight.size == 1
         is_ordered = problem.dispatch == "ordered"
         is_one_in_order = is_one and is_ordered
+        has_deadlines = is_one and not is_ordered and problem.is_completion_first
         is_serial = is_one_in_order and arrays.loop_parallelism.size == 0
         return native.SearchParameters(
             crossover_rate=self.crossover_rate if is_one else self.joint_crossover_rate,
@@ -113,5 +120,8 @@ class GeneticParams:
             serial_share=self.serial_share if is_serial else 0.0,
             moved_share=self.moved_share if problem.is_completion_first else 0.0,
             greedy_share=self.greedy_share,
+            deadline_share=self.deadline_share
+            if has_deadlines and arrays.run_weight[0] > 0
+            else 0.0,
             most_moves=self.most_moves,
         )

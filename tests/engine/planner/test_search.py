@@ -19,7 +19,7 @@ from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import seeds_of, trials_per_generation
-from kfp_placement_engine.search.island import Island
+from kfp_placement_engine.search.island import Candidate, Island
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import solve
@@ -140,6 +140,43 @@ def test_no_plan_to_start_from_is_lost_when_a_search_starts_again(case, dispatch
     known = [each.schedule.terms for some in seeds_of(problem, 3) for each in some]
     found = solve(problem, MaxGenerations(len(known) + 4), 3, params, threads=2).schedule
     assert not any(better(terms, found.terms) for terms in known)
+
+
+def placed_anew(problem, start: Placement, children: int) -> Island:
+    """An island whose children all have steps that are placed anew, for deadlines."""
+    params = replace(SEARCH, population_size=3, crossover_rate=0.0, deadline_share=1.0)
+    island = Island(problem, params, 0, np.arange(1, 5, dtype=np.uint64))
+    island.start([Candidate(start, simulate(problem, start))])
+    island.improve(children)
+    return island
+
+
+def test_steps_that_have_time_leave_the_fast_node_to_those_that_have_not():
+    """Four short steps come first, and the fast node has room for one step."""
+    short = [a_step(f"s{number}", seconds=10) for number in range(4)]
+    chain = [a_step("c0", seconds=40), *(a_step(f"c{i}", f"c{i - 1}", seconds=40) for i in (1, 2))]
+    cluster = a_cluster(a_node("slow", cpu=8), a_node("fast", cpu=1, speed=2))
+    problem = a_problem(a_run(*short, *chain), cluster, dispatch="ready")
+    slow = Placement(np.zeros(problem.genes, np.int64), np.zeros(problem.activities), np.empty(0))
+    assert simulate(problem, slow).makespan_seconds == 120
+    found = simulate(problem, placed_anew(problem, slow, children=40).best.placement)
+    assert found.makespan_seconds == 60
+    assert found.node[: len(short)].tolist() == [0] * len(short)
+
+
+@settings(max_examples=60)
+@given(case=cases())
+def test_what_is_placed_anew_is_kept_as_a_plan(case):
+    """With the same schedule when it is played; what fits nowhere keeps its node."""
+    problem = lowered(case.run, case.cluster, dispatch="ready").problem
+    first = min(
+        (each for some in seeds_of(problem) for each in some),
+        key=lambda each: tuple(each.schedule.terms),
+    )
+    population = placed_anew(problem, first.placement, children=60).population
+    for genes, terms in zip(population.genes, population.terms, strict=True):
+        placement = Placement(genes.copy(), first.placement.priority, np.empty(0))
+        assert simulate(problem, placement).terms.tolist() == terms.tolist()
 
 
 def test_what_another_island_has_found_already_does_not_count_as_an_improvement():
@@ -388,6 +425,7 @@ def test_negative_generations_and_seeds_are_refused():
         {"mutation_rate": -1},
         {"greedy_share": -0.5},
         {"greedy_share": float("nan")},
+        {"deadline_share": 1.5},
         {"generations": -1},
         {"exact_below": -1},
     ],
