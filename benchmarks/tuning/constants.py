@@ -104,7 +104,7 @@ OPERATORS = (
     Operator("window-crossover", "window crossover", {"window_share": 0.0}, ORDERED_KINDS),
     Operator("greedy-decoding", "decoding by list", {"greedy_share": 0.0}, ORDERED_KINDS),
     Operator("backfilling", "decoding by backfilling", {"greedy_share": 1.0}, ORDERED_KINDS),
-    Operator("deadlines", "placing anew for a deadline", {"deadline_share": 0.0}, (KFP_READY,)),
+    Operator("deadlines", "placing again for a deadline", {"deadline_share": 0.0}, (KFP_READY,)),
     Operator("restarts", "restarts", {"restart_after": MOST_WHOLE}),
 )
 

@@ -15,7 +15,7 @@ typedef struct {
     double serial_share;    /* share of children decoded serially and justified (ordered dispatch) */
     double moved_share;     /* share of these whose steps may go to other nodes, each with a probability that is drawn */
     double greedy_share;    /* share of the others decoded by list scheduling (ordered dispatch) */
-    double deadline_share;  /* share of children with steps placed anew for a deadline (ready dispatch) */
+    double deadline_share;  /* share of children with steps placed again for a deadline (ready dispatch) */
     double most_moves;      /* moves per child, at most */
 } SearchParameters;
 
@@ -40,7 +40,7 @@ typedef struct {
     Serial serial;
     int ordered;
     int64_t *genes;    /* [G] the child */
-    double deadline;   /* for its steps that are placed anew */
+    double deadline;   /* for its steps that are placed again */
     double *keys;      /* [A] */
     int64_t *deciders; /* activities with a gene */
     int32_t *orders;   /* [size, A] of each slot, as its last child had it */
@@ -110,9 +110,9 @@ static void mutate(Search *search) {
     }
 }
 
-/* What starts between the starts of two steps is placed anew, each step on the slowest node where it is in time for a
+/* What starts between the starts of two steps is placed again, each step on the slowest node where it is in time for a
  * deadline that is drawn. Steps will have to wait for room, so it is mostly earlier than the end of the parent. */
-static void place_anew(Search *search, int64_t slot) {
+static void place_again(Search *search, int64_t slot) {
     const Problem *p = search->p;
     uint64_t *random = search->population->random;
     const double completion = search->population->terms[slot * TERMS + completion_term(p)] / p->run_weight[0];
@@ -236,7 +236,7 @@ static int try_child(Search *search) {
     search->deadline = 0.0;
     const double deadline_share = search->parameters->deadline_share;
     if (deadline_share > 0.0 && random_unit(random) < deadline_share)
-        place_anew(search, slot);
+        place_again(search, slot);
     else
         mutate(search);
     if (search->ordered) respect_precedences(p, search->keys);

@@ -50,7 +50,7 @@ class GeneticParams:
         greedy_share: share of children decoded by list scheduling, of those that are not decoded
             serially; the others are decoded by backfilling (`ordered` dispatch only).
         deadline_share: share of children in which all that starts in a stretch of time is placed
-            anew, each step on the slowest node where it is in time for a deadline that is drawn
+            again, each step on the slowest node where it is in time for a deadline that is drawn
             (one run under `ready` only). Only where plans that complete earlier are better in any
             case.
         most_moves: mutations per child, at most.

@@ -142,8 +142,8 @@ def test_no_plan_to_start_from_is_lost_when_a_search_starts_again(case, dispatch
     assert not any(better(terms, found.terms) for terms in known)
 
 
-def placed_anew(problem, start: Placement, children: int) -> Island:
-    """An island whose children all have steps that are placed anew, for deadlines."""
+def placed_again(problem, start: Placement, children: int) -> Island:
+    """An island whose children all have steps that are placed again, for deadlines."""
     params = replace(SEARCH, population_size=3, crossover_rate=0.0, deadline_share=1.0)
     island = Island(problem, params, 0, np.arange(1, 5, dtype=np.uint64))
     island.start([Candidate(start, simulate(problem, start))])
@@ -159,21 +159,21 @@ def test_steps_that_have_time_leave_the_fast_node_to_those_that_have_not():
     problem = a_problem(a_run(*short, *chain), cluster, dispatch="ready")
     slow = Placement(np.zeros(problem.genes, np.int64), np.zeros(problem.activities), np.empty(0))
     assert simulate(problem, slow).makespan_seconds == 120
-    found = simulate(problem, placed_anew(problem, slow, children=40).best.placement)
+    found = simulate(problem, placed_again(problem, slow, children=40).best.placement)
     assert found.makespan_seconds == 60
     assert found.node[: len(short)].tolist() == [0] * len(short)
 
 
 @settings(max_examples=60)
 @given(case=cases())
-def test_what_is_placed_anew_is_kept_as_a_plan(case):
+def test_what_is_placed_again_is_kept_as_a_plan(case):
     """With the same schedule when it is played; what fits nowhere keeps its node."""
     problem = lowered(case.run, case.cluster, dispatch="ready").problem
     first = min(
         (each for some in seeds_of(problem) for each in some),
         key=lambda each: tuple(each.schedule.terms),
     )
-    population = placed_anew(problem, first.placement, children=60).population
+    population = placed_again(problem, first.placement, children=60).population
     for genes, terms in zip(population.genes, population.terms, strict=True):
         placement = Placement(genes.copy(), first.placement.priority, np.empty(0))
         assert simulate(problem, placement).terms.tolist() == terms.tolist()
