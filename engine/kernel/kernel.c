@@ -17,7 +17,8 @@ int64_t simulate(const Problem *p, int64_t policy, const int64_t *planned, const
                  const double *not_before, const int64_t *listed, int64_t draw, Progress *progress, double *terms) {
     State *state = state_new(p);
     if (!state) return 0;
-    const Decision decision = {(int)policy, planned, priority, not_before, NULL, listed, draw, INFINITY, 0.0};
+    const Decision decision = {.policy = (int)policy, .planned = planned, .priority = priority, .not_before = not_before,
+                               .listed = listed, .draw = draw, .limit = INFINITY};
     play(p, state, &decision);
     cost_terms(p, state, terms);
     memcpy(progress, state->of, sizeof(Progress) * (size_t)p->activities);

@@ -121,9 +121,9 @@ static void finish(const Problem *p, State *s, const Decision *d, int64_t activi
     }
 }
 
-/* Where the plan wants a gene's pods, or where the first of them went if they share a node. */
+/* Where the plan wants a gene's pods, or where the first of them went if they share a node; or UNDECIDED. */
 static inline int64_t decided_node(const State *s, const Decision *d, int64_t gene) {
-    return d->policy == GREEDY || d->planned[gene] < 0 ? s->gene_node[gene] : d->planned[gene];
+    return d->policy == GREEDY || d->planned[gene] == UNDECIDED ? s->gene_node[gene] : d->planned[gene];
 }
 
 /* The node for a pod, -1 = none. */
@@ -145,11 +145,9 @@ static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t act
 static int64_t queue_for(const Problem *p, const State *s, const Decision *d, int64_t activity) {
     const int64_t gene = s->t->of[activity].gene;
     if (s->t->of[activity].fixed_node >= 0) return s->t->shapes + s->t->of[activity].fixed_node;
-    if (gene >= 0 && (d->policy == BACKFILL || (d->policy == READY && p->sticky[gene]))) {
-        const int64_t node = decided_node(s, d, gene);
-        if (node >= 0) return s->t->shapes + node;
-    }
-    return s->t->of[activity].shape;
+    const int waits_for_one = gene >= 0 && (d->policy == BACKFILL || (d->policy == READY && p->sticky[gene]));
+    const int64_t node = waits_for_one ? decided_node(s, d, gene) : UNDECIDED;
+    return node == UNDECIDED ? s->t->of[activity].shape : s->t->shapes + node;
 }
 
 /* STRICT_FIFO: at most one pod waits that was offered every node, and none passes it. */

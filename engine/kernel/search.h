@@ -110,6 +110,8 @@ static void mutate(Search *search) {
     }
 }
 
+static int lies_between(double key, double one, double other) { return key >= fmin(one, other) && key <= fmax(one, other); }
+
 /* What starts between the starts of two steps is placed again, each step on the slowest node where it is in time for a
  * deadline that is drawn. Steps will have to wait for room, so it is mostly earlier than the end of the parent. */
 static void place_again(Search *search, int64_t slot) {
@@ -120,8 +122,7 @@ static void place_again(Search *search, int64_t slot) {
     search->deadline = completion * (EARLIEST_DEADLINE + (LATEST_DEADLINE - EARLIEST_DEADLINE) * random_unit(random));
     for (int64_t i = 0; i < search->decider_count; i++) {
         const int64_t activity = search->deciders[i];
-        const double key = search->keys[activity];
-        if (key >= fmin(one, other) && key <= fmax(one, other)) search->genes[p->gene[activity]] = UNDECIDED;
+        if (lies_between(search->keys[activity], one, other)) search->genes[p->gene[activity]] = UNDECIDED;
     }
 }
 
@@ -148,8 +149,7 @@ static void cross(Search *search, int64_t mate) {
     const double one = random_unit(random) * latest, other = by_window ? random_unit(random) * latest : 0.0;
     for (int64_t i = 0; i < search->decider_count; i++) {
         const int64_t activity = search->deciders[i];
-        const int is_taken = by_window ? keys[activity] >= fmin(one, other) && keys[activity] <= fmax(one, other)
-                                       : random_unit(random) < one;
+        const int is_taken = by_window ? lies_between(keys[activity], one, other) : random_unit(random) < one;
         if (!is_taken) continue;
         search->genes[p->gene[activity]] = genes[p->gene[activity]];
         search->keys[activity] = keys[activity];

@@ -95,10 +95,11 @@ class Island:
     @property
     def best(self) -> Individual:
         """The best plan that was ever here."""
-        if self._unbeaten is not None:
-            return self._unbeaten
+        unbeaten = self._unbeaten
+        if unbeaten is not None:
+            return unbeaten
         genes, keys = self.population.genes[0].copy(), self.population.keys[0].copy()
-        return Individual(Placement(genes, keys, np.empty(0)), self.best_terms)
+        return Individual(Placement(genes, keys, np.empty(0)), self.population.terms[0].copy())
 
     @property
     def best_terms(self) -> Floats:

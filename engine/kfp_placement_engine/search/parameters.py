@@ -112,16 +112,16 @@ class GeneticParams:
         is_one = arrays.run_weight.size == 1
         is_ordered = problem.dispatch == "ordered"
         is_one_in_order = is_one and is_ordered
-        has_deadlines = is_one and not is_ordered and problem.is_completion_first
+        is_early_better = problem.is_completion_first
+        # Deadlines are drawn by the completion, which is not known of a run without weight.
+        has_deadlines = is_one and not is_ordered and bool(arrays.run_weight[0] > 0)
         is_serial = is_one_in_order and arrays.loop_parallelism.size == 0
         return native.SearchParameters(
             crossover_rate=self.crossover_rate if is_one else self.joint_crossover_rate,
             window_share=self.window_share if is_one_in_order else 0.0,
             serial_share=self.serial_share if is_serial else 0.0,
-            moved_share=self.moved_share if problem.is_completion_first else 0.0,
+            moved_share=self.moved_share if is_early_better else 0.0,
             greedy_share=self.greedy_share,
-            deadline_share=self.deadline_share
-            if has_deadlines and arrays.run_weight[0] > 0
-            else 0.0,
+            deadline_share=self.deadline_share if is_early_better and has_deadlines else 0.0,
             most_moves=self.most_moves,
         )
