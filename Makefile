@@ -27,7 +27,7 @@ COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/h
 
 .PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster \
 	test-vscode screenshots controlplane demo-cluster demo-queue verify bench bench-cluster bench-paper \
-	bench-scale bench-demand bench-exact bench-j30 bench-many-runs bench-queue bench-rolling bench-scheduler \
+	bench-scale bench-demand bench-exact bench-j30 bench-learning bench-many-runs bench-queue bench-rolling bench-scheduler \
 	bench-speed bench-suite bench-tune bench-wfinstances bench-what-if lock build clean
 
 help: ## show the targets
@@ -157,6 +157,9 @@ bench-demand: setup ## what whole runs need at once: peaks of plans beside coars
 
 bench-queue: setup ## a day of runs, started at once and by a queue of whole runs: 20 days each (7 minutes)
 	@$(BIN)/python -m benchmarks.queue --output benchmarks/results/queue.md
+
+bench-learning: setup ## run times learned from the runs before, beside simpler rules (3 minutes)
+	@$(BIN)/python -m benchmarks.learning --output benchmarks/results/learning.md
 
 bench-rolling: setup ## steps that do not take as long as planned, by four rules of gates (15 minutes)
 	@$(BIN)/python -m benchmarks.rolling --cases '$(or $(CASES),made-up*noise 0.6)' --seeds $(or $(SEEDS),1000-1003) \

@@ -1,0 +1,131 @@
+"""Run times learned from the runs before: errors beside simpler rules, and what intervals hold.
+
+`python -m benchmarks.learning --help`. The traces are of five pipelines that ran 60 times each on a
+real Kubernetes cluster (the data set `cws-runs`), or others of the same form.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.command import DATA_HELP, Echo, add_output, exit_code_of, parser_of, show
+from benchmarks.learning_report import Results
+from benchmarks.learning_runs.experiments import (
+    Case,
+    after_two_runs,
+    first_sight,
+    in_order,
+    new_iterations,
+    same_inputs,
+)
+from benchmarks.learning_runs.traces import Trace, read_trace, trace_files
+from benchmarks.tables import Page, machine
+from kfp_placement.cli.output import check_target
+
+HALVES = range(3)
+"""Seeds of the halves of iterations that are known."""
+
+
+def main(
+    echo: Echo,
+    *,
+    data: Path | None = None,
+    form: str = "table",
+    output: Path | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Measure and print the tables.
+
+    Args:
+        echo: prints a line.
+        data: the data folder, that of the traces, or one of them; None looks for the first.
+        form: one of `FORMATS`.
+        output: also write the tables as Markdown to this file.
+        progress: told what is being done.
+
+    Raises:
+        InputNotFoundError: no traces are there.
+        BenchmarkError: one cannot be read.
+        RunError: the output cannot be written.
+    """
+    traces = []
+    for path in trace_files(data):
+        progress(f"reading {path.name}")
+        traces.append(read_trace(path))
+    results = Results(
+        same_inputs=_each("same inputs", traces, same_inputs, progress),
+        first_sight=[
+            *_first_sights(traces, progress),
+            *_each("new iterations", traces, _halves, progress),
+        ],
+        after_two_runs=_each("two runs", traces, after_two_runs, progress),
+        in_order=_each("in order", traces, in_order, progress),
+    )
+    figures = {"machine": machine(), **results.figures()}
+    show(Page("Learned run times", results.parts(), figures), echo, form, output)
+
+
+def _each(
+    name: str,
+    traces: Sequence[Trace],
+    experiment: Callable[[Trace], Iterator[Case]],
+    progress: Callable[[str], None],
+) -> list[Case]:
+    cases: list[Case] = []
+    for trace in traces:
+        progress(f"{name}: {trace.pipeline}")
+        cases += experiment(trace)
+    return cases
+
+
+def _halves(trace: Trace) -> Iterator[Case]:
+    for seed in HALVES:
+        yield from new_iterations(trace, seed)
+
+
+def _first_sights(traces: Sequence[Trace], progress: Callable[[str], None]) -> list[Case]:
+    cases: list[Case] = []
+    for number, trace in enumerate(traces):
+        progress(f"first sight: {trace.pipeline}")
+        cases += first_sight(traces, number)
+    return cases
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parser_of(
+        "learning",
+        "Run times learned from the runs before: errors beside simpler rules, and intervals.",
+        examples=["", "--data path/to/data -o json", "--data sarek.csv.gz"],
+        exit_codes="0 done, 1 a trace cannot be read, 2 usage, 3 no traces.",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="PATH",
+        help=f"the data folder, that of the traces, or one of them {DATA_HELP}",
+    )
+    add_output(parser)
+    return parser
+
+
+def command(arguments: Sequence[str] | None = None) -> int:
+    """What `python -m benchmarks.learning` does; returns the exit code."""
+    asked = _parser().parse_args(arguments)
+
+    def measured() -> int:
+        check_target(asked.output)
+        main(
+            print,
+            data=asked.data,
+            form=asked.form,
+            output=asked.output,
+            progress=lambda text: print(text, file=sys.stderr),
+        )
+        return 0
+
+    return exit_code_of(measured)
+
+
+if __name__ == "__main__":
+    sys.exit(command())

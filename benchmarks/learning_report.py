@@ -1,0 +1,184 @@
+"""The tables of `learning`: errors of forecasts beside simpler ones, and what intervals hold."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, median
+from typing import Any
+
+from benchmarks.learning_runs.experiments import SEEN, Case
+from benchmarks.tables import Table, machine, percent
+
+METHODS = ("60 s", "last", "mean of 5", "median of 5", "ours")
+FROM_FIVE = ("5-9", "10-19", "20+")
+LEVELS = ("same component", "same image", "same namespace", "new iteration")
+SIZES = ("without size", "by size")
+ORDERS = ("neither", "size", "size and node")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What some forecasts are worth.
+
+    Attributes:
+        forecasts: how many.
+        median_errors, mean_errors, weighted_errors: of each method, as shares; the last are errors
+            in seconds over all seconds.
+        covered: share of intervals of 90% that hold the truth.
+        high_over_low: median of the ratios of their bounds.
+    """
+
+    forecasts: int
+    median_errors: dict[str, float]
+    mean_errors: dict[str, float]
+    weighted_errors: dict[str, float]
+    covered: float
+    high_over_low: float
+
+
+def figures_of(cases: Sequence[Case]) -> Figures:
+    """Of at least one forecast; methods that not all of them have are left out."""
+    methods = [name for name in METHODS if all(name in each.forecasts for each in cases)]
+    errors = {name: [each.error(name) for each in cases] for name in methods}
+    total = sum(each.seconds for each in cases)
+    return Figures(
+        forecasts=len(cases),
+        median_errors={name: median(found) for name, found in errors.items()},
+        mean_errors={name: fmean(found) for name, found in errors.items()},
+        weighted_errors={
+            name: sum(error * each.seconds for error, each in zip(found, cases, strict=True))
+            / total
+            for name, found in errors.items()
+        },
+        covered=fmean(each.is_covered for each in cases),
+        high_over_low=median(each.high / each.low for each in cases),
+    )
+
+
+def grouped(cases: Sequence[Case], key: Callable[[Case], str]) -> dict[str, list[Case]]:
+    """The cases by what a row is about, in the order in which these come."""
+    groups: dict[str, list[Case]] = {}
+    for each in cases:
+        groups.setdefault(key(each), []).append(each)
+    return groups
+
+
+@dataclass(frozen=True)
+class Results:
+    """All cases of all experiments."""
+
+    same_inputs: Sequence[Case]
+    first_sight: Sequence[Case]
+    after_two_runs: Sequence[Case]
+    in_order: Sequence[Case]
+
+    def figures(self) -> dict[str, Any]:
+        """For JSON: by group, and by group and pipeline."""
+        return {
+            name: {
+                key: asdict(figures_of(found))
+                for by in (lambda each: each.group, lambda each: f"{each.group}, {each.pipeline}")
+                for key, found in grouped(cases, by).items()
+            }
+            for name, cases in vars(self).items()
+        }
+
+    def parts(self) -> list[Table | Sequence[str]]:
+        """The tables."""
+        return [
+            _about(),
+            self._by_runs_seen(),
+            self._by_pipeline(),
+            self._first_sight(),
+            self._after_two_runs(),
+            self._in_order(),
+        ]
+
+    def _by_runs_seen(self) -> Table:
+        groups = grouped(self.same_inputs, lambda each: each.group)
+        order = [*(text for _, text in SEEN), "20+"]
+        rows = [[name, *_errors(figures_of(groups[name]), "median_errors"),
+                 *_intervals(figures_of(groups[name]))]
+                for name in order if name in groups]  # fmt: skip
+        later = [each for each in self.same_inputs if each.group in FROM_FIVE]
+        if later:
+            found = figures_of(later)
+            rows.append(["5+, by time", *_errors(found, "weighted_errors"), *_intervals(found)])
+        headings = ["runs seen", *(f"{name}, %" for name in METHODS), *_INTERVALS]
+        return Table("Same inputs: median errors", headings, rows)
+
+    def _by_pipeline(self) -> Table:
+        later = [each for each in self.same_inputs if each.group in FROM_FIVE]
+        rows = [
+            [name, *_errors(figures_of(found), "median_errors"), *_intervals(figures_of(found))]
+            for name, found in grouped(later, lambda each: each.pipeline).items()
+        ]
+        headings = ["pipeline", *(f"{name}, %" for name in METHODS), *_INTERVALS]
+        return Table("Same inputs, 5 or more runs seen: median errors", headings, rows)
+
+    def _first_sight(self) -> Table:
+        groups = grouped(self.first_sight, lambda each: each.group)
+        new = [each for name in LEVELS[:-1] for each in groups.get(name, ())]
+        named = [("new pipeline", new), *((name, groups.get(name, [])) for name in LEVELS)]
+        rows = [
+            [
+                name,
+                percent(figures_of(found).median_errors["ours"], 1),
+                *_intervals(figures_of(found)),
+            ]
+            for name, found in named
+            if found
+        ]
+        return Table("First sight", ["known", "median error, %", *_INTERVALS], rows)
+
+    def _after_two_runs(self) -> Table:
+        rows = []
+        by_pipeline = grouped(self.after_two_runs, lambda each: each.pipeline)
+        for name, found in [*by_pipeline.items(), ("all", list(self.after_two_runs))]:
+            groups = grouped(found, lambda each: each.group)
+            if not all(groups.get(group) for group in SIZES):
+                continue
+            errors = [percent(figures_of(groups[group]).mean_errors["ours"], 1) for group in SIZES]
+            rows.append([name, *errors, *_intervals(figures_of(groups["by size"]))])
+        headings = ["pipeline", *(f"{group}, %" for group in SIZES), *_INTERVALS]
+        return Table("Two runs seen, iterations not told apart: mean errors", headings, rows)
+
+    def _in_order(self) -> Table:
+        rows = []
+        by_pipeline = grouped(self.in_order, lambda each: each.pipeline)
+        for name, found in [*by_pipeline.items(), ("all", list(self.in_order))]:
+            groups = grouped(found, lambda each: each.group)
+            if not all(groups.get(group) for group in ORDERS):
+                continue
+            kinds = [figures_of(groups[group]) for group in ORDERS]
+            errors = [percent(each.median_errors["ours"], 1) for each in kinds]
+            baseline = percent(kinds[0].median_errors["median of 5"], 1)
+            rows.append([name, baseline, *errors, *_intervals(kinds[-1])])
+        headings = ["pipeline", "median of 5, %", *(f"{group}, %" for group in ORDERS), *_INTERVALS]
+        return Table(
+            "3 or more values seen, iterations not told apart: median errors", headings, rows
+        )
+
+
+_INTERVALS = ("forecasts", "covered, %", "high/low")
+
+
+def _errors(found: Figures, kind: str) -> list[str]:
+    errors: dict[str, float] = getattr(found, kind)
+    return [percent(errors[name], 2) if name in errors else "" for name in METHODS]
+
+
+def _intervals(found: Figures) -> list[str]:
+    ratio = found.high_over_low
+    shown = f"{ratio:.2f}" if ratio < 100 else f"{ratio:,.0f}"
+    return [f"{found.forecasts:,}", percent(found.covered, 1), shown]
+
+
+def _about() -> list[str]:
+    return [
+        "Every step of 2 s and more is forecast before its run, from the runs before. An error",
+        "is |forecast / true - 1|. `covered`: how often the interval of 90% holds the truth;",
+        "`high/low`: the median ratio of its bounds. `by time`: errors in seconds over all",
+        "seconds. A new pipeline is known by 20 runs of each other one. Sizes are bytes read, as",
+        "if they were known before.",
+        f"{machine()}.",
+    ]

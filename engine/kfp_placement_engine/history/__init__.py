@@ -1,0 +1,14 @@
+"""Run times learned from the runs before: what has ended is observed, what is planned is predicted.
+
+>>> history = History("team-a")
+>>> history.observe([Observation(StepIdentity("train-all", "train"), seconds=92.0)])
+>>> forecast = history.predict(StepIdentity("train-all", "train"))
+>>> forecast.distribution.quantile(0.95), forecast.basis.runs
+
+Pure: it knows observations and distributions (`model.history`), and neither clock nor cluster.
+"""
+
+from kfp_placement_engine.history.history import History
+from kfp_placement_engine.history.node_factors import NodeFactors
+
+__all__ = ["History", "NodeFactors"]

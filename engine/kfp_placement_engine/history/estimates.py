@@ -1,0 +1,102 @@
+"""What several values tell of the next one: where it lies, and how far it may be from that.
+
+Everything is in logarithms: a step takes twice as long about as often as half as long.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from kfp_placement_engine.history.sizes import SizedValue, by_size
+
+RESOLUTION_SECONDS = 1 / math.sqrt(12)
+"""Standard deviation of a time that is cut to a whole second, as Kubernetes writes them."""
+
+LEAST_SECONDS = 0.5
+"""What is shorter counts as this long: it was cut to 0."""
+
+_MOST_SIZES = 40
+"""This many last values are compared by size; older ones are of older code."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A past run time.
+
+    Attributes:
+        log_seconds: its logarithm, as on a node of factor 1.
+        input_bytes: size of the inputs; None = unknown.
+    """
+
+    log_seconds: float
+    input_bytes: float | None = None
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is expected of values before any is seen.
+
+    Attributes:
+        spread: standard deviation of their logarithms.
+        by_size: the same of what is left where the size of the inputs counts.
+        weight: how many values that is worth.
+    """
+
+    spread: float
+    by_size: float = 0.0
+    weight: float = 3.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The next value.
+
+    Attributes:
+        log_seconds: its logarithm.
+        spread: standard deviation of that.
+        by_size: whether the size of the inputs counts.
+    """
+
+    log_seconds: float
+    spread: float
+    by_size: bool = False
+
+
+def estimate(
+    values: Sequence[Value], input_bytes: float | None, prior: Prior, recent: int | None = None
+) -> Estimate:
+    """The next value of a row.
+
+    Args:
+        values: in the order in which they were seen, at least one.
+        input_bytes: size of the next one's inputs; None = unknown.
+        prior: what is expected of such values.
+        recent: how many of the last values decide where the next one lies, if sizes do not help;
+            None = all.
+    """
+    if input_bytes is not None:
+        found = by_size(_sized(values), input_bytes)
+        if found is not None:
+            expected = prior.by_size + found.extrapolation
+            spread = _spread(found.misses, found.log_seconds, expected, prior.weight)
+            return Estimate(found.log_seconds, spread, by_size=True)
+    logs = [each.log_seconds for each in values]
+    centre = median(logs if recent is None else logs[-recent:])
+    misses = [each - centre for each in logs]
+    return Estimate(centre, _spread(misses, centre, prior.spread, prior.weight))
+
+
+def _sized(values: Sequence[Value]) -> list[SizedValue]:
+    return [
+        SizedValue(each.log_seconds, each.input_bytes)
+        for each in values[-_MOST_SIZES:]
+        if each.input_bytes is not None
+    ]
+
+
+def _spread(misses: Sequence[float], centre: float, expected: float, weight: float) -> float:
+    """Shrunk to what is expected; short steps vary by the clock's resolution too."""
+    freedom = weight + max(len(misses) - 1, 0)
+    variance = (weight * expected**2 + sum(each * each for each in misses)) / freedom
+    return math.sqrt(variance + (RESOLUTION_SECONDS / math.exp(centre)) ** 2)

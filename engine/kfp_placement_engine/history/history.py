@@ -1,0 +1,236 @@
+"""What the runs of a namespace tell of the next: ended steps in, distributions of times out."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from kfp_placement_engine.history.calibration import Calibration
+from kfp_placement_engine.history.estimates import (
+    LEAST_SECONDS,
+    Estimate,
+    Prior,
+    Value,
+    estimate,
+)
+from kfp_placement_engine.history.known_steps import RECENT, KnownStep, KnownSteps, StepKey
+from kfp_placement_engine.history.node_factors import NodeFactors
+from kfp_placement_engine.model.history import (
+    Basis,
+    Distribution,
+    Forecast,
+    Level,
+    Observation,
+    StepIdentity,
+    is_usable_size,
+)
+
+PRIORS = {
+    Level.ITERATION: Prior(0.08, by_size=0.08),
+    Level.STEP: Prior(0.4, by_size=0.2),
+    Level.COMPONENT: Prior(0.6),
+    Level.IMAGE: Prior(0.8),
+    Level.NAMESPACE: Prior(1.2),
+}
+"""How far apart the values of a level are: repetitions, iterations, steps of one component, ..."""
+
+SHORT_SECONDS = 2.0
+"""Steps shorter than this tell nothing of how forecasts miss: their times are cut to seconds."""
+
+_WIDER = (Level.COMPONENT, Level.IMAGE, Level.NAMESPACE)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What one level tells of a step, as on a node of factor 1.
+
+    Attributes:
+        basis: what it rests on.
+        values: how many values the estimate is made of.
+        estimate: of the run time.
+    """
+
+    basis: Basis
+    values: int
+    estimate: Estimate
+
+
+class History:
+    """What is known of the steps of one namespace.
+
+    A forecast rests on the first of these that knows anything: the same step and iteration, the
+    same step, the same component, the same image, all steps. Sizes count where they have helped
+    before (`estimates`), nodes by their factors (`NodeFactors`), and how forecasts missed before
+    says how wide the distribution is (`Calibration`).
+
+    The same observations in the same order make the same forecasts. No clock is asked.
+    """
+
+    def __init__(self, namespace: str = "", factors: NodeFactors | None = None) -> None:
+        """Begin with nothing known.
+
+        Args:
+            namespace: of the runs; only the factors of nodes are shared with other namespaces.
+            factors: of nodes.
+        """
+        self._namespace = namespace
+        self._factors = factors or NodeFactors()
+        self._steps = KnownSteps()
+        self._calibration = Calibration()
+        self._runs = 0
+
+    def predict(
+        self, identity: StepIdentity, node: str = "", input_bytes: float | None = None
+    ) -> Forecast | None:
+        """How long a step will take.
+
+        Args:
+            identity: the step.
+            node: where it will be; "" = a node of factor 1.
+            input_bytes: size of its inputs; None = unknown, and so is what cannot be true.
+
+        Returns:
+            The forecast; None = nothing has been seen that tells of it.
+        """
+        is_size = input_bytes is not None and is_usable_size(input_bytes)
+        known = self._known(identity, input_bytes if is_size else None)
+        if known is None:
+            return None
+        basis, found = known.basis, known.estimate
+        shape = self._calibration.shape(identity.pipeline, basis.level, known.values)
+        typical_seconds = math.exp(found.log_seconds + self._log_factor(node))
+        return Forecast(Distribution(typical_seconds, found.spread, shape), basis)
+
+    def observe(self, run: Sequence[Observation]) -> None:
+        """Learn from the steps of one run that has ended.
+
+        All are compared first with what was forecast of them before the run, then they are kept.
+        What cannot be true is left out (`Observation.is_usable`).
+        """
+        usable = [each for each in run if each.is_usable]
+        unforeseen = self._compare(usable)
+        keys = {each.identity.key for each in usable}
+        new_steps = {key for key in keys if key not in self._steps}
+        counted: set[StepKey] = set()
+        for each in usable:
+            key = each.identity.key
+            self._steps.observe(each, _log_seconds(each), is_first=key not in counted)
+            counted.add(key)
+        self._runs += 1
+        self._compare_with_others(unforeseen, new_steps)
+
+    def _compare(self, run: Sequence[Observation]) -> list[Observation]:
+        """Note how forecasts of known iterations missed; returns the steps that had none."""
+        unforeseen: list[Observation] = []
+        by_node: dict[str, list[float]] = defaultdict(list)
+        for each in run:
+            known = self._known(each.identity, each.input_bytes)
+            if known is None or not _is_foreseen(each.identity, known.basis.level):
+                unforeseen.append(each)
+                continue
+            miss = self._note(each, known)
+            if known.values > 1 and each.seconds >= SHORT_SECONDS:
+                learned = self._factors.learned(each.node, self._namespace)
+                by_node[each.node].append(miss + learned)
+        self._factors.learn(self._namespace, by_node)
+        return unforeseen
+
+    def _compare_with_others(
+        self, unforeseen: Sequence[Observation], new_steps: set[StepKey]
+    ) -> None:
+        """Note how steps and iterations without a forecast are missed by what is known of others.
+
+        A new iteration is compared with the others of its step, those of the same run included; a
+        new step, once, with other steps: those of other pipelines where there are any.
+        """
+        compared: set[StepKey] = set()
+        for each in unforeseen:
+            identity, step = each.identity, self._steps.get(each.identity)
+            if step is not None and identity.iteration is not None:
+                self._note_if_known(each, self._of_step(step, each.input_bytes, identity.iteration))
+            if identity.key not in new_steps or identity.key in compared:
+                continue
+            compared.add(identity.key)
+            for level in _WIDER:
+                steps = self._steps.alike(identity, level)
+                elsewhere = {key: found for key, found in steps.items()
+                             if key[0] != identity.pipeline}  # fmt: skip
+                self._note_if_known(each, self._of_steps(level, elsewhere or steps))
+
+    def _note_if_known(self, each: Observation, known: _Known | None) -> None:
+        if known is not None:
+            self._note(each, known)
+
+    def _note(self, each: Observation, known: _Known) -> float:
+        """Keep by how much it was missed; returns the logarithm of true over forecast time."""
+        expected = known.estimate.log_seconds + self._log_factor(each.node)
+        miss = _log_seconds(each) - expected
+        if max(_log_seconds(each), expected) >= math.log(SHORT_SECONDS):
+            self._calibration.note(
+                each.identity.pipeline,
+                known.basis.level,
+                known.values,
+                miss / known.estimate.spread,
+            )
+        return miss
+
+    def _known(self, identity: StepIdentity, input_bytes: float | None) -> _Known | None:
+        """By the first level that knows anything."""
+        step = self._steps.get(identity)
+        if step is not None:
+            level = Level.ITERATION
+            values = step.values(identity.iteration, self._log_factor)
+            if values:
+                found = estimate(values, input_bytes, PRIORS[level], RECENT)
+                return _Known(Basis(level, len(values), found.by_size), len(values), found)
+            return self._of_step(step, input_bytes)
+        for level in _WIDER:
+            known = self._of_steps(level, self._steps.alike(identity, level))
+            if known is not None:
+                return known
+        return None
+
+    def _of_step(
+        self, step: KnownStep, input_bytes: float | None, without: str | None = None
+    ) -> _Known | None:
+        """By the iterations of a step, without one."""
+        values = step.typical(self._log_factor, self._version, without)
+        return _of_values(Level.STEP, step.runs, values, input_bytes)
+
+    def _of_steps(self, level: Level, steps: dict[StepKey, KnownStep]) -> _Known | None:
+        """By steps that have something in common."""
+        values = [
+            Value(
+                median(each.log_seconds for each in step.typical(self._log_factor, self._version))
+            )
+            for step in steps.values()
+        ]
+        runs = max((step.runs for step in steps.values()), default=0)
+        return _of_values(level, runs, values, None)
+
+    def _log_factor(self, node: str) -> float:
+        return self._factors.log_factor(node, self._namespace)
+
+    @property
+    def _version(self) -> tuple[int, int]:
+        """Changes whenever a forecast may."""
+        return self._runs, self._factors.version
+
+
+def _log_seconds(observation: Observation) -> float:
+    return math.log(max(LEAST_SECONDS, observation.seconds))
+
+
+def _is_foreseen(identity: StepIdentity, level: Level) -> bool:
+    """Whether the forecast was of what was wanted, not only of something like it."""
+    return level is (Level.STEP if identity.iteration is None else Level.ITERATION)
+
+
+def _of_values(
+    level: Level, runs: int, values: Sequence[Value], input_bytes: float | None
+) -> _Known | None:
+    if not values:
+        return None
+    found = estimate(values, input_bytes, PRIORS[level])
+    return _Known(Basis(level, runs, found.by_size), len(values), found)

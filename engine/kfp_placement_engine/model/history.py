@@ -1,0 +1,229 @@
+"""What ended steps tell of later ones: observations, distributions of run times, their basis."""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from random import Random
+
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+
+_MEAN_POINTS = 200
+"""Quantiles of which a mean is made."""
+
+_MOST_INPUT_BYTES = 2**60
+"""An exbibyte."""
+
+
+@dataclass(frozen=True)
+class StepIdentity:
+    """What tells whose past counts for a step.
+
+    Attributes:
+        pipeline: name of the pipeline.
+        step: path of the task in it, the same for all iterations of a loop.
+        iteration: what tells iterations apart, such as a hash of their arguments; "" for a step
+            outside loops, None where it is not known.
+        component: what the step runs, such as a hash of image, command and arguments; "" = unknown.
+        image: its container image; "" = unknown.
+    """
+
+    pipeline: str
+    step: str
+    iteration: str | None = ""
+    component: str = ""
+    image: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Pipeline and step, whatever the iteration."""
+        return self.pipeline, self.step
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A step that has ended well.
+
+    Attributes:
+        identity: which step.
+        seconds: its run time on the node where it was, without transfers that a plan adds again.
+        node: name of that node; "" = unknown.
+        input_bytes: size of its inputs; None = unknown.
+    """
+
+    identity: StepIdentity
+    seconds: float
+    node: str = ""
+    input_bytes: float | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its figures can be true; clocks may jump, and anybody may write a status."""
+        is_size = self.input_bytes is None or is_usable_size(self.input_bytes)
+        return is_size and 0 <= self.seconds <= MAX_DURATION_SECONDS
+
+
+def is_usable_size(size: float) -> bool:
+    """Whether a size of inputs can be true."""
+    return 0 <= size <= _MOST_INPUT_BYTES
+
+
+class Level(StrEnum):
+    """Whose past a forecast rests on, the nearest first."""
+
+    ITERATION = "iteration"
+    STEP = "step"
+    COMPONENT = "component"
+    IMAGE = "image"
+    NAMESPACE = "namespace"
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a forecast rests on.
+
+    Attributes:
+        level: the past of what.
+        runs: how many runs of it were seen; for the wider levels those of the step that was seen
+            most often.
+        by_size: whether the size of the inputs counts.
+    """
+
+    level: Level
+    runs: int
+    by_size: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How past forecasts missed: the distribution of log(true / forecast) over its spread.
+
+    Between the misses it is linear (the i-th of n misses is the quantile i / (n + 1)); beyond them
+    it falls off exponentially, so that whatever has not ended yet has a time left.
+
+    Attributes:
+        misses: ascending, at least two.
+    """
+
+    misses: tuple[float, ...]
+
+    def at(self, survival: float) -> float:
+        """The miss that is exceeded with this probability, above 0 and below 1."""
+        count = len(self.misses)
+        place = (1 - survival) * (count + 1)
+        if place <= 1:
+            return self.misses[0] + self._lower_scale * math.log(max(place, 1e-300))
+        from_above = survival * (count + 1)
+        if from_above <= 1:
+            return self.misses[-1] - self._upper_scale * math.log(max(from_above, 1e-300))
+        below = min(int(place), count - 1)
+        low, high = self.misses[below - 1], self.misses[below]
+        return low + (high - low) * (place - below)
+
+    def survival(self, miss: float) -> float:
+        """The probability that a miss is larger than this."""
+        count = len(self.misses)
+        if miss <= self.misses[0]:
+            return 1 - math.exp((miss - self.misses[0]) / self._lower_scale) / (count + 1)
+        if miss >= self.misses[-1]:
+            return math.exp((self.misses[-1] - miss) / self._upper_scale) / (count + 1)
+        below = bisect_right(self.misses, miss)
+        low, high = self.misses[below - 1], self.misses[below]
+        return 1 - (below + (miss - low) / (high - low)) / (count + 1)
+
+    @cached_property
+    def _upper_scale(self) -> float:
+        """By how much the largest tenth exceed the quantile of 90% on average."""
+        threshold = self.misses[-1 - len(self.misses) // 10]
+        largest = self.misses[bisect_left(self.misses, threshold) :]
+        return _mean_excess([each - threshold for each in largest])
+
+    @cached_property
+    def _lower_scale(self) -> float:
+        threshold = self.misses[len(self.misses) // 10]
+        smallest = self.misses[: bisect_right(self.misses, threshold)]
+        return _mean_excess([threshold - each for each in smallest])
+
+
+def _mean_excess(excesses: Sequence[float]) -> float:
+    """At least a quarter of the spread: a few equal misses do not mean that there are no others."""
+    return max(0.25, sum(excesses) / len(excesses))
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How long a step may take.
+
+    Attributes:
+        typical_seconds: the forecast.
+        spread: standard deviation of the logarithm by which such forecasts miss, before they are
+            compared with how they did.
+        shape: how they did.
+        ran_seconds: how long the step has run already, so that shorter times are ruled out.
+    """
+
+    typical_seconds: float
+    spread: float
+    shape: Shape
+    ran_seconds: float = 0.0
+
+    def quantile(self, probability: float) -> float:
+        """Seconds within which the step ends with this probability, above 0 and below 1.
+
+        Raises:
+            ValueError: it is not a probability.
+        """
+        if not 0 < probability < 1:
+            raise ValueError(f"probability {probability!r}; it must lie between 0 and 1")
+        miss = self.spread * self.shape.at(self._survival * (1 - probability))
+        longest = math.log(MAX_DURATION_SECONDS)
+        seconds = math.exp(min(longest, math.log(self.typical_seconds) + miss))
+        return max(self.ran_seconds, seconds)
+
+    @property
+    def median_seconds(self) -> float:
+        """As many take longer as take less."""
+        return self.quantile(0.5)
+
+    @property
+    def mean_seconds(self) -> float:
+        """The mean, except for the last quarter of a percent."""
+        points = ((number + 0.5) / _MEAN_POINTS for number in range(_MEAN_POINTS))
+        return math.fsum(self.quantile(point) for point in points) / _MEAN_POINTS
+
+    def sample(self, random: Random) -> float:
+        """Seconds, drawn."""
+        return self.quantile(min(max(random.random(), 1e-12), 1 - 1e-12))
+
+    def after(self, seconds: float) -> "Distribution":
+        """The distribution of a step that has run for this long and has not ended.
+
+        Raises:
+            ValueError: the time is negative or not a number.
+        """
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"a step that has run for {seconds!r} s; it must be 0 or more")
+        return replace(self, ran_seconds=max(self.ran_seconds, seconds))
+
+    @cached_property
+    def _survival(self) -> float:
+        """The probability of running for longer than it has."""
+        if self.ran_seconds == 0:
+            return 1.0
+        reached = math.log(self.ran_seconds) - math.log(self.typical_seconds)
+        return self.shape.survival(reached / self.spread)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the past tells of a step.
+
+    Attributes:
+        distribution: how long it may take.
+        basis: what that rests on.
+    """
+
+    distribution: Distribution
+    basis: Basis

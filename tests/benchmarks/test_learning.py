@@ -1,0 +1,150 @@
+"""The table of learned run times: traces are read strictly, and each figure is what it says."""
+
+import gzip
+import json
+import math
+from random import Random
+
+import pytest
+
+from benchmarks.command import BenchmarkError
+from benchmarks.learning import command, main
+from benchmarks.learning_report import figures_of
+from benchmarks.learning_runs import traces
+from benchmarks.learning_runs.experiments import Case, in_order, same_inputs, seen_text
+from benchmarks.learning_runs.traces import COLUMNS, read_trace, trace_files
+from kfp_placement_engine.exceptions import InputNotFoundError
+from tests.support.data import data_path
+
+HEADER = ",".join(COLUMNS)
+CUT_OFF = gzip.compress(b"run" * 1000, mtime=0)[:-12]
+
+
+def made_up_trace(folder, name="team", runs=12, sigma=0.05):
+    """Four steps, two of them a loop of three; times lognormal, half of them by size."""
+    random, lines = Random(5), [HEADER]
+    for run in range(runs):
+        for process, tags, seconds in (
+            ("A:GET", "-", 8), ("A:FIT", "abc", 60), ("B:FIT", "abc", 20), ("B:SAVE", "-", 5),
+        ):  # fmt: skip
+            for number, tag in enumerate(tags):
+                time = seconds * (1 + number) * math.exp(random.gauss(0, sigma))
+                node = f"n{random.randrange(3)}"
+                lines.append(f"{run},{process},{tag},0,image:1,{node},{time:.3f},{1 + number}")
+    path = folder / f"{name}.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_trace_is_read_by_run_and_step(tmp_path):
+    text = f"{HEADER},peak\n1,A:FIT,x,0,i:1,n,4.5,2,9\n0,A:FIT,x,1,i:1,,3,,9\n0,GET,-,0,,n,-,1,9\n"
+    path = tmp_path / "one.csv.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    found = read_trace(path)
+    (first,), (second,) = found.runs
+    assert (found.pipeline, first.identity.iteration, first.input_bytes) == ("one", "x#1", None)
+    assert (second.seconds, second.input_bytes, second.node) == (4.5, 2e6, "n")
+    assert (second.identity.component, second.identity.image) == ("FIT", "i:1")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("run,process\n0,A\n", "has no column tag, k, container"),
+        ("", "has no column run"),
+        (f"{HEADER}\n", "holds no steps with a time"),
+        (f"{HEADER}\n0,A,x,0,i,n,soon,1\n", "line 2: realtime_s 'soon' is not a number from 0"),
+        (f"{HEADER}\n0,A,x,0,i,n,-3,1\n", "line 2: realtime_s '-3' is not a number from 0"),
+        (f"{HEADER}\n0,A,x,0,i,n,3,1e999\n", "line 2: read_mb '1e999' is not a number from 0"),
+        (f"{HEADER}\nfirst,A,x,0,i,n,3,1\n", "line 2: run 'first' is not a number"),
+        (f'{HEADER}\n0,"A,x,0,i,n,3,1\n', "unexpected end of data"),
+        (f"{HEADER}\n0,A\n", "holds no steps with a time"),
+    ],
+)
+def test_what_is_not_a_trace_is_refused(tmp_path, text, message):
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(BenchmarkError, match=r"bad\.csv") as refused:
+        read_trace(path)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "content", [b"no gzip", CUT_OFF, b"\x1f\x8b\x08"], ids=["text", "cut off", "empty"]
+)
+def test_broken_files_are_refused(tmp_path, content):
+    path = tmp_path / "bad.csv.gz"
+    path.write_bytes(content)
+    with pytest.raises(BenchmarkError, match="cannot be read"):
+        read_trace(path)
+
+
+def test_large_and_strange_files_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(traces, "MOST_BYTES", 100)
+    path = tmp_path / "large.csv"
+    path.write_text(f"{HEADER}\n" + "0,A,x,0,i,n,3,1\n" * 20)
+    with pytest.raises(BenchmarkError, match="is larger than"):
+        read_trace(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BenchmarkError, match="is not UTF-8"):
+        read_trace(path)
+
+
+def test_a_folder_without_traces_is_said(tmp_path, capsys):
+    with pytest.raises(InputNotFoundError, match="holds no traces"):
+        trace_files(tmp_path)
+    assert command(["--data", str(tmp_path / "gone.csv")]) == 3
+    assert "no such" in capsys.readouterr().err
+
+
+def test_all_tables_of_made_up_traces(tmp_path, capsys):
+    for name in ("one", "two"):
+        made_up_trace(tmp_path, name)
+    assert command(["--data", str(tmp_path), "-o", "json", "--output", str(tmp_path / "o.md")]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["same_inputs"]["5-9"]["forecasts"] == 2 * 5 * 8
+    assert figures["same_inputs"]["5-9, one"]["median_errors"]["ours"] < 0.1
+    assert figures["first_sight"]["same component"]["forecasts"] > 0
+    assert set(figures["in_order"]) >= {"neither", "size", "size and node"}
+    sizes = [figures["after_two_runs"][name]["mean_errors"]["ours"]
+             for name in ("without size", "by size")]  # fmt: skip
+    assert sizes[1] < sizes[0]
+    page = (tmp_path / "o.md").read_text()
+    assert page.startswith("# Learned run times")
+    assert "| 5-9 |" in page
+
+
+def test_a_single_trace_has_no_other_pipelines(tmp_path):
+    lines: list[str] = []
+    main(lines.append, data=made_up_trace(tmp_path))
+    assert any(line.startswith("First sight") for line in lines)
+    assert not any("new pipeline" in line for line in lines if line.startswith("  "))
+
+
+def test_forecasts_are_of_runs_that_are_not_known_yet(tmp_path):
+    """The baselines are the values before; the first run has none."""
+    trace = read_trace(made_up_trace(tmp_path, runs=3, sigma=0))
+    cases = list(same_inputs(trace))
+    assert [each.group for each in cases[:8]] == ["1"] * 8
+    assert {round(each.error("last"), 9) for each in cases} == {0}
+    assert all(each.is_covered for each in in_order(trace) if each.group == "size")
+
+
+def test_figures_are_those_of_the_cases():
+    cases = [
+        Case("p", "g", 10.0, {"last": 12.0, "ours": 11.0}, 9.0, 18.0),
+        Case("p", "g", 30.0, {"last": 30.0, "ours": 15.0}, 10.0, 20.0),
+    ]
+    found = figures_of(cases)
+    assert found.median_errors == pytest.approx({"last": 0.1, "ours": 0.3})
+    assert found.weighted_errors == pytest.approx({"last": 2 / 40, "ours": 16 / 40})
+    assert (found.covered, found.high_over_low, found.forecasts) == (0.5, 2.0, 2)
+    assert [seen_text(each) for each in (0, 1, 2, 3, 5, 10, 20, 99)] == [
+        "0", "1", "2", "3-4", "5-9", "10-19", "20+", "20+",
+    ]  # fmt: skip
+
+
+def test_a_trace_of_the_data_is_read():
+    trace = read_trace(data_path("cws-runs", "sarek.csv.gz"))
+    assert len(trace.runs) == 60
+    assert sum(map(len, trace.runs)) == 6840

@@ -1,0 +1,241 @@
+"""What runs tell of the next one: whose past counts, how wide intervals are, what is left out."""
+
+import math
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_engine.history import History, NodeFactors
+from kfp_placement_engine.history.known_steps import (
+    LEAST_OF_ITERATION,
+    MOST_ITERATIONS,
+    MOST_STEPS,
+    VALUES_OF_ITERATION,
+)
+from kfp_placement_engine.model.history import Level, Observation, StepIdentity
+
+TRAIN = StepIdentity("churn", "train", component="sha-train", image="trainer:1")
+LOOP = StepIdentity("churn", "score", iteration="a", component="sha-score", image="scorer:1")
+
+
+def seen(identity, *seconds, node="", size=None):
+    """A run for each time."""
+    return [[Observation(identity, each, node, size)] for each in seconds]
+
+
+def history_of(*runs):
+    history = History("team-a")
+    for run in runs:
+        history.observe(run)
+    return history
+
+
+def forecast_of(history, identity, node="", size=None):
+    forecast = history.predict(identity, node, size)
+    assert forecast is not None
+    return forecast
+
+
+def typical(forecast):
+    return forecast.distribution.typical_seconds
+
+
+def test_nothing_is_known_at_first():
+    assert History().predict(TRAIN) is None
+
+
+def test_a_step_takes_about_as_long_as_before():
+    forecast = history_of(*seen(TRAIN, 90, 92, 91)).predict(TRAIN)
+    assert typical(forecast) == pytest.approx(91)
+    assert (forecast.basis.level, forecast.basis.runs) == (Level.ITERATION, 3)
+    assert forecast.distribution.quantile(0.05) < 91 < forecast.distribution.quantile(0.95)
+
+
+def test_the_nearest_past_counts():
+    other = StepIdentity("sales", "fit", component="sha-train", image="trainer:1")
+    same_image = StepIdentity("sales", "tune", component="sha-tune", image="trainer:1")
+    history = history_of(*seen(other, 300), *seen(same_image, 30))
+    levels = {}
+    for identity in (
+        TRAIN,
+        replace(TRAIN, component="sha-new"),
+        replace(TRAIN, component="sha-new", image="new:1"),
+    ):
+        forecast = history.predict(identity)
+        levels[forecast.basis.level] = typical(forecast)
+    assert levels[Level.COMPONENT] == pytest.approx(300)
+    assert levels[Level.IMAGE] == pytest.approx(math.sqrt(300 * 30))
+    assert set(levels) == {Level.COMPONENT, Level.IMAGE, Level.NAMESPACE}
+
+
+def test_what_is_not_known_of_a_step_does_not_make_it_like_others():
+    """Steps without an image have no image in common."""
+    history = history_of(*seen(StepIdentity("sales", "fit"), 300))
+    assert forecast_of(history, StepIdentity("churn", "train")).basis.level is Level.NAMESPACE
+
+
+def test_a_new_iteration_is_as_far_off_as_the_others_are_apart():
+    """Not as repetitions of one are, which are much nearer."""
+    runs = [[Observation(replace(LOOP, iteration=name), seconds) for name, seconds in
+             (("a", 20), ("b", 40), ("c", 80), ("d", 160))] for _ in range(12)]  # fmt: skip
+    history = history_of(*runs)
+    known, new = (history.predict(replace(LOOP, iteration=name)) for name in ("c", "e"))
+    assert (typical(known), known.basis.level) == (pytest.approx(80), Level.ITERATION)
+    assert (typical(new), new.basis.level) == (pytest.approx(math.sqrt(40 * 80)), Level.STEP)
+    assert _ratio(new) > 3 * _ratio(known)
+
+
+def _ratio(forecast):
+    return forecast.distribution.quantile(0.95) / forecast.distribution.quantile(0.05)
+
+
+def test_sizes_count_where_they_helped():
+    runs = [seen(TRAIN, 10 + 5 * size, size=size * 1e9)[0] for size in (1, 2, 3, 5, 8, 2)]
+    forecast = history_of(*runs).predict(TRAIN, input_bytes=10e9)
+    assert forecast.basis.by_size
+    assert typical(forecast) == pytest.approx(60, rel=0.02)
+    assert not forecast_of(history_of(*runs), TRAIN).basis.by_size
+
+
+def test_nodes_count_by_their_speed_and_by_what_they_showed():
+    history = History("team-a", NodeFactors({"fast": 2.0}))
+    for run in seen(TRAIN, 100, 100, node="plain"):
+        history.observe(run)
+    assert typical(history.predict(TRAIN, "fast")) == pytest.approx(50)
+    for _ in range(30):
+        for node, seconds in (("plain", 100), ("slow", 150)):
+            history.observe(seen(TRAIN, seconds, node=node)[0])
+    on_plain, on_slow = (typical(history.predict(TRAIN, node)) for node in ("plain", "slow"))
+    assert on_slow / on_plain == pytest.approx(1.5, rel=0.15)
+
+
+def test_one_outlier_among_twenty_moves_only_the_upper_end():
+    usual = [100 + number % 3 for number in range(20)]
+    before = forecast_of(history_of(*seen(TRAIN, *usual)), TRAIN).distribution
+    after = forecast_of(history_of(*seen(TRAIN, *usual, 1000)), TRAIN).distribution
+    assert after.typical_seconds == pytest.approx(before.typical_seconds, rel=0.01)
+    assert after.quantile(0.95) > before.quantile(0.95)
+
+
+def test_a_step_that_takes_ten_times_as_long_since_yesterday_is_followed_within_three_runs():
+    runs = seen(TRAIN, *[100] * 10, *[1000] * 3)
+    after = [forecast_of(history_of(*runs[:count]), TRAIN).distribution for count in (10, 11, 13)]
+    assert [each.typical_seconds for each in after] == pytest.approx([100, 100, 1000])
+    assert after[1].quantile(0.95) > after[0].quantile(0.95)
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.3, 0.8])
+def test_intervals_of_90_percent_hold_nine_times_of_ten(sigma):
+    """Eight steps, lognormal, 60 runs; from the fifth on, whatever they scatter."""
+    random, history = Random(7), History()
+    steps = [StepIdentity("churn", f"step-{number}") for number in range(8)]
+    held = []
+    for number in range(60):
+        times = {step: 40 * (1 + index) * math.exp(random.gauss(0, sigma))
+                 for index, step in enumerate(steps)}  # fmt: skip
+        if number >= 5:
+            for step, seconds in times.items():
+                found = forecast_of(history, step).distribution
+                held.append(found.quantile(0.05) <= seconds <= found.quantile(0.95))
+        history.observe([Observation(step, seconds) for step, seconds in times.items()])
+    assert 0.86 <= sum(held) / len(held) <= 0.95
+
+
+def test_a_step_of_a_run_does_not_tell_of_another_of_the_same_run():
+    """All are compared with what was known before the run."""
+    one, two = (replace(LOOP, iteration=None) for _ in range(2))
+    together = history_of([Observation(one, 50), Observation(two, 70)])
+    assert forecast_of(together, replace(LOOP, iteration=None)).basis.runs == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "size"),
+    [
+        (-1.0, None),
+        (math.nan, None),
+        (math.inf, None),
+        (1e12, None),
+        (60.0, math.nan),
+        (60.0, -1.0),
+        (60.0, 1e308),
+    ],
+)
+def test_what_cannot_be_true_teaches_nothing(seconds, size):
+    first, last = seen(TRAIN, 90, 91, size=1e6)
+    plain = history_of(first, last)
+    with_bad = history_of(first, *seen(TRAIN, seconds, size=size), last)
+    assert with_bad.predict(TRAIN, input_bytes=1e6) == plain.predict(TRAIN, input_bytes=1e6)
+    assert plain.predict(TRAIN, input_bytes=math.nan) == plain.predict(TRAIN)
+
+
+def test_memory_is_bounded_whatever_the_steps_are_called():
+    history = History()
+    for number in range(MOST_STEPS + 50):
+        history.observe(seen(StepIdentity("churn", f"step-{number}", image=f"i-{number}"), 5)[0])
+    steps = history._steps
+    assert len(steps._steps) == MOST_STEPS
+    assert len(steps._alike) == MOST_STEPS + 1
+    assert forecast_of(history, StepIdentity("churn", "step-0")).basis.level is Level.NAMESPACE
+
+
+def test_wide_loops_keep_fewer_values_of_each_iteration():
+    history = History()
+    for _ in range(30):
+        names = range(MOST_ITERATIONS + 20)
+        history.observe([Observation(replace(LOOP, iteration=str(each)), 5) for each in names])
+        history.observe(seen(TRAIN, 5)[0])
+    step = history._steps.get(LOOP)
+    assert step is not None
+    iterations = step.iterations
+    assert {len(each.values) for each in iterations.values()} == {LEAST_OF_ITERATION}
+    assert len(iterations) == MOST_ITERATIONS
+    assert forecast_of(history, replace(LOOP, iteration="7")).basis.level is Level.ITERATION
+    assert forecast_of(history, replace(LOOP, iteration="110")).basis.level is Level.STEP
+    assert forecast_of(history, TRAIN).basis.runs == VALUES_OF_ITERATION
+
+
+def test_iterations_that_come_no_more_make_room():
+    """Every run has other arguments."""
+    history = History()
+    for run in range(6):
+        names = [f"{run}-{number}" for number in range(60)]
+        history.observe([Observation(replace(LOOP, iteration=name), 5 + run) for name in names])
+    assert forecast_of(history, replace(LOOP, iteration="5-0")).basis.level is Level.ITERATION
+    assert forecast_of(history, replace(LOOP, iteration="0-0")).basis.level is Level.STEP
+
+
+observations = st.builds(
+    Observation,
+    identity=st.builds(
+        StepIdentity,
+        pipeline=st.sampled_from(["a", "b"]),
+        step=st.sampled_from(["x", "y"]),
+        iteration=st.sampled_from(["", "1", "2", None]),
+        component=st.sampled_from(["", "c"]),
+        image=st.sampled_from(["", "i"]),
+    ),
+    seconds=st.floats(allow_nan=True, allow_infinity=True),
+    node=st.sampled_from(["", "n", "m"]),
+    input_bytes=st.none() | st.floats(allow_nan=True, allow_infinity=True),
+)
+
+
+@given(st.lists(st.lists(observations, max_size=5), max_size=6), observations)
+def test_any_past_makes_a_forecast_that_can_be_true(runs, wanted):
+    history = history_of(*runs)
+    forecast = history.predict(wanted.identity, wanted.node, wanted.input_bytes)
+    again = history_of(*runs).predict(wanted.identity, wanted.node, wanted.input_bytes)
+    assert forecast == again
+    if forecast is not None:
+        low, high = (forecast.distribution.quantile(each) for each in (0.05, 0.95))
+        assert 0 < low <= high < math.inf
+
+
+def test_namespaces_share_nothing_but_factors():
+    factors = NodeFactors()
+    one, two = History("team-a", factors), History("team-b", factors)
+    one.observe(seen(TRAIN, 90)[0])
+    assert two.predict(TRAIN) is None

@@ -1,0 +1,65 @@
+"""Factors of nodes: what runs agree on, and what namespaces share."""
+
+import math
+
+import pytest
+
+from kfp_placement_engine.history import NodeFactors
+from kfp_placement_engine.history.node_factors import MOST_NODES
+
+TWICE = math.log(2)
+
+
+def learned(runs, misses=(TWICE, TWICE, TWICE), namespace="team-a"):
+    factors = NodeFactors()
+    for _ in range(runs):
+        factors.learn(namespace, {"slow": list(misses)})
+    return factors
+
+
+def test_the_declared_speed_is_where_it_starts():
+    factors = NodeFactors({"fast": 2.0})
+    assert factors.log_factor("fast", "team-a") == pytest.approx(-TWICE)
+    assert factors.log_factor("unknown", "team-a") == 0
+    assert factors.log_factor("", "team-a") == 0
+
+
+def test_a_factor_is_believed_the_more_runs_show_it():
+    assert learned(2).log_factor("slow", "team-a") == 0
+    few, many = (learned(runs).log_factor("slow", "team-a") for runs in (3, 40))
+    assert 0 < few < many < TWICE
+    assert many == pytest.approx(TWICE, rel=0.15)
+
+
+def test_runs_that_do_not_agree_show_nothing():
+    factors = NodeFactors()
+    for number in range(30):
+        factors.learn("team-a", {"node": [0.3 if number % 2 else -0.28]})
+    assert factors.log_factor("node", "team-a") == 0
+
+
+def test_many_steps_of_one_run_are_one_witness():
+    """A run that was slow as a whole says nothing of the node where it was."""
+    assert learned(1, [TWICE] * 500).log_factor("slow", "team-a") == 0
+
+
+def test_another_namespace_learns_of_it_only_when_two_have_shown_it():
+    """And only from twenty pods on."""
+    factors = learned(10)
+    assert factors.log_factor("slow", "team-a") > 0
+    assert factors.log_factor("slow", "team-b") == 0
+    factors.learn("team-b", {"slow": [TWICE]})
+    assert factors.log_factor("slow", "team-b") > 0
+    assert factors.log_factor("slow", "team-c") > 0
+
+
+def test_few_pods_of_two_namespaces_are_not_shared():
+    factors = learned(3)
+    factors.learn("team-b", {"slow": [TWICE]})
+    assert factors.log_factor("slow", "team-c") == 0
+
+
+def test_nodes_that_were_not_seen_for_longest_are_forgotten():
+    factors = learned(5)
+    factors.learn("team-a", {f"node-{number}": [0.0] for number in range(MOST_NODES)})
+    assert factors.log_factor("slow", "team-a") == 0
