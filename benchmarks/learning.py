@@ -1,4 +1,4 @@
-"""Run times learned from the runs before: errors beside simpler rules, and what intervals hold.
+"""Times learned from the runs before: errors beside simpler rules, and what intervals hold.
 
 `python -m benchmarks.learning --help`. The traces are of five pipelines that ran 60 times each on a
 real Kubernetes cluster (the data set `cws-runs`), or others of the same form.
@@ -19,6 +19,7 @@ from benchmarks.learning_runs.experiments import (
     new_iterations,
     same_inputs,
 )
+from benchmarks.learning_runs.run_ends import run_ends
 from benchmarks.learning_runs.traces import Trace, read_trace, trace_files
 from benchmarks.tables import Page, machine
 from kfp_placement.cli.output import check_target
@@ -61,6 +62,7 @@ def main(
         ],
         after_two_runs=_each("two runs", traces, after_two_runs, progress),
         in_order=_each("in order", traces, in_order, progress),
+        run_ends=list(run_ends(traces, progress)),
     )
     figures = {"machine": machine(), **results.figures()}
     show(Page("Learned run times", results.parts(), figures), echo, form, output)

@@ -9,6 +9,7 @@ from benchmarks.learning_runs.experiments import SEEN, Case
 from benchmarks.tables import Table, machine, percent
 
 METHODS = ("60 s", "last", "mean of 5", "median of 5", "ours")
+END_METHODS = ("plan alone", "past ends", "ours")
 FROM_FIVE = ("5-9", "10-19", "20+")
 LEVELS = ("same component", "same image", "same namespace", "new iteration")
 SIZES = ("without size", "by size")
@@ -37,7 +38,8 @@ class Figures:
 
 def figures_of(cases: Sequence[Case]) -> Figures:
     """Of at least one forecast; methods that not all of them have are left out."""
-    methods = [name for name in METHODS if all(name in each.forecasts for each in cases)]
+    names = dict.fromkeys((*METHODS, *END_METHODS))
+    methods = [name for name in names if all(name in each.forecasts for each in cases)]
     errors = {name: [each.error(name) for each in cases] for name in methods}
     total = sum(each.seconds for each in cases)
     return Figures(
@@ -70,6 +72,7 @@ class Results:
     first_sight: Sequence[Case]
     after_two_runs: Sequence[Case]
     in_order: Sequence[Case]
+    run_ends: Sequence[Case]
 
     def figures(self) -> dict[str, Any]:
         """For JSON: by group, and by group and pipeline."""
@@ -91,6 +94,7 @@ class Results:
             self._first_sight(),
             self._after_two_runs(),
             self._in_order(),
+            self._run_ends(),
         ]
 
     def _by_runs_seen(self) -> Table:
@@ -158,13 +162,27 @@ class Results:
             "3 or more values seen, iterations not told apart: median errors", headings, rows
         )
 
+    def _run_ends(self) -> Table:
+        rows = []
+        by_group = grouped(self.run_ends, lambda each: each.group)
+        for name, found in sorted(by_group.items(), reverse=True):
+            pipelines = grouped(found, lambda each: each.pipeline)
+            for pipeline, cases in [*pipelines.items(), ("all", found)]:
+                errors = _errors(figures_of(cases), "median_errors", END_METHODS)
+                widths = median((each.high - each.low) / each.seconds for each in cases)
+                covered = percent(figures_of(cases).covered, 1)
+                rows.append([pipeline, name, *errors, str(len(cases)), covered, percent(widths, 1)])
+        headings = ["pipeline", "runs seen", *(f"{name}, %" for name in END_METHODS)]
+        headings += ["forecasts", "covered, %", "width, %"]
+        return Table("Ends of whole runs: median errors", headings, rows, words=2)
+
 
 _INTERVALS = ("forecasts", "covered, %", "high/low")
 
 
-def _errors(found: Figures, kind: str) -> list[str]:
+def _errors(found: Figures, kind: str, methods: Sequence[str] = METHODS) -> list[str]:
     errors: dict[str, float] = getattr(found, kind)
-    return [percent(errors[name], 2) if name in errors else "" for name in METHODS]
+    return [percent(errors[name], 2) if name in errors else "" for name in methods]
 
 
 def _intervals(found: Figures) -> list[str]:
@@ -179,6 +197,8 @@ def _about() -> list[str]:
         "is |forecast / true - 1|. `covered`: how often the interval of 90% holds the truth;",
         "`high/low`: the median ratio of its bounds. `by time`: errors in seconds over all",
         "seconds. A new pipeline is known by 20 runs of each other one. Sizes are bytes read, as",
-        "if they were known before.",
+        "if they were known before. A run is planned on learned times and played by kube-default;",
+        "`plan alone` is its makespan, `past ends` the median of all runs before, `ours` the plan",
+        "times the factor that the last runs took longer; `width` is the interval over the truth.",
         f"{machine()}.",
     ]

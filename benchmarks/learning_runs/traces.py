@@ -1,12 +1,17 @@
-"""Traces of pipelines that ran many times: one file each, one row a pod."""
+"""Traces of pipelines that ran many times: one file each, one row a pod.
+
+Beside `PIPELINE.csv.gz` there may be `PIPELINE-order.json.gz` with the order of its steps.
+"""
 
 import csv
 import gzip
 import io
+import json
 import math
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from benchmarks.command import BenchmarkError
@@ -15,10 +20,48 @@ from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.history import Observation, StepIdentity
 
 FOLDER = "cws-runs"
-COLUMNS = ("run", "process", "tag", "k", "container", "node", "realtime_s", "read_mb")
+COLUMNS = (
+    "run", "process", "tag", "k", "container", "node", "cpus", "memory_mb", "start_s",
+    "complete_s", "realtime_s", "read_mb",
+)  # fmt: skip
 MOST_BYTES = 500_000_000
 _ENDINGS = (".csv", ".csv.gz")
-_MEGABYTE = 1e6
+_MEGABYTE, _MEBIBYTE = 1e6, 2**20
+
+
+@dataclass(frozen=True)
+class TracedPod:
+    """One pod.
+
+    Attributes:
+        observation: the step.
+        cpu_milli, memory_bytes: its requests.
+        start_seconds, end_seconds: since the run's first submission; None = unknown.
+    """
+
+    observation: Observation
+    cpu_milli: int
+    memory_bytes: int
+    start_seconds: float | None
+    end_seconds: float | None
+
+    @property
+    def name(self) -> str:
+        """The step with its iteration, as the order has it."""
+        return f"{self.observation.identity.step}|{self.observation.identity.iteration}"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What of a pipeline waits for what.
+
+    Attributes:
+        steps: names, as those of pods.
+        edges: places of two steps in `steps`; the first ends before the second is submitted.
+    """
+
+    steps: tuple[str, ...]
+    edges: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -27,11 +70,18 @@ class Trace:
 
     Attributes:
         pipeline: its name.
-        runs: the steps of each, in the order of the runs.
+        pods: of each run, in the order of the runs.
+        order: of its steps; None = unknown.
     """
 
     pipeline: str
-    runs: tuple[tuple[Observation, ...], ...]
+    pods: tuple[tuple[TracedPod, ...], ...]
+    order: Order | None = None
+
+    @cached_property
+    def runs(self) -> tuple[tuple[Observation, ...], ...]:
+        """The steps of each run."""
+        return tuple(tuple(pod.observation for pod in run) for run in self.pods)
 
 
 def trace_files(data: Path | None = None) -> list[Path]:
@@ -62,18 +112,38 @@ def read_trace(path: Path) -> Trace:
         InputNotFoundError: there is no such file.
         BenchmarkError: the file is not a trace; the message names the line and what is wrong.
     """
-    runs: dict[int, list[Observation]] = {}
+    runs: dict[int, list[TracedPod]] = {}
     pipeline = path.name.split(".")[0]
     for line, row in _rows(path):
         try:
-            number, observation = _observation(pipeline, row)
+            number, pod = _pod(pipeline, row)
         except ValueError as error:
             raise BenchmarkError(f"{path}, line {line}: {error}") from error
-        if observation is not None:
-            runs.setdefault(number, []).append(observation)
+        if pod is not None:
+            runs.setdefault(number, []).append(pod)
     if not runs:
         raise BenchmarkError(f"{path}: holds no steps with a time")
-    return Trace(pipeline, tuple(tuple(runs[number]) for number in sorted(runs)))
+    pods = tuple(tuple(runs[number]) for number in sorted(runs))
+    return Trace(pipeline, pods, _order(path.with_name(f"{pipeline}-order.json.gz")))
+
+
+def _order(path: Path) -> Order | None:
+    """The order in a file; None = there is none.
+
+    Raises:
+        BenchmarkError: the file is not an order.
+    """
+    if not path.is_file():
+        return None
+    try:
+        found = json.loads(_text(path))
+        steps = tuple(map(str, found["steps"]))
+        edges = tuple((int(before), int(after)) for before, after in found["edges"])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise BenchmarkError(f"{path}: is not an order of steps: {error}") from error
+    if not all(0 <= place < len(steps) for edge in edges for place in edge):
+        raise BenchmarkError(f"{path}: an edge names a step that is not there")
+    return Order(steps, edges)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -105,8 +175,8 @@ def _text(path: Path) -> str:
         raise BenchmarkError(f"{path}: is not UTF-8: {error}") from error
 
 
-def _observation(pipeline: str, row: dict[str, str]) -> tuple[int, Observation | None]:
-    """The number of its run, and the step; None = it has no time.
+def _pod(pipeline: str, row: dict[str, str]) -> tuple[int, TracedPod | None]:
+    """The number of its run, and the pod; None = it has no time.
 
     Raises:
         ValueError: a value is not what it should be.
@@ -125,7 +195,13 @@ def _observation(pipeline: str, row: dict[str, str]) -> tuple[int, Observation |
         image=row["container"] or "",
     )
     size = None if read_mb is None else read_mb * _MEGABYTE
-    return int(number), Observation(identity, seconds, row["node"] or "", size)
+    return int(number), TracedPod(
+        observation=Observation(identity, seconds, row["node"] or "", size),
+        cpu_milli=round(1000 * (_number(row, "cpus") or 0)),
+        memory_bytes=round(_MEBIBYTE * (_number(row, "memory_mb") or 0)),
+        start_seconds=_number(row, "start_s"),
+        end_seconds=_number(row, "complete_s"),
+    )
 
 
 def _number(row: dict[str, str], name: str) -> float | None:

@@ -12,6 +12,7 @@ from benchmarks.learning import command, main
 from benchmarks.learning_report import figures_of
 from benchmarks.learning_runs import traces
 from benchmarks.learning_runs.experiments import Case, in_order, same_inputs, seen_text
+from benchmarks.learning_runs.run_ends import cluster_of, is_complete, run_ends
 from benchmarks.learning_runs.traces import COLUMNS, read_trace, trace_files
 from kfp_placement_engine.exceptions import InputNotFoundError
 from tests.support.data import data_path
@@ -24,20 +25,23 @@ def made_up_trace(folder, name="team", runs=12, sigma=0.05):
     """Four steps, two of them a loop of three; times lognormal, half of them by size."""
     random, lines = Random(5), [HEADER]
     for run in range(runs):
+        starts = {"A:GET": 0, "A:FIT": 15, "B:FIT": 15, "B:SAVE": 250}
         for process, tags, seconds in (
             ("A:GET", "-", 8), ("A:FIT", "abc", 60), ("B:FIT", "abc", 20), ("B:SAVE", "-", 5),
         ):  # fmt: skip
             for number, tag in enumerate(tags):
                 time = seconds * (1 + number) * math.exp(random.gauss(0, sigma))
                 node = f"n{random.randrange(3)}"
-                lines.append(f"{run},{process},{tag},0,image:1,{node},{time:.3f},{1 + number}")
+                start = starts[process]
+                figures = f"1,1024,{start},{start + time:.3f},{time:.3f},{1 + number}"
+                lines.append(f"{run},{process},{tag},0,image:1,{node},{figures}")
     path = folder / f"{name}.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
 
 
 def test_a_trace_is_read_by_run_and_step(tmp_path):
-    text = f"{HEADER},peak\n1,A:FIT,x,0,i:1,n,4.5,2,9\n0,A:FIT,x,1,i:1,,3,,9\n0,GET,-,0,,n,-,1,9\n"
+    text = f"{HEADER},peak\n1,A:FIT,x,0,i:1,n,2,512,1,6,4.5,2,9\n0,A:FIT,x,1,i:1,,,,,,3,,9\n0,GET,-,0,,n,,,,,-,1,9\n"
     path = tmp_path / "one.csv.gz"
     path.write_bytes(gzip.compress(text.encode()))
     found = read_trace(path)
@@ -45,19 +49,28 @@ def test_a_trace_is_read_by_run_and_step(tmp_path):
     assert (found.pipeline, first.identity.iteration, first.input_bytes) == ("one", "x#1", None)
     assert (second.seconds, second.input_bytes, second.node) == (4.5, 2e6, "n")
     assert (second.identity.component, second.identity.image) == ("FIT", "i:1")
+    pod = found.pods[1][0]
+    assert (pod.cpu_milli, pod.memory_bytes) == (2000, 512 * 2**20)
+    assert (pod.start_seconds, pod.end_seconds, pod.name) == (1.0, 6.0, "A:FIT|x#0")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("run,process\n0,A\n", "has no column tag, k, container"),
+        ("run,process\n0,A\n", "has no column tag, k, container, node, cpus"),
         ("", "has no column run"),
         (f"{HEADER}\n", "holds no steps with a time"),
-        (f"{HEADER}\n0,A,x,0,i,n,soon,1\n", "line 2: realtime_s 'soon' is not a number from 0"),
-        (f"{HEADER}\n0,A,x,0,i,n,-3,1\n", "line 2: realtime_s '-3' is not a number from 0"),
-        (f"{HEADER}\n0,A,x,0,i,n,3,1e999\n", "line 2: read_mb '1e999' is not a number from 0"),
-        (f"{HEADER}\nfirst,A,x,0,i,n,3,1\n", "line 2: run 'first' is not a number"),
-        (f'{HEADER}\n0,"A,x,0,i,n,3,1\n', "unexpected end of data"),
+        (
+            f"{HEADER}\n0,A,x,0,i,n,1,1,0,9,soon,1\n",
+            "line 2: realtime_s 'soon' is not a number from 0",
+        ),
+        (f"{HEADER}\n0,A,x,0,i,n,1,1,0,9,-3,1\n", "line 2: realtime_s '-3' is not a number from 0"),
+        (
+            f"{HEADER}\n0,A,x,0,i,n,1,1,0,9,3,1e999\n",
+            "line 2: read_mb '1e999' is not a number from 0",
+        ),
+        (f"{HEADER}\nfirst,A,x,0,i,n,1,1,0,9,3,1\n", "line 2: run 'first' is not a number"),
+        (f'{HEADER}\n0,"A,x,0,i,n,1,1,0,9,3,1\n', "unexpected end of data"),
         (f"{HEADER}\n0,A\n", "holds no steps with a time"),
     ],
 )
@@ -82,7 +95,7 @@ def test_broken_files_are_refused(tmp_path, content):
 def test_large_and_strange_files_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(traces, "MOST_BYTES", 100)
     path = tmp_path / "large.csv"
-    path.write_text(f"{HEADER}\n" + "0,A,x,0,i,n,3,1\n" * 20)
+    path.write_text(f"{HEADER}\n" + "0,A,x,0,i,n,1,1,0,9,3,1\n" * 20)
     with pytest.raises(BenchmarkError, match="is larger than"):
         read_trace(path)
     path.write_bytes(b"\xff\xfe")
@@ -148,3 +161,64 @@ def test_a_trace_of_the_data_is_read():
     trace = read_trace(data_path("cws-runs", "sarek.csv.gz"))
     assert len(trace.runs) == 60
     assert sum(map(len, trace.runs)) == 6840
+
+
+def made_up_order(folder, name="team"):
+    """GET, then all FIT, then SAVE."""
+    steps = ["A:GET|-#0", *(f"{kind}:FIT|{tag}#0" for kind in "AB" for tag in "abc"), "B:SAVE|-#0"]
+    edges = [[0, fit] for fit in range(1, 7)] + [[fit, 7] for fit in range(1, 7)]
+    path = folder / f"{name}-order.json.gz"
+    path.write_bytes(gzip.compress(json.dumps({"steps": steps, "edges": edges}).encode()))
+    return path
+
+
+def test_ends_of_runs_are_forecast_from_plans_and_past_runs(tmp_path):
+    path = made_up_trace(tmp_path, runs=14, sigma=0)
+    made_up_order(tmp_path)
+    trace = read_trace(path)
+    cases = list(run_ends([trace], lambda text: None))
+    assert [each.group for each in cases] == ["3-9"] * 7 + ["10+"] * 4
+    # GET and SAVE take 8 and 5 s; the longest FIT takes 180 s, where it finds room at once.
+    assert {round(each.forecasts["plan alone"]) for each in cases} == {193}
+    assert {round(each.seconds) for each in cases} == {255}
+    assert all(each.error() < 0.001 and each.is_covered for each in cases)
+
+
+def test_a_trace_whose_order_lacks_steps_has_no_ends(tmp_path):
+    path = made_up_trace(tmp_path)
+    assert list(run_ends([read_trace(path)], lambda text: None)) == []
+    made_up_order(tmp_path)
+    path.write_text(path.read_text() + "11,A:NEW,-,0,image:1,n0,1,1,0,9,9,1\n")
+    trace = read_trace(path)
+    assert trace.order is not None
+    assert not is_complete(trace, trace.order)
+    assert list(run_ends([trace], lambda text: None)) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[]", "is not an order of steps"),
+        (b'{"steps": ["a"]}', "is not an order of steps"),
+        (b'{"steps": ["a"], "edges": [[0]]}', "is not an order of steps"),
+        (b'{"steps": ["a"], "edges": [[0, 1]]}', "names a step that is not there"),
+        (b"[" * 100_000, "is not an order of steps"),
+    ],
+    ids=["list", "no edges", "no pair", "no such step", "deep"],
+)
+def test_what_is_not_an_order_is_refused(tmp_path, content, message):
+    path = made_up_trace(tmp_path, runs=1)
+    (tmp_path / "team-order.json.gz").write_bytes(gzip.compress(content))
+    with pytest.raises(BenchmarkError, match=message):
+        read_trace(path)
+
+
+def test_nodes_are_as_large_as_what_they_held_at_a_time(tmp_path):
+    """What ends makes room for what starts then."""
+    path = tmp_path / "one.csv"
+    rows = ["2,1024,0,10", "3,512,5,20", "4,2048,20,30"]
+    path.write_text(
+        "\n".join([HEADER, *(f"0,A,t,{k},i,n,{row},5,1" for k, row in enumerate(rows))])
+    )
+    (node,) = cluster_of(read_trace(path)).nodes
+    assert dict(node.allocatable) == {"cpu": 5000, "memory": 2048 * 2**20, "pods": 110}

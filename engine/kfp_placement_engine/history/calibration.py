@@ -6,16 +6,19 @@ Misses of different levels, and of steps that were seen once, a few times and of
 they are not alike.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from kfp_placement_engine.model.history import Level, Shape
+from kfp_placement_engine.history.estimates import Estimate
+from kfp_placement_engine.model.history import Basis, Distribution, Forecast, Level, Shape
 
 MISSES_KEPT = 1000
 """Of each kind; older ones tell of other times."""
 
-LEAST_MISSES = 40
-"""From here on quantiles of 5% and 95% are worth something."""
+LEAST_MISSES = 20
+"""From here on there are quantiles of 5% and 95%."""
 
 MOST_PIPELINES = 200
 
@@ -30,6 +33,26 @@ _Kind = tuple[Level, int]
 """A level, and how much it knew: 0 = one value, 1 = a few, 2 = `_MANY` and more."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """What the past tells of a value, before it is compared with how such estimates did.
+
+    Attributes:
+        basis: what it rests on.
+        values: how many values the estimate is made of.
+        estimate: of the value.
+    """
+
+    basis: Basis
+    values: int
+    estimate: Estimate
+
+    @property
+    def kind(self) -> "_Kind":
+        """What such estimates are compared with."""
+        return (self.basis.level, (self.values >= _FEW) + (self.values >= _MANY))
+
+
 class Calibration:
     """The misses of one namespace, by pipeline and of all its pipelines."""
 
@@ -39,31 +62,41 @@ class Calibration:
         self._of_pipelines: dict[str, dict[_Kind, deque[float]]] = {}
         self._shapes: dict[tuple[str | None, _Kind], Shape] = {}
 
-    def note(self, pipeline: str, level: Level, values: int, miss: float) -> None:
+    def note(self, pipeline: str, known: Known, miss: float) -> None:
         """Keep a miss.
 
         Args:
-            pipeline: of the step.
-            level: what the forecast rested on.
-            values: how many values it was made of.
-            miss: the logarithm of true over forecast time, divided by the forecast's spread.
+            pipeline: of the step or run.
+            known: what was forecast.
+            miss: the logarithm of the true value over the forecast.
         """
-        kind = (level, _knowledge(values))
         own = self._of_pipelines.pop(pipeline, {})
         self._of_pipelines[pipeline] = own
         while len(self._of_pipelines) > MOST_PIPELINES:
             del self._of_pipelines[next(iter(self._of_pipelines))]
         for misses in (own, self._of_all):
-            misses.setdefault(kind, deque(maxlen=MISSES_KEPT)).append(miss)
+            kept = misses.setdefault(known.kind, deque(maxlen=MISSES_KEPT))
+            kept.append(miss / known.estimate.spread)
         self._shapes.clear()
 
-    def shape(self, pipeline: str, level: Level, values: int) -> Shape:
-        """How such forecasts miss, by the nearest misses of which there are enough."""
-        kind = (level, _knowledge(values))
+    def forecast(self, pipeline: str, known: Known, log_scale: float) -> Forecast:
+        """What is known as a distribution, by how such estimates missed.
+
+        Args:
+            pipeline: of the step or run.
+            known: what the past tells.
+            log_scale: logarithm of what the estimate is multiplied by.
+        """
+        typical_seconds = math.exp(known.estimate.log_seconds + log_scale)
+        shape = self._shape(pipeline, known.kind)
+        return Forecast(Distribution(typical_seconds, known.estimate.spread, shape), known.basis)
+
+    def _shape(self, pipeline: str, kind: _Kind) -> Shape:
+        """By the nearest misses of which there are enough."""
         for owner, other in self._nearest(pipeline, kind):
-            known = self._shapes.get((owner, other))
-            if known is not None:
-                return known
+            shape = self._shapes.get((owner, other))
+            if shape is not None:
+                return shape
             misses = (self._of_all if owner is None else self._of_pipelines[owner])[other]
             if len(misses) >= LEAST_MISSES:
                 shape = Shape(tuple(sorted(misses)))
@@ -83,7 +116,3 @@ class Calibration:
             misses = self._of_all if owner is None else self._of_pipelines.get(owner, {})
             if other in misses:
                 yield owner, other
-
-
-def _knowledge(values: int) -> int:
-    return (values >= _FEW) + (values >= _MANY)

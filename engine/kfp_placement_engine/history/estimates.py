@@ -5,7 +5,7 @@ Everything is in logarithms: a step takes twice as long about as often as half a
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from kfp_placement_engine.history.sizes import SizedValue, by_size
@@ -41,11 +41,13 @@ class Prior:
         spread: standard deviation of their logarithms.
         by_size: the same of what is left where the size of the inputs counts.
         weight: how many values that is worth.
+        resolution: standard deviation of a value that comes from how it is measured.
     """
 
     spread: float
     by_size: float = 0.0
     weight: float = 3.0
+    resolution: float = RESOLUTION_SECONDS
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,13 @@ def estimate(
     if input_bytes is not None:
         found = by_size(_sized(values), input_bytes)
         if found is not None:
-            expected = prior.by_size + found.extrapolation
-            spread = _spread(found.misses, found.log_seconds, expected, prior.weight)
+            expected = replace(prior, spread=prior.by_size + found.extrapolation)
+            spread = _spread(found.misses, found.log_seconds, expected)
             return Estimate(found.log_seconds, spread, by_size=True)
     logs = [each.log_seconds for each in values]
     centre = median(logs if recent is None else logs[-recent:])
     misses = [each - centre for each in logs]
-    return Estimate(centre, _spread(misses, centre, prior.spread, prior.weight))
+    return Estimate(centre, _spread(misses, centre, prior))
 
 
 def _sized(values: Sequence[Value]) -> list[SizedValue]:
@@ -95,8 +97,8 @@ def _sized(values: Sequence[Value]) -> list[SizedValue]:
     ]
 
 
-def _spread(misses: Sequence[float], centre: float, expected: float, weight: float) -> float:
-    """Shrunk to what is expected; short steps vary by the clock's resolution too."""
-    freedom = weight + max(len(misses) - 1, 0)
-    variance = (weight * expected**2 + sum(each * each for each in misses)) / freedom
-    return math.sqrt(variance + (RESOLUTION_SECONDS / math.exp(centre)) ** 2)
+def _spread(misses: Sequence[float], centre: float, prior: Prior) -> float:
+    """Shrunk to what is expected; small values vary by how they are measured too."""
+    freedom = prior.weight + max(len(misses) - 1, 0)
+    variance = (prior.weight * prior.spread**2 + sum(each * each for each in misses)) / freedom
+    return math.sqrt(variance + (prior.resolution / math.exp(centre)) ** 2)

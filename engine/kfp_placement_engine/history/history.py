@@ -3,13 +3,11 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
-from kfp_placement_engine.history.calibration import Calibration
+from kfp_placement_engine.history.calibration import Calibration, Known
 from kfp_placement_engine.history.estimates import (
     LEAST_SECONDS,
-    Estimate,
     Prior,
     Value,
     estimate,
@@ -18,7 +16,6 @@ from kfp_placement_engine.history.known_steps import RECENT, KnownStep, KnownSte
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.model.history import (
     Basis,
-    Distribution,
     Forecast,
     Level,
     Observation,
@@ -39,21 +36,6 @@ SHORT_SECONDS = 2.0
 """Steps shorter than this tell nothing of how forecasts miss: their times are cut to seconds."""
 
 _WIDER = (Level.COMPONENT, Level.IMAGE, Level.NAMESPACE)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What one level tells of a step, as on a node of factor 1.
-
-    Attributes:
-        basis: what it rests on.
-        values: how many values the estimate is made of.
-        estimate: of the run time.
-    """
-
-    basis: Basis
-    values: int
-    estimate: Estimate
 
 
 class History:
@@ -97,10 +79,7 @@ class History:
         known = self._known(identity, input_bytes if is_size else None)
         if known is None:
             return None
-        basis, found = known.basis, known.estimate
-        shape = self._calibration.shape(identity.pipeline, basis.level, known.values)
-        typical_seconds = math.exp(found.log_seconds + self._log_factor(node))
-        return Forecast(Distribution(typical_seconds, found.spread, shape), basis)
+        return self._calibration.forecast(identity.pipeline, known, self._log_factor(node))
 
     def observe(self, run: Sequence[Observation]) -> None:
         """Learn from the steps of one run that has ended.
@@ -158,24 +137,19 @@ class History:
                              if key[0] != identity.pipeline}  # fmt: skip
                 self._note_if_known(each, self._of_steps(level, elsewhere or steps))
 
-    def _note_if_known(self, each: Observation, known: _Known | None) -> None:
+    def _note_if_known(self, each: Observation, known: Known | None) -> None:
         if known is not None:
             self._note(each, known)
 
-    def _note(self, each: Observation, known: _Known) -> float:
+    def _note(self, each: Observation, known: Known) -> float:
         """Keep by how much it was missed; returns the logarithm of true over forecast time."""
         expected = known.estimate.log_seconds + self._log_factor(each.node)
         miss = _log_seconds(each) - expected
         if max(_log_seconds(each), expected) >= math.log(SHORT_SECONDS):
-            self._calibration.note(
-                each.identity.pipeline,
-                known.basis.level,
-                known.values,
-                miss / known.estimate.spread,
-            )
+            self._calibration.note(each.identity.pipeline, known, miss)
         return miss
 
-    def _known(self, identity: StepIdentity, input_bytes: float | None) -> _Known | None:
+    def _known(self, identity: StepIdentity, input_bytes: float | None) -> Known | None:
         """By the first level that knows anything."""
         step = self._steps.get(identity)
         if step is not None:
@@ -183,7 +157,7 @@ class History:
             values = step.values(identity.iteration, self._log_factor)
             if values:
                 found = estimate(values, input_bytes, PRIORS[level], RECENT)
-                return _Known(Basis(level, len(values), found.by_size), len(values), found)
+                return Known(Basis(level, len(values), found.by_size), len(values), found)
             return self._of_step(step, input_bytes)
         for level in _WIDER:
             known = self._of_steps(level, self._steps.alike(identity, level))
@@ -193,12 +167,12 @@ class History:
 
     def _of_step(
         self, step: KnownStep, input_bytes: float | None, without: str | None = None
-    ) -> _Known | None:
+    ) -> Known | None:
         """By the iterations of a step, without one."""
         values = step.typical(self._log_factor, self._version, without)
         return _of_values(Level.STEP, step.runs, values, input_bytes)
 
-    def _of_steps(self, level: Level, steps: dict[StepKey, KnownStep]) -> _Known | None:
+    def _of_steps(self, level: Level, steps: dict[StepKey, KnownStep]) -> Known | None:
         """By steps that have something in common."""
         values = [
             Value(
@@ -229,8 +203,8 @@ def _is_foreseen(identity: StepIdentity, level: Level) -> bool:
 
 def _of_values(
     level: Level, runs: int, values: Sequence[Value], input_bytes: float | None
-) -> _Known | None:
+) -> Known | None:
     if not values:
         return None
     found = estimate(values, input_bytes, PRIORS[level])
-    return _Known(Basis(level, runs, found.by_size), len(values), found)
+    return Known(Basis(level, runs, found.by_size), len(values), found)

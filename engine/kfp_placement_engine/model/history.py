@@ -71,12 +71,13 @@ def is_usable_size(size: float) -> bool:
 
 
 class Level(StrEnum):
-    """Whose past a forecast rests on, the nearest first."""
+    """The past of what a forecast rests on, the nearest first; of whole runs that of a pipeline."""
 
     ITERATION = "iteration"
     STEP = "step"
     COMPONENT = "component"
     IMAGE = "image"
+    PIPELINE = "pipeline"
     NAMESPACE = "namespace"
 
 

@@ -1,0 +1,82 @@
+"""When whole runs end: by how much they take longer than planned, learned from the runs before.
+
+A plan on typical run times is early: the run ends with the latest of many steps, pods wait for
+volumes and images, and steps on one node disturb each other. This is learned as one factor of each
+pipeline, from what runs took beyond their own plans, which were made before they began.
+"""
+
+import math
+from collections import deque
+
+from kfp_placement_engine.history.calibration import Calibration, Known
+from kfp_placement_engine.history.estimates import Prior, Value, estimate
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+from kfp_placement_engine.model.history import Basis, Forecast, Level
+
+RUNS_KEPT = 20
+"""Of each pipeline; they decide by which factor the next run takes longer than its plan."""
+
+MOST_PIPELINES = 200
+"""Of a namespace; those that did not run for longest are forgotten first."""
+
+_OF_PIPELINE, _OF_NAMESPACE = Prior(0.06, resolution=0.0), Prior(0.3, resolution=0.0)
+"""Runs of one pipeline differ by some percent; pipelines by how much their steps wait."""
+
+
+class RunEnds:
+    """What the runs of one namespace took, beside their plans."""
+
+    def __init__(self) -> None:
+        """Begin with no run."""
+        self._factors: dict[str, deque[Value]] = {}
+        self._calibration = Calibration()
+
+    def observe(self, pipeline: str, planned_seconds: float, seconds: float) -> None:
+        """Learn from a run that has ended.
+
+        What cannot be true is left out.
+
+        Args:
+            pipeline: its pipeline.
+            planned_seconds: its makespan in the plan that was made before it began.
+            seconds: what it took.
+        """
+        if not all(0 < each <= MAX_DURATION_SECONDS for each in (planned_seconds, seconds)):
+            return
+        factor = math.log(seconds / planned_seconds)
+        known = self._known(pipeline)
+        if known is not None:
+            self._calibration.note(pipeline, known, factor - known.estimate.log_seconds)
+        kept = self._factors.pop(pipeline, None) or deque(maxlen=RUNS_KEPT)
+        kept.append(Value(factor))
+        self._factors[pipeline] = kept
+        if len(self._factors) > MOST_PIPELINES:
+            del self._factors[next(iter(self._factors))]
+
+    def predict(self, pipeline: str, planned_seconds: float) -> Forecast | None:
+        """When a run will have ended, from its begin.
+
+        Args:
+            pipeline: its pipeline.
+            planned_seconds: its makespan by the plan; more than 0.
+
+        Returns:
+            The forecast; None = no run of the namespace is known.
+        """
+        known = self._known(pipeline)
+        if known is None:
+            return None
+        return self._calibration.forecast(pipeline, known, math.log(planned_seconds))
+
+    def _known(self, pipeline: str) -> Known | None:
+        """By how much longer than planned a run takes."""
+        own = self._factors.get(pipeline)
+        if own:
+            found = estimate(list(own), None, _OF_PIPELINE)
+            return Known(Basis(Level.PIPELINE, len(own)), len(own), found)
+        others = [estimate(list(each), None, _OF_PIPELINE) for each in self._factors.values()]
+        if not others:
+            return None
+        found = estimate([Value(each.log_seconds) for each in others], None, _OF_NAMESPACE)
+        runs = max(map(len, self._factors.values()))
+        return Known(Basis(Level.NAMESPACE, runs), len(others), found)

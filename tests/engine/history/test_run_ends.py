@@ -1,0 +1,71 @@
+"""When whole runs end: the factor beyond their plans, its interval, and what cannot be true."""
+
+import math
+from random import Random
+
+import pytest
+
+from kfp_placement_engine.history import RunEnds
+from kfp_placement_engine.history.run_ends import MOST_PIPELINES
+from kfp_placement_engine.model.history import Level
+
+
+def seen(*runs, pipeline="churn"):
+    ends = RunEnds()
+    for planned_seconds, seconds in runs:
+        ends.observe(pipeline, planned_seconds, seconds)
+    return ends
+
+
+def forecast_of(ends, pipeline, planned_seconds):
+    forecast = ends.predict(pipeline, planned_seconds)
+    assert forecast is not None
+    return forecast
+
+
+def test_a_run_takes_longer_than_planned_as_those_before():
+    """Also when its plan is another one."""
+    forecast = forecast_of(seen((100, 130), (100, 131), (100, 129)), "churn", 400.0)
+    assert forecast.distribution.typical_seconds == pytest.approx(520)
+    assert (forecast.basis.level, forecast.basis.runs) == (Level.PIPELINE, 3)
+
+
+def test_a_new_pipeline_is_judged_by_the_others_and_less_surely():
+    ends = seen((100, 150), (100, 150))
+    new = forecast_of(ends, "sales", 100.0)
+    known = forecast_of(ends, "churn", 100.0)
+    assert new.basis.level is Level.NAMESPACE
+    assert new.distribution.typical_seconds == pytest.approx(150)
+    assert new.distribution.quantile(0.95) > known.distribution.quantile(0.95)
+
+
+def test_nothing_is_promised_before_a_run_has_ended():
+    assert RunEnds().predict("churn", 100.0) is None
+
+
+def test_intervals_of_90_percent_hold_nine_times_of_ten():
+    random, ends, held = Random(4), RunEnds(), []
+    for number in range(300):
+        planned = random.uniform(100, 1000)
+        seconds = planned * 1.4 * math.exp(random.gauss(0, 0.08))
+        if number >= 10:
+            found = forecast_of(ends, "churn", planned).distribution
+            held.append(found.quantile(0.05) <= seconds <= found.quantile(0.95))
+        ends.observe("churn", planned, seconds)
+    assert 0.86 <= sum(held) / len(held) <= 0.94
+
+
+@pytest.mark.parametrize(
+    ("planned", "seconds"),
+    [(0.0, 5.0), (5.0, 0.0), (-1.0, 5.0), (math.nan, 5.0), (5.0, math.inf), (1e300, 5.0)],
+)
+def test_what_cannot_be_true_teaches_nothing(planned, seconds):
+    assert seen((planned, seconds)).predict("churn", 100.0) is None
+
+
+def test_pipelines_are_bounded_whatever_they_are_called():
+    ends = RunEnds()
+    for number in range(MOST_PIPELINES + 10):
+        ends.observe(f"run-{number}", 100, 120)
+    assert forecast_of(ends, "run-0", 100.0).basis.level is Level.NAMESPACE
+    assert forecast_of(ends, f"run-{MOST_PIPELINES}", 100.0).basis.level is Level.PIPELINE
