@@ -20,6 +20,7 @@ from benchmarks.learning_runs.experiments import (
     same_inputs,
 )
 from benchmarks.learning_runs.run_ends import run_ends
+from benchmarks.learning_runs.samples import sample_costs
 from benchmarks.learning_runs.traces import Trace, read_trace, trace_files
 from benchmarks.tables import Page, machine
 from kfp_placement.cli.output import check_target
@@ -63,6 +64,7 @@ def main(
         after_two_runs=_each("two runs", traces, after_two_runs, progress),
         in_order=_each("in order", traces, in_order, progress),
         run_ends=list(run_ends(traces, progress)),
+        samples=sample_costs(progress),
     )
     figures = {"machine": machine(), **results.figures()}
     show(Page("Learned run times", results.parts(), figures), echo, form, output)

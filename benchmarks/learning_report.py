@@ -6,6 +6,7 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.learning_runs.experiments import SEEN, Case
+from benchmarks.learning_runs.samples import SampleCost
 from benchmarks.tables import Table, machine, percent
 
 METHODS = ("60 s", "last", "mean of 5", "median of 5", "ours")
@@ -73,17 +74,20 @@ class Results:
     after_two_runs: Sequence[Case]
     in_order: Sequence[Case]
     run_ends: Sequence[Case]
+    samples: Sequence[SampleCost]
 
     def figures(self) -> dict[str, Any]:
         """For JSON: by group, and by group and pipeline."""
-        return {
+        cases = {name: found for name, found in vars(self).items() if name != "samples"}
+        by_group = {
             name: {
                 key: asdict(figures_of(found))
                 for by in (lambda each: each.group, lambda each: f"{each.group}, {each.pipeline}")
-                for key, found in grouped(cases, by).items()
+                for key, found in grouped(of_name, by).items()
             }
-            for name, cases in vars(self).items()
+            for name, of_name in cases.items()
         }
+        return {**by_group, "samples": [asdict(each) for each in self.samples]}
 
     def parts(self) -> list[Table | Sequence[str]]:
         """The tables."""
@@ -95,6 +99,7 @@ class Results:
             self._after_two_runs(),
             self._in_order(),
             self._run_ends(),
+            self._samples(),
         ]
 
     def _by_runs_seen(self) -> Table:
@@ -175,6 +180,23 @@ class Results:
         headings = ["pipeline", "runs seen", *(f"{name}, %" for name in END_METHODS)]
         headings += ["forecasts", "covered, %", "width, %"]
         return Table("Ends of whole runs: median errors", headings, rows, words=2)
+
+    def _samples(self) -> Table:
+        rows = [
+            [
+                f"{each.steps:,}",
+                f"{each.nodes:,}",
+                each.dispatch,
+                str(each.samples),
+                f"{1000 * each.drawing_seconds:.0f}",
+                f"{1000 * each.playing_seconds:.0f}",
+                f"{1000 * (each.drawing_seconds + each.playing_seconds):.0f}",
+            ]
+            for each in self.samples
+        ]
+        headings = ["steps", "nodes", "dispatch", "samples"]
+        headings += ["drawing, ms", "playing, ms", "both, ms"]
+        return Table("Samples of made-up KFP runs: CPU time of one thread", headings, rows, words=0)
 
 
 _INTERVALS = ("forecasts", "covered, %", "high/low")

@@ -41,9 +41,14 @@ def made_up_trace(folder, name="team", runs=12, sigma=0.05):
 
 
 def test_a_trace_is_read_by_run_and_step(tmp_path):
-    text = f"{HEADER},peak\n1,A:FIT,x,0,i:1,n,2,512,1,6,4.5,2,9\n0,A:FIT,x,1,i:1,,,,,,3,,9\n0,GET,-,0,,n,,,,,-,1,9\n"
+    lines = [
+        f"{HEADER},peak",
+        "1,A:FIT,x,0,i:1,n,2,512,1,6,4.5,2,9",
+        "0,A:FIT,x,1,i:1,,,,,,3,,9",
+        "0,GET,-,0,,n,,,,,-,1,9",
+    ]
     path = tmp_path / "one.csv.gz"
-    path.write_bytes(gzip.compress(text.encode()))
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
     found = read_trace(path)
     (first,), (second,) = found.runs
     assert (found.pipeline, first.identity.iteration, first.input_bytes) == ("one", "x#1", None)

@@ -178,7 +178,7 @@ class Distribution:
         """
         if not 0 < probability < 1:
             raise ValueError(f"probability {probability!r}; it must lie between 0 and 1")
-        miss = self.spread * self.shape.at(self._survival * (1 - probability))
+        miss = self.spread * self.shape.at(self.survival * (1 - probability))
         longest = math.log(MAX_DURATION_SECONDS)
         seconds = math.exp(min(longest, math.log(self.typical_seconds) + miss))
         return max(self.ran_seconds, seconds)
@@ -209,7 +209,7 @@ class Distribution:
         return replace(self, ran_seconds=max(self.ran_seconds, seconds))
 
     @cached_property
-    def _survival(self) -> float:
+    def survival(self) -> float:
         """The probability of running for longer than it has."""
         if self.ran_seconds == 0:
             return 1.0

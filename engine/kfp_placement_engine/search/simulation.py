@@ -74,6 +74,39 @@ def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
     Raises:
         PlanningError: the placement's arrays do not fit the problem.
     """
+    nodes, priority, not_before = _arrays(problem, placement)
+    return _played(problem, DISPATCH_POLICIES[problem.dispatch], nodes, priority, not_before)
+
+
+def simulate_durations(
+    problem: PlacementProblem, placement: Placement, durations: Floats
+) -> tuple[Floats, Floats]:
+    """Play a placement many times, each time with other run times.
+
+    Args:
+        problem: the problem.
+        placement: of it.
+        durations: [S, A] seconds on the reference node, 0 or more.
+
+    Returns:
+        [S, A] starts and [S, A] ends, seconds after submission.
+
+    Raises:
+        PlanningError: the placement or the durations do not fit the problem.
+    """
+    times = np.ascontiguousarray(durations, np.float64)
+    if times.ndim != 2 or times.shape[1] != problem.activities or not (times >= 0).all():
+        raise PlanningError("the run times belong to another problem, or are not times")
+    policy = DISPATCH_POLICIES[problem.dispatch]
+    return native.sample(problem, policy, *_arrays(problem, placement), times)
+
+
+def _arrays(problem: PlacementProblem, placement: Placement) -> tuple[Integers, Floats, Floats]:
+    """A placement as the kernel takes it: nodes, priorities, and starts to wait for.
+
+    Raises:
+        PlanningError: it does not fit the problem.
+    """
     nodes = np.ascontiguousarray(placement.gene_nodes, np.int64)
     priority = np.ascontiguousarray(placement.priority, np.float64)
     not_before = np.ascontiguousarray(placement.not_before, np.float64)
@@ -85,8 +118,7 @@ def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
         or (not_before.size and not_before.shape != of_all)
     ):
         raise PlanningError("the placement belongs to another problem")
-    policy = DISPATCH_POLICIES[problem.dispatch]
-    return _played(problem, policy, nodes, priority, not_before)
+    return nodes, priority, not_before
 
 
 def simulate_policy(problem: PlacementProblem, policy: int, ties: TieBreak = AS_LISTED) -> Schedule:
