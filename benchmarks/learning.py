@@ -19,6 +19,7 @@ from benchmarks.learning_runs.experiments import (
     new_iterations,
     same_inputs,
 )
+from benchmarks.learning_runs.live import promises
 from benchmarks.learning_runs.run_ends import run_ends
 from benchmarks.learning_runs.samples import sample_costs
 from benchmarks.learning_runs.traces import Trace, read_trace, trace_files
@@ -64,6 +65,7 @@ def main(
         after_two_runs=_each("two runs", traces, after_two_runs, progress),
         in_order=_each("in order", traces, in_order, progress),
         run_ends=list(run_ends(traces, progress)),
+        promises=list(promises(progress)),
         samples=sample_costs(progress),
     )
     figures = {"machine": machine(), **results.figures()}

@@ -6,6 +6,7 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.learning_runs.experiments import SEEN, Case
+from benchmarks.learning_runs.live import Promise
 from benchmarks.learning_runs.samples import SampleCost
 from benchmarks.tables import Table, machine, percent
 
@@ -74,11 +75,13 @@ class Results:
     after_two_runs: Sequence[Case]
     in_order: Sequence[Case]
     run_ends: Sequence[Case]
+    promises: Sequence[Promise]
     samples: Sequence[SampleCost]
 
     def figures(self) -> dict[str, Any]:
         """For JSON: by group, and by group and pipeline."""
-        cases = {name: found for name, found in vars(self).items() if name != "samples"}
+        others = ("promises", "samples")
+        cases = {name: found for name, found in vars(self).items() if name not in others}
         by_group = {
             name: {
                 key: asdict(figures_of(found))
@@ -87,7 +90,10 @@ class Results:
             }
             for name, of_name in cases.items()
         }
-        return {**by_group, "samples": [asdict(each) for each in self.samples]}
+        return {
+            **by_group,
+            **{name: [asdict(each) for each in getattr(self, name)] for name in others},
+        }
 
     def parts(self) -> list[Table | Sequence[str]]:
         """The tables."""
@@ -99,6 +105,7 @@ class Results:
             self._after_two_runs(),
             self._in_order(),
             self._run_ends(),
+            self._promises(),
             self._samples(),
         ]
 
@@ -180,6 +187,21 @@ class Results:
         headings = ["pipeline", "runs seen", *(f"{name}, %" for name in END_METHODS)]
         headings += ["forecasts", "covered, %", "width, %"]
         return Table("Ends of whole runs: median errors", headings, rows, words=2)
+
+    def _promises(self) -> Table:
+        rows = []
+        kinds: dict[tuple[str, float], list[Promise]] = {}
+        for each in self.promises:
+            kinds.setdefault((each.mixture, each.passed), []).append(each)
+            kinds.setdefault(("all", each.passed), []).append(each)
+        for (mixture, passed), found in sorted(kinds.items()):
+            errors = [abs(each.typical / each.seconds - 1) for each in found]
+            widths = [(each.high - each.low) / each.seconds for each in found]
+            covered = fmean(each.low <= each.seconds <= each.high for each in found)
+            figures = [percent(each, 1) for each in (covered, median(errors), median(widths))]
+            rows.append([mixture, percent(passed, 0), str(len(found)), *figures])
+        headings = ["run times", "passed, %", "runs", "covered, %", "median error, %", "width, %"]
+        return Table("Ends of made-up runs while they run", headings, rows)
 
     def _samples(self) -> Table:
         rows = [

@@ -9,12 +9,13 @@ import numpy as np
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import LoweringOptions, lower
 from kfp_placement_engine.history.calibration import UNKNOWN
-from kfp_placement_engine.model.history import Distribution
+from kfp_placement_engine.model.history import CommonFactor, Distribution
 from kfp_placement_engine.planning.sampled_times import sampled_durations
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.simulation import simulate_durations
 
-SAMPLES, SPREAD, COMMON_SHARE, SEED = 200, 0.3, 0.3, 0
+SAMPLES, SPREAD, SEED = 200, 0.3, 0
+COMMON = CommonFactor(share=0.3)
 SHAPES = (Shape("kfp", 100, 20), Shape("kfp", 1000, 20), Shape("kfp", 1000, 100))
 DISPATCHES = ("ready", "ordered")
 
@@ -59,9 +60,7 @@ def sample_cost(shape: Shape, dispatch: str) -> SampleCost:
         for activity in np.flatnonzero((problem.arrays.gene >= 0) & (durations > 0))
     }
     started = time.process_time()
-    drawn = sampled_durations(
-        problem, distributions, SAMPLES, np.random.default_rng(SEED), COMMON_SHARE
-    )
+    drawn = sampled_durations(problem, distributions, SAMPLES, np.random.default_rng(SEED), COMMON)
     between = time.process_time()
     simulate_durations(problem, placement, drawn)
     ended = time.process_time()

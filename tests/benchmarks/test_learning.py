@@ -7,11 +7,13 @@ from random import Random
 
 import pytest
 
+from benchmarks import learning
 from benchmarks.command import BenchmarkError
 from benchmarks.learning import command, main
 from benchmarks.learning_report import figures_of
 from benchmarks.learning_runs import traces
 from benchmarks.learning_runs.experiments import Case, in_order, same_inputs, seen_text
+from benchmarks.learning_runs.live import MIXTURES, PASSED, Mixture, promises, promises_of_run
 from benchmarks.learning_runs.run_ends import cluster_of, is_complete, run_ends
 from benchmarks.learning_runs.traces import COLUMNS, read_trace, trace_files
 from kfp_placement_engine.exceptions import InputNotFoundError
@@ -115,9 +117,11 @@ def test_a_folder_without_traces_is_said(tmp_path, capsys):
     assert "no such" in capsys.readouterr().err
 
 
-def test_all_tables_of_made_up_traces(tmp_path, capsys):
+def test_all_tables_of_made_up_traces(tmp_path, capsys, monkeypatch):
     for name in ("one", "two"):
         made_up_trace(tmp_path, name)
+    # A hundred runs of each mixture take half a minute.
+    monkeypatch.setattr(learning, "promises", lambda progress: promises(progress, runs=2))
     assert command(["--data", str(tmp_path), "-o", "json", "--output", str(tmp_path / "o.md")]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["same_inputs"]["5-9"]["forecasts"] == 2 * 5 * 8
@@ -127,12 +131,15 @@ def test_all_tables_of_made_up_traces(tmp_path, capsys):
     sizes = [figures["after_two_runs"][name]["mean_errors"]["ours"]
              for name in ("without size", "by size")]  # fmt: skip
     assert sizes[1] < sizes[0]
+    assert len(figures["promises"]) == 2 * len(MIXTURES) * len(PASSED)
+    assert {each["samples"] for each in figures["samples"]} == {200}
     page = (tmp_path / "o.md").read_text()
     assert page.startswith("# Learned run times")
     assert "| 5-9 |" in page
 
 
-def test_a_single_trace_has_no_other_pipelines(tmp_path):
+def test_a_single_trace_has_no_other_pipelines(tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "promises", lambda progress: promises(progress, runs=1))
     lines: list[str] = []
     main(lines.append, data=made_up_trace(tmp_path))
     assert any(line.startswith("First sight") for line in lines)
@@ -227,3 +234,15 @@ def test_nodes_are_as_large_as_what_they_held_at_a_time(tmp_path):
     )
     (node,) = cluster_of(read_trace(path)).nodes
     assert dict(node.allocatable) == {"cpu": 5000, "memory": 2048 * 2**20, "pods": 110}
+
+
+def test_promises_narrow_as_a_run_goes_on_and_end_at_the_truth():
+    """With little variation the end is known nearly from the start."""
+    sure, unsure = (
+        list(promises_of_run(Mixture("drawn", 0.0, own, 0.0), 3)) for own in (0.001, 0.3)
+    )
+    assert all(abs(each.typical / each.seconds - 1) < 0.02 for each in sure)
+    assert unsure[0].high - unsure[0].low > sure[0].high - sure[0].low
+    assert unsure[3].high - unsure[3].low < unsure[0].high - unsure[0].low
+    assert all(each.low >= each.passed * each.seconds - 1e-6 for each in unsure)
+    assert unsure == list(promises_of_run(Mixture("drawn", 0.0, 0.3, 0.0), 3))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from kfp_placement_engine.history.calibration import Calibration, Known
+from kfp_placement_engine.history.common_factor import CommonFactors, score_of
 from kfp_placement_engine.history.estimates import (
     LEAST_SECONDS,
     Prior,
@@ -16,6 +17,7 @@ from kfp_placement_engine.history.known_steps import RECENT, KnownStep, KnownSte
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.model.history import (
     Basis,
+    CommonFactor,
     Forecast,
     Level,
     Observation,
@@ -60,6 +62,7 @@ class History:
         self._factors = factors or NodeFactors()
         self._steps = KnownSteps()
         self._calibration = Calibration()
+        self._common = CommonFactors()
         self._runs = 0
 
     def predict(
@@ -81,6 +84,10 @@ class History:
             return None
         return self._calibration.forecast(identity.pipeline, known, self._log_factor(node))
 
+    def common_factor(self, pipeline: str) -> CommonFactor:
+        """What the steps of the next run of a pipeline will have in common."""
+        return self._common.of(pipeline)
+
     def observe(self, run: Sequence[Observation]) -> None:
         """Learn from the steps of one run that has ended.
 
@@ -88,6 +95,7 @@ class History:
         What cannot be true is left out (`Observation.is_usable`).
         """
         usable = [each for each in run if each.is_usable]
+        self._compare_together(usable)
         unforeseen = self._compare(usable)
         keys = {each.identity.key for each in usable}
         new_steps = {key for key in keys if key not in self._steps}
@@ -98,6 +106,19 @@ class History:
             counted.add(key)
         self._runs += 1
         self._compare_with_others(unforeseen, new_steps)
+
+    def _compare_together(self, run: Sequence[Observation]) -> None:
+        """Learn what the steps of each pipeline in the run had in common."""
+        scores: dict[str, list[float]] = defaultdict(list)
+        for each in run:
+            forecast = self.predict(each.identity, each.node, each.input_bytes)
+            if forecast is None or not _is_foreseen(each.identity, forecast.basis.level):
+                continue
+            if each.seconds >= SHORT_SECONDS:
+                probability = forecast.distribution.probability(each.seconds)
+                scores[each.identity.pipeline].append(score_of(probability))
+        for pipeline, found in scores.items():
+            self._common.observe(pipeline, found)
 
     def _compare(self, run: Sequence[Observation]) -> list[Observation]:
         """Note how forecasts of known iterations missed; returns the steps that had none."""

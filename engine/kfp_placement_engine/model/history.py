@@ -183,6 +183,13 @@ class Distribution:
         seconds = math.exp(min(longest, math.log(self.typical_seconds) + miss))
         return max(self.ran_seconds, seconds)
 
+    def probability(self, seconds: float) -> float:
+        """How probable it is that the step ends within this time."""
+        if seconds <= self.ran_seconds:
+            return 0.0
+        miss = (math.log(seconds) - math.log(self.typical_seconds)) / self.spread
+        return 1 - min(1.0, self.shape.survival(miss) / max(self.survival, 1e-300))
+
     @property
     def median_seconds(self) -> float:
         """As many take longer as take less."""
@@ -215,6 +222,31 @@ class Distribution:
             return 1.0
         reached = math.log(self.ran_seconds) - math.log(self.typical_seconds)
         return self.shape.survival(reached / self.spread)
+
+
+@dataclass(frozen=True)
+class CommonFactor:
+    """What the steps of a run have in common; see `history.common_factor`.
+
+    Attributes:
+        share: of the variance of each step's score, from 0 to below 1.
+        mean, deviation: of the factor, as far as it is known; before the run standard normal.
+    """
+
+    share: float = 0.0
+    mean: float = 0.0
+    deviation: float = 1.0
+
+    def given(self, scores: Sequence[float]) -> "CommonFactor":
+        """What is known of it once some steps have ended.
+
+        Args:
+            scores: of these steps, all of those that have ended.
+        """
+        left = 1 - self.share
+        precision = 1 / self.deviation**2 + len(scores) * self.share / left
+        pull = self.mean / self.deviation**2 + math.sqrt(self.share) * math.fsum(scores) / left
+        return CommonFactor(self.share, pull / precision, 1 / math.sqrt(precision))
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,23 @@
 """Run times of all steps of a run, drawn from what is forecast of each, to play samples with."""
 
+import math
 from collections.abc import Mapping
+from statistics import NormalDist
 
 import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.history import Distribution, Shape
+from kfp_placement_engine.model.history import CommonFactor, Distribution, Shape
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 
 _POINTS = (np.arange(400) + 0.5) / 400
 """Probabilities between which quantiles are interpolated."""
+
+_SCORES = np.linspace(-5, 5, 501)
+_BELOW = np.array([NormalDist().cdf(score) for score in _SCORES])
+"""The standard normal distribution, which is interpolated too."""
+
+NOTHING_COMMON = CommonFactor()
 
 
 def sampled_durations(
@@ -17,33 +25,32 @@ def sampled_durations(
     distributions: Mapping[int, Distribution],
     samples: int,
     random: np.random.Generator,
-    common_share: float = 0.0,
+    common: CommonFactor = NOTHING_COMMON,
 ) -> Floats:
     """[S, A] seconds on the reference node, for `simulation.simulate_durations`.
 
-    Steps of one run may be slow together: in each sample every step takes the quantile that all
-    steps of that sample share with the probability `common_share`, and otherwise its own. So two
-    steps are correlated by its square, while each alone has its distribution.
+    Steps of one run may be slow together (`history.common_factor`); each has its distribution.
 
     Args:
         problem: the problem.
         distributions: of activities, by their number; the others take what the problem says.
         samples: how many, 1 or more.
         random: where numbers are drawn from.
-        common_share: from 0 to 1.
+        common: what the steps have in common.
 
     Raises:
-        PlanningError: a share or a number of samples out of its range.
+        PlanningError: fewer than one sample.
     """
-    if samples < 1 or not 0 <= common_share <= 1:
-        raise PlanningError(f"{samples} samples with a common share of {common_share!r}")
+    if samples < 1:
+        raise PlanningError(f"{samples} samples; there must be 1 or more")
     durations = np.repeat(problem.arrays.duration_seconds[None], samples, axis=0)
-    common = random.random(samples)
+    factor = common.mean + common.deviation * random.standard_normal(samples)
+    shared, own = math.sqrt(common.share), math.sqrt(1 - common.share)
     shapes: dict[Shape, Floats] = {}
     for activity, distribution in distributions.items():
-        own, is_common = random.random((2, samples))
-        drawn = np.where(is_common < common_share, common, own)
-        durations[:, activity] = _quantiles(distribution, drawn, shapes)
+        scores = shared * factor + own * random.standard_normal(samples)
+        probabilities = np.interp(scores, _SCORES, _BELOW)
+        durations[:, activity] = _quantiles(distribution, probabilities, shapes)
     return durations
 
 

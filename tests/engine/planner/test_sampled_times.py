@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.history.calibration import UNKNOWN
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs
-from kfp_placement_engine.model.history import Distribution
+from kfp_placement_engine.model.history import CommonFactor, Distribution
 from kfp_placement_engine.planning.sampled_times import sampled_durations
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.simulation import simulate, simulate_durations
@@ -71,10 +71,10 @@ def test_drawn_times_are_those_of_the_distributions(chain):
 def test_steps_that_are_slow_together_widen_the_end_and_nothing_else(chain):
     known = distributions(chain)
     alone, together = (
-        sampled_durations(chain, known, 4000, np.random.default_rng(1), share)
-        for share in (0.0, 0.9)
+        sampled_durations(chain, known, 4000, np.random.default_rng(1), CommonFactor(share))
+        for share in (0.0, 0.81)
     )
-    assert np.corrcoef(np.log(together.T))[0, 1] == pytest.approx(0.81, abs=0.06)
+    assert np.corrcoef(np.log(together.T))[0, 1] == pytest.approx(0.81, abs=0.04)
     assert np.median(together[:, 0]) == pytest.approx(np.median(alone[:, 0]), rel=0.02)
     placement = list_schedule(chain).placement
     widths = []
@@ -96,16 +96,27 @@ def test_a_step_that_has_run_takes_at_least_that_long(chain):
 
 def test_the_same_seed_draws_the_same(chain):
     one, two = (
-        sampled_durations(chain, distributions(chain), 9, np.random.default_rng(3), 0.5)
+        sampled_durations(
+            chain, distributions(chain), 9, np.random.default_rng(3), CommonFactor(0.5)
+        )
         for _ in range(2)
     )
     assert np.array_equal(one, two)
 
 
-@pytest.mark.parametrize(("samples", "share"), [(0, 0.0), (5, -0.1), (5, 1.1), (5, float("nan"))])
-def test_what_cannot_be_drawn_is_refused(chain, samples, share):
-    with pytest.raises(PlanningError, match="samples with a common share"):
-        sampled_durations(chain, {}, samples, np.random.default_rng(1), share)
+def test_a_run_that_is_known_to_be_slow_is_drawn_slower(chain):
+    known = distributions(chain)
+    slow = CommonFactor(share=0.8).given([1.5] * 6)
+    usual, slower = (
+        np.median(sampled_durations(chain, known, 999, np.random.default_rng(1), common))
+        for common in (CommonFactor(0.8), slow)
+    )
+    assert slower > 1.1 * usual
+
+
+def test_no_sample_cannot_be_drawn(chain):
+    with pytest.raises(PlanningError, match="0 samples; there must be 1 or more"):
+        sampled_durations(chain, {}, 0, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize(
