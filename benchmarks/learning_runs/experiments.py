@@ -61,14 +61,18 @@ def seen_text(runs: int) -> str:
 
 def same_inputs(trace: Trace) -> Iterator[Case]:
     """Each run from all runs before it; groups are how often the step's iteration was seen."""
-    history = History()
+    history, without_sizes = History(), History()
     seen: dict[tuple[str, str | None], list[float]] = defaultdict(list)
     for run in trace.runs:
         for step in _long_steps(run):
             past = seen[step.identity.step, step.identity.iteration]
             others = _baselines(past) if past else {}
+            plain = without_sizes.predict(step.identity, step.node)
+            if plain is not None:
+                others["without size"] = plain.distribution.median_seconds
             yield from _case(history, step, seen_text(len(past)), others)
         history.observe(run)
+        without_sizes.observe([replace(step, input_bytes=None) for step in run])
         for step in run:
             seen[step.identity.step, step.identity.iteration].append(step.seconds)
 
@@ -183,7 +187,7 @@ def _case(
         pipeline=step.identity.pipeline,
         group=group,
         seconds=step.seconds,
-        forecasts={**(others or {}), "ours": distribution.typical_seconds},
+        forecasts={**(others or {}), "ours": distribution.median_seconds},
         low=distribution.quantile(outside),
         high=distribution.quantile(1 - outside),
     )

@@ -133,7 +133,7 @@ def promises_of_run(mixture: Mixture, seed: int) -> Iterator[Promise]:
         forecast = history.predict(_identity(step))
         assert forecast is not None
         forecasts[step] = forecast.distribution
-    typical = {step: each.typical_seconds for step, each in forecasts.items()}
+    typical = {step: each.median_seconds for step, each in forecasts.items()}
     placement = list_schedule(_with(problem, typical)).placement
     really = _with(problem, dict(enumerate(_drawn(problem, steps, mixture, random))))
     true = simulate(really, placement)

@@ -17,7 +17,7 @@ COMPLETE = 0.95
 """An order must hold this share of the steps of a run: otherwise its end is another one."""
 
 FIRST, MOST = 3, 10
-"""Groups: after 3 to 9 runs, and after 10 and more."""
+"""Groups: 3 to 9 runs with a plan seen, and 10 and more."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PlannedRun:
 
     Attributes:
         pipeline: its pipeline.
-        number: how many runs were before it.
+        number: how many runs with a plan were before it.
         planned_seconds: by the plan.
         seconds: what it took.
     """
@@ -38,15 +38,16 @@ class PlannedRun:
 
 
 def run_ends(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterator[Case]:
-    """Ends of runs from the third on; groups are how many runs of the pipeline were seen.
+    """Ends of runs; groups are how many runs of the pipeline with a plan were seen.
 
     Args:
-        traces: those without a complete order are left out.
+        traces: those without a complete order or without nodes are left out.
         progress: told what is being done.
     """
     runs: list[PlannedRun] = []
     for trace in traces:
-        if trace.order is not None and is_complete(trace, trace.order):
+        has_nodes = bool(cluster_of(trace).nodes)
+        if trace.order is not None and has_nodes and is_complete(trace, trace.order):
             progress(f"ends of runs: {trace.pipeline}")
             runs += planned_runs(trace, trace.order)
     runs.sort(key=lambda run: run.number)
@@ -63,7 +64,7 @@ def run_ends(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterat
                 forecasts={
                     "plan alone": run.planned_seconds,
                     "past ends": median(seen),
-                    "ours": distribution.typical_seconds,
+                    "ours": distribution.median_seconds,
                 },
                 low=distribution.quantile((1 - CONFIDENCE) / 2),
                 high=distribution.quantile((1 + CONFIDENCE) / 2),
@@ -89,7 +90,7 @@ def planned_runs(trace: Trace, order: Order) -> Iterator[PlannedRun]:
             graph = _graph(trace.pipeline, order, requests, history)
             problem = lower(graph, cluster, LoweringOptions(dispatch="ready")).problem
             planned = BASELINES["kube-default"](problem, 0).makespan_seconds
-            yield PlannedRun(trace.pipeline, number, planned, max(ends))
+            yield PlannedRun(trace.pipeline, number - 1, planned, max(ends))
         history.observe(trace.runs[number])
 
 
@@ -113,7 +114,7 @@ def _graph(
                 task=step,
                 requests={"cpu": pod.cpu_milli, "memory": pod.memory_bytes},
                 duration_seconds=(
-                    forecast.distribution.typical_seconds if forecast else ASSUMED_SECONDS
+                    forecast.distribution.median_seconds if forecast else ASSUMED_SECONDS
                 ),
                 depends_on=tuple(sorted(before.get(place, ()))),
             )

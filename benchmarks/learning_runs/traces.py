@@ -9,9 +9,10 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from benchmarks.command import BenchmarkError
@@ -106,7 +107,7 @@ def trace_files(data: Path | None = None) -> list[Path]:
 def read_trace(path: Path) -> Trace:
     """A trace of the form of `cws-runs`; columns that are not needed are ignored.
 
-    Times below half a second count as such; what has no time is left out.
+    What has no time is left out.
 
     Raises:
         InputNotFoundError: there is no such file.
@@ -117,7 +118,7 @@ def read_trace(path: Path) -> Trace:
     for line, row in _rows(path):
         try:
             number, pod = _pod(pipeline, row)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise BenchmarkError(f"{path}, line {line}: {error}") from error
         if pod is not None:
             runs.setdefault(number, []).append(pod)
@@ -139,11 +140,24 @@ def _order(path: Path) -> Order | None:
         found = json.loads(_text(path))
         steps = tuple(map(str, found["steps"]))
         edges = tuple((int(before), int(after)) for before, after in found["edges"])
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise BenchmarkError(f"{path}: is not an order of steps: {error}") from error
     if not all(0 <= place < len(steps) for edge in edges for place in edge):
         raise BenchmarkError(f"{path}: an edge names a step that is not there")
+    if len(set(steps)) < len(steps):
+        raise BenchmarkError(f"{path}: names a step twice")
+    try:
+        TopologicalSorter(_before(edges)).prepare()
+    except CycleError as error:
+        raise BenchmarkError(f"{path}: steps wait for each other") from error
     return Order(steps, edges)
+
+
+def _before(edges: Iterable[tuple[int, int]]) -> dict[int, set[int]]:
+    before: dict[int, set[int]] = {}
+    for first, second in edges:
+        before.setdefault(second, set()).add(first)
+    return before
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -12,7 +12,13 @@ from benchmarks.command import BenchmarkError
 from benchmarks.learning import command, main
 from benchmarks.learning_report import figures_of
 from benchmarks.learning_runs import traces
-from benchmarks.learning_runs.experiments import Case, in_order, same_inputs, seen_text
+from benchmarks.learning_runs.experiments import (
+    Case,
+    after_two_runs,
+    in_order,
+    same_inputs,
+    seen_text,
+)
 from benchmarks.learning_runs.live import MIXTURES, PASSED, Mixture, promises, promises_of_run
 from benchmarks.learning_runs.run_ends import cluster_of, is_complete, run_ends
 from benchmarks.learning_runs.traces import COLUMNS, read_trace, trace_files
@@ -189,7 +195,7 @@ def test_ends_of_runs_are_forecast_from_plans_and_past_runs(tmp_path):
     made_up_order(tmp_path)
     trace = read_trace(path)
     cases = list(run_ends([trace], lambda text: None))
-    assert [each.group for each in cases] == ["3-9"] * 7 + ["10+"] * 4
+    assert [each.group for each in cases] == ["3-9"] * 7 + ["10+"] * 3
     # GET and SAVE take 8 and 5 s; the longest FIT takes 180 s, where it finds room at once.
     assert {round(each.forecasts["plan alone"]) for each in cases} == {193}
     assert {round(each.seconds) for each in cases} == {255}
@@ -215,8 +221,11 @@ def test_a_trace_whose_order_lacks_steps_has_no_ends(tmp_path):
         (b'{"steps": ["a"], "edges": [[0]]}', "is not an order of steps"),
         (b'{"steps": ["a"], "edges": [[0, 1]]}', "names a step that is not there"),
         (b"[" * 100_000, "is not an order of steps"),
+        (b'{"steps": ["a", "a"], "edges": []}', "names a step twice"),
+        (b'{"steps": ["a", "b"], "edges": [[0, 1], [1, 0]]}', "steps wait for each other"),
+        (b'{"steps": ["a", "b"], "edges": [[0, Infinity]]}', "is not an order of steps"),
     ],
-    ids=["list", "no edges", "no pair", "no such step", "deep"],
+    ids=["list", "no edges", "no pair", "no such step", "deep", "twice", "cycle", "infinite"],
 )
 def test_what_is_not_an_order_is_refused(tmp_path, content, message):
     path = made_up_trace(tmp_path, runs=1)
@@ -246,3 +255,42 @@ def test_promises_narrow_as_a_run_goes_on_and_end_at_the_truth():
     assert unsure[3].high - unsure[3].low < unsure[0].high - unsure[0].low
     assert all(each.low >= each.passed * each.seconds - 1e-6 for each in unsure)
     assert unsure == list(promises_of_run(Mixture("drawn", 0.0, 0.3, 0.0), 3))
+
+
+@pytest.mark.parametrize("experiment", [same_inputs, in_order, after_two_runs])
+def test_no_forecast_knows_the_run_that_it_is_of(tmp_path, experiment):
+    """The last of three runs takes ten times as long; its forecasts are those of the run before."""
+    path = made_up_trace(tmp_path, runs=3, sigma=0)
+    rows = path.read_text().splitlines()
+    slow = [_ten_times(row) if row.startswith("2,") else row for row in rows]
+    found: list[list[Case]] = []
+    for lines in (rows, slow):
+        path.write_text("\n".join(lines))
+        found.append(list(experiment(read_trace(path))))
+    usual, changed = found
+    assert [each.forecasts for each in changed] == [each.forecasts for each in usual]
+    assert sum(each.seconds for each in changed) > 2 * sum(each.seconds for each in usual)
+
+
+def _ten_times(row):
+    cells = row.split(",")
+    seconds = COLUMNS.index("realtime_s")
+    cells[seconds] = str(10 * float(cells[seconds]))
+    return ",".join(cells)
+
+
+def test_no_plan_knows_the_run_that_it_is_of(tmp_path):
+    path = made_up_trace(tmp_path, runs=6, sigma=0)
+    made_up_order(tmp_path)
+    rows = path.read_text().splitlines()
+    slow = [_ten_times(row) if row.startswith("5,") else row for row in rows]
+    path.write_text("\n".join(slow))
+    *_, last = run_ends([read_trace(path)], lambda text: None)
+    assert round(last.forecasts["plan alone"]) == 193
+
+
+def test_numbers_that_are_too_large_are_refused(tmp_path):
+    path = tmp_path / "large.csv"
+    path.write_text(f"{HEADER}\n0,A,x,0,i,n,1e308,1,0,9,3,1\n")
+    with pytest.raises(BenchmarkError, match="line 2"):
+        read_trace(path)

@@ -8,14 +8,21 @@ they are not alike.
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kfp_placement_engine.history.estimates import Estimate
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import Basis, Distribution, Forecast, Level, Shape
 
 MISSES_KEPT = 1000
 """Of each kind; older ones tell of other times."""
+
+MISSES_OF_RUN = 60
+"""Of each kind and pipeline: the steps of one run miss together and must not outvote other runs."""
+
+MOST_DEVIATIONS = 6.0
+"""A miss counts up to this many spreads: one outlier in a day must not mean that all may follow."""
 
 LEAST_MISSES = 20
 """From here on there are quantiles of 5% and 95%."""
@@ -34,7 +41,7 @@ _Kind = tuple[Level, int]
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownEstimate:
     """What the past tells of a value, before it is compared with how such estimates did.
 
     Attributes:
@@ -53,6 +60,21 @@ class Known:
         return (self.basis.level, (self.values >= _FEW) + (self.values >= _MANY))
 
 
+@dataclass(frozen=True)
+class Miss:
+    """By how much a forecast missed.
+
+    Attributes:
+        pipeline: of the step or run.
+        known: what was forecast.
+        log_ratio: logarithm of the true value over the forecast.
+    """
+
+    pipeline: str
+    known: KnownEstimate
+    log_ratio: float
+
+
 class Calibration:
     """The misses of one namespace, by pipeline and of all its pipelines."""
 
@@ -62,24 +84,24 @@ class Calibration:
         self._of_pipelines: dict[str, dict[_Kind, deque[float]]] = {}
         self._shapes: dict[tuple[str | None, _Kind], Shape] = {}
 
-    def note(self, pipeline: str, known: Known, miss: float) -> None:
-        """Keep a miss.
-
-        Args:
-            pipeline: of the step or run.
-            known: what was forecast.
-            miss: the logarithm of the true value over the forecast.
-        """
-        own = self._of_pipelines.pop(pipeline, {})
-        self._of_pipelines[pipeline] = own
+    def add_misses(self, misses: Sequence[Miss]) -> None:
+        """Keep by how much the forecasts of one run missed."""
+        groups: dict[tuple[str, _Kind], list[float]] = {}
+        for each in misses:
+            deviations = each.log_ratio / each.known.estimate.spread
+            limited = max(-MOST_DEVIATIONS, min(MOST_DEVIATIONS, deviations))
+            groups.setdefault((each.pipeline, each.known.kind), []).append(limited)
+        for (pipeline, kind), found in groups.items():
+            own = self._of_pipelines.pop(pipeline, {})
+            self._of_pipelines[pipeline] = own
+            every = -(-len(found) // MISSES_OF_RUN)
+            for kept in (own, self._of_all):
+                kept.setdefault(kind, deque(maxlen=MISSES_KEPT)).extend(found[::every])
         while len(self._of_pipelines) > MOST_PIPELINES:
             del self._of_pipelines[next(iter(self._of_pipelines))]
-        for misses in (own, self._of_all):
-            kept = misses.setdefault(known.kind, deque(maxlen=MISSES_KEPT))
-            kept.append(miss / known.estimate.spread)
         self._shapes.clear()
 
-    def forecast(self, pipeline: str, known: Known, log_scale: float) -> Forecast:
+    def forecast(self, pipeline: str, known: KnownEstimate, log_scale: float) -> Forecast:
         """What is known as a distribution, by how such estimates missed.
 
         Args:
@@ -87,9 +109,10 @@ class Calibration:
             known: what the past tells.
             log_scale: logarithm of what the estimate is multiplied by.
         """
-        typical_seconds = math.exp(known.estimate.log_seconds + log_scale)
+        log_seconds = min(known.estimate.log_seconds + log_scale, math.log(MAX_DURATION_SECONDS))
         shape = self._shape(pipeline, known.kind)
-        return Forecast(Distribution(typical_seconds, known.estimate.spread, shape), known.basis)
+        distribution = Distribution(math.exp(log_seconds), known.estimate.spread, shape)
+        return Forecast(distribution, known.basis)
 
     def _shape(self, pipeline: str, kind: _Kind) -> Shape:
         """By the nearest misses of which there are enough."""

@@ -13,8 +13,11 @@ from kfp_placement_engine.history.sizes import SizedValue, by_size
 RESOLUTION_SECONDS = 1 / math.sqrt(12)
 """Standard deviation of a time that is cut to a whole second, as Kubernetes writes them."""
 
-LEAST_SECONDS = 0.5
-"""What is shorter counts as this long: it was cut to 0."""
+_NORMAL_OVER_MEDIAN = 1.4826
+"""Standard deviation of normal values over their median absolute deviation."""
+
+_OUTLYING = 5.0
+"""Misses count up to this many standard deviations, as their median tells these."""
 
 _MOST_SIZES = 40
 """This many last values are compared by size; older ones are of older code."""
@@ -98,7 +101,12 @@ def _sized(values: Sequence[Value]) -> list[SizedValue]:
 
 
 def _spread(misses: Sequence[float], centre: float, prior: Prior) -> float:
-    """Shrunk to what is expected; small values vary by how they are measured too."""
+    """Shrunk to what is expected; small values vary by how they are measured too.
+
+    Outliers count as less: that there may be more of them is part of how forecasts missed.
+    """
     freedom = prior.weight + max(len(misses) - 1, 0)
-    variance = (prior.weight * prior.spread**2 + sum(each * each for each in misses)) / freedom
+    most = _OUTLYING * max(prior.spread, _NORMAL_OVER_MEDIAN * median(map(abs, misses or (0.0,))))
+    squares = sum(min(abs(each), most) ** 2 for each in misses)
+    variance = (prior.weight * prior.spread**2 + squares) / freedom
     return math.sqrt(variance + (prior.resolution / math.exp(centre)) ** 2)

@@ -2,19 +2,19 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 
-from kfp_placement_engine.history.calibration import Calibration, Known
+from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
 from kfp_placement_engine.history.common_factor import CommonFactors, score_of
 from kfp_placement_engine.history.estimates import (
-    LEAST_SECONDS,
     Prior,
     Value,
     estimate,
 )
 from kfp_placement_engine.history.known_steps import RECENT, KnownStep, KnownSteps, StepKey
 from kfp_placement_engine.history.node_factors import NodeFactors
+from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.history import (
     Basis,
     CommonFactor,
@@ -96,16 +96,19 @@ class History:
         """
         usable = [each for each in run if each.is_usable]
         self._compare_together(usable)
-        unforeseen = self._compare(usable)
-        keys = {each.identity.key for each in usable}
-        new_steps = {key for key in keys if key not in self._steps}
+        misses = {number: self._miss(each) for number, each in enumerate(usable)}
+        without_forecast = [usable[number] for number, miss in misses.items() if miss is None]
+        foreseen = [(usable[number], miss) for number, miss in misses.items() if miss is not None]
+        self._learn_nodes(foreseen)
+        new_steps = {each.identity.key for each in usable} - self._steps.keys()
         counted: set[StepKey] = set()
         for each in usable:
             key = each.identity.key
             self._steps.observe(each, _log_seconds(each), is_first=key not in counted)
             counted.add(key)
         self._runs += 1
-        self._compare_with_others(unforeseen, new_steps)
+        of_others = self._misses_of_others(without_forecast, new_steps)
+        self._calibration.add_misses([*(miss for _, miss in foreseen if _tells(miss)), *of_others])
 
     def _compare_together(self, run: Sequence[Observation]) -> None:
         """Learn what the steps of each pipeline in the run had in common."""
@@ -120,57 +123,50 @@ class History:
         for pipeline, found in scores.items():
             self._common.observe(pipeline, found)
 
-    def _compare(self, run: Sequence[Observation]) -> list[Observation]:
-        """Note how forecasts of known iterations missed; returns the steps that had none."""
-        unforeseen: list[Observation] = []
-        by_node: dict[str, list[float]] = defaultdict(list)
-        for each in run:
-            known = self._known(each.identity, each.input_bytes)
-            if known is None or not _is_foreseen(each.identity, known.basis.level):
-                unforeseen.append(each)
-                continue
-            miss = self._note(each, known)
-            if known.values > 1 and each.seconds >= SHORT_SECONDS:
-                learned = self._factors.learned(each.node, self._namespace)
-                by_node[each.node].append(miss + learned)
-        self._factors.learn(self._namespace, by_node)
-        return unforeseen
+    def _miss(self, each: Observation) -> Miss | None:
+        """By how much the forecast of a step missed; None = there was none of this very step."""
+        known = self._known(each.identity, each.input_bytes)
+        if known is None or not _is_foreseen(each.identity, known.basis.level):
+            return None
+        return self._miss_of(each, known)
 
-    def _compare_with_others(
-        self, unforeseen: Sequence[Observation], new_steps: set[StepKey]
-    ) -> None:
-        """Note how steps and iterations without a forecast are missed by what is known of others.
+    def _miss_of(self, each: Observation, known: KnownEstimate) -> Miss:
+        expected = known.estimate.log_seconds + self._log_factor(each.node)
+        return Miss(each.identity.pipeline, known, _log_seconds(each) - expected)
+
+    def _learn_nodes(self, foreseen: Sequence[tuple[Observation, Miss]]) -> None:
+        """Learn how much longer steps took on each node than elsewhere in the run."""
+        by_node: dict[str, list[float]] = defaultdict(list)
+        for each, miss in foreseen:
+            if miss.known.values > 1 and each.seconds >= SHORT_SECONDS:
+                learned = self._factors.learned(each.node, self._namespace)
+                by_node[each.node].append(miss.log_ratio + learned)
+        self._factors.learn(self._namespace, by_node)
+
+    def _misses_of_others(
+        self, without_forecast: Sequence[Observation], new_steps: set[StepKey]
+    ) -> Iterator[Miss]:
+        """How steps and iterations without a forecast are missed by what is known of others.
 
         A new iteration is compared with the others of its step, those of the same run included; a
         new step, once, with other steps: those of other pipelines where there are any.
         """
         compared: set[StepKey] = set()
-        for each in unforeseen:
+        for each in without_forecast:
             identity, step = each.identity, self._steps.get(each.identity)
+            known: list[KnownEstimate | None] = []
             if step is not None and identity.iteration is not None:
-                self._note_if_known(each, self._of_step(step, each.input_bytes, identity.iteration))
-            if identity.key not in new_steps or identity.key in compared:
-                continue
-            compared.add(identity.key)
-            for level in _WIDER:
-                steps = self._steps.alike(identity, level)
-                elsewhere = {key: found for key, found in steps.items()
-                             if key[0] != identity.pipeline}  # fmt: skip
-                self._note_if_known(each, self._of_steps(level, elsewhere or steps))
+                known.append(self._of_step(step, each.input_bytes, identity.iteration))
+            if identity.key in new_steps and identity.key not in compared:
+                compared.add(identity.key)
+                for level in _WIDER:
+                    steps = self._steps.alike(identity, level, elsewhere=True)
+                    known.append(self._of_steps(level, steps or self._steps.alike(identity, level)))
+            for estimated in known:
+                if estimated is not None and _tells(miss := self._miss_of(each, estimated)):
+                    yield miss
 
-    def _note_if_known(self, each: Observation, known: Known | None) -> None:
-        if known is not None:
-            self._note(each, known)
-
-    def _note(self, each: Observation, known: Known) -> float:
-        """Keep by how much it was missed; returns the logarithm of true over forecast time."""
-        expected = known.estimate.log_seconds + self._log_factor(each.node)
-        miss = _log_seconds(each) - expected
-        if max(_log_seconds(each), expected) >= math.log(SHORT_SECONDS):
-            self._calibration.note(each.identity.pipeline, known, miss)
-        return miss
-
-    def _known(self, identity: StepIdentity, input_bytes: float | None) -> Known | None:
+    def _known(self, identity: StepIdentity, input_bytes: float | None) -> KnownEstimate | None:
         """By the first level that knows anything."""
         step = self._steps.get(identity)
         if step is not None:
@@ -178,7 +174,8 @@ class History:
             values = step.values(identity.iteration, self._log_factor)
             if values:
                 found = estimate(values, input_bytes, PRIORS[level], RECENT)
-                return Known(Basis(level, len(values), found.by_size), len(values), found)
+                basis = Basis(level, step.runs_of(identity.iteration), found.by_size)
+                return KnownEstimate(basis, len(values), found)
             return self._of_step(step, input_bytes)
         for level in _WIDER:
             known = self._of_steps(level, self._steps.alike(identity, level))
@@ -188,12 +185,12 @@ class History:
 
     def _of_step(
         self, step: KnownStep, input_bytes: float | None, without: str | None = None
-    ) -> Known | None:
+    ) -> KnownEstimate | None:
         """By the iterations of a step, without one."""
         values = step.typical(self._log_factor, self._version, without)
         return _of_values(Level.STEP, step.runs, values, input_bytes)
 
-    def _of_steps(self, level: Level, steps: dict[StepKey, KnownStep]) -> Known | None:
+    def _of_steps(self, level: Level, steps: dict[StepKey, KnownStep]) -> KnownEstimate | None:
         """By steps that have something in common."""
         values = [
             Value(
@@ -217,6 +214,12 @@ def _log_seconds(observation: Observation) -> float:
     return math.log(max(LEAST_SECONDS, observation.seconds))
 
 
+def _tells(miss: Miss) -> bool:
+    """Whether it is of a step that is long enough: times are cut to whole seconds."""
+    expected = miss.known.estimate.log_seconds
+    return max(expected, expected + miss.log_ratio) >= math.log(SHORT_SECONDS)
+
+
 def _is_foreseen(identity: StepIdentity, level: Level) -> bool:
     """Whether the forecast was of what was wanted, not only of something like it."""
     return level is (Level.STEP if identity.iteration is None else Level.ITERATION)
@@ -224,8 +227,8 @@ def _is_foreseen(identity: StepIdentity, level: Level) -> bool:
 
 def _of_values(
     level: Level, runs: int, values: Sequence[Value], input_bytes: float | None
-) -> Known | None:
+) -> KnownEstimate | None:
     if not values:
         return None
     found = estimate(values, input_bytes, PRIORS[level])
-    return Known(Basis(level, runs, found.by_size), len(values), found)
+    return KnownEstimate(Basis(level, runs, found.by_size), len(values), found)

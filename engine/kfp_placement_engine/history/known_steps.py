@@ -1,7 +1,7 @@
 """The past values of each step, and which steps are alike; bounded, whatever comes."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, KeysView
 from dataclasses import dataclass, field
 from itertools import count, islice
 from statistics import median
@@ -49,10 +49,11 @@ LogFactor = Callable[[str], float]
 
 @dataclass
 class _Iteration:
-    """Values of one iteration, and the last run of its step that had it."""
+    """Values of one iteration, the last run of its step that had it, and how many had it."""
 
     values: deque[KeptValue] = field(default_factory=lambda: deque(maxlen=VALUES_OF_ITERATION))
     last_run: int = 0
+    runs: int = 0
 
 
 @dataclass
@@ -88,6 +89,7 @@ class KnownStep:
                 del self.iterations[oldest]
             iteration = _Iteration()
         iteration.values.append(value)
+        iteration.runs += iteration.last_run != self.runs
         iteration.last_run = self.runs
         self.iterations[next(self._unnamed) if name is None else name] = iteration
         share = max(LEAST_OF_ITERATION, VALUES_OF_STEP // len(self.iterations))
@@ -96,6 +98,11 @@ class KnownStep:
 
     def _may_go(self, name: str | int) -> bool:
         return isinstance(name, int) or self.iterations[name].last_run < self.runs - 1
+
+    def runs_of(self, name: str | None) -> int:
+        """How many runs had an iteration."""
+        iteration = None if name is None else self.iterations.get(name)
+        return 0 if iteration is None else iteration.runs
 
     def values(self, name: str | None, factor: LogFactor) -> list[Value]:
         """Those of one iteration, as on the reference node."""
@@ -108,6 +115,8 @@ class KnownStep:
     ) -> list[Value]:
         """One value for each iteration: the median of its last ones, and its last size.
 
+        Iterations that none of the last runs had are left out: they are of older code.
+
         Args:
             factor: of nodes.
             version: of what is known; the same version has the same values.
@@ -117,6 +126,7 @@ class KnownStep:
             found = {
                 name: _median(iteration.values, factor)
                 for name, iteration in self.iterations.items()
+                if iteration.last_run > self.runs - RECENT
             }
             self._typical = (version, found)
         return [value for key, value in self._typical[1].items() if key != without]
@@ -141,9 +151,9 @@ class KnownSteps:
         self._steps: dict[StepKey, KnownStep] = {}
         self._alike: dict[tuple[Level, str], dict[StepKey, KnownStep]] = {}
 
-    def __contains__(self, key: StepKey) -> bool:
-        """Whether the step was seen."""
-        return key in self._steps
+    def keys(self) -> KeysView[StepKey]:
+        """All steps."""
+        return self._steps.keys()
 
     def get(self, identity: StepIdentity) -> KnownStep | None:
         """The step, whatever its iteration."""
@@ -173,12 +183,24 @@ class KnownSteps:
             oldest = next(iter(self._steps))
             self._forget(oldest, self._steps.pop(oldest))
 
-    def alike(self, identity: StepIdentity, level: Level) -> dict[StepKey, KnownStep]:
-        """Other steps with the same component, or image, or all other steps; those seen last."""
+    def alike(
+        self, identity: StepIdentity, level: Level, *, elsewhere: bool = False
+    ) -> dict[StepKey, KnownStep]:
+        """Other steps with the same component, or image, or all other steps; those seen last.
+
+        Args:
+            identity: the step.
+            level: what they have in common.
+            elsewhere: only those of other pipelines.
+        """
         like = KnownStep(identity.component, identity.image).like(level)
-        found = self._alike.get((level, like), {}) if like else {}
-        last = islice(reversed(found.items()), MOST_ALIKE)
-        return {key: step for key, step in last if key != identity.key}
+        steps = self._alike.get((level, like), {}) if like else {}
+        others = (
+            (key, step)
+            for key, step in reversed(steps.items())
+            if key != identity.key and not (elsewhere and key[0] == identity.pipeline)
+        )
+        return dict(islice(others, MOST_ALIKE))
 
     def _forget(self, key: StepKey, step: KnownStep) -> None:
         for level in self._INDEXED:

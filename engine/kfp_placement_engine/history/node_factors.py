@@ -3,19 +3,22 @@
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 RUNS_KEPT = 50
 """Runs of which a node's misses are kept."""
 
 LEAST_RUNS = 3
-"""Before, a node's misses are not told from those of the runs that were on it."""
+"""With fewer runs a slow node looks like a slow run."""
 
 LEAST_PODS, LEAST_NAMESPACES = 20, 2
 """A node must have run this many pods of this many namespaces before all share its factor."""
 
-MOST_NODES = 5_000
+MOST_NODES, MOST_NAMESPACES = 5_000, 100
+
+_MOST_LOG = math.log(20)
+"""No node is more than this much faster or slower than its speed says."""
 
 _SHRINKAGE = 5
 """A factor of n runs counts by n / (n + 5)."""
@@ -27,20 +30,20 @@ _MEDIAN_ERROR = 1.2533
 """Standard error of the median of normal values over that of their mean."""
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What one run saw on a node."""
+@dataclass
+class _Witness:
+    """What the runs of one namespace saw on a node: their misses, and how many pods there were."""
 
-    namespace: str
-    miss: float
-    pods: int
+    misses: deque[float] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
+    pods: int = 0
 
 
 class NodeFactors:
     """Factors of all nodes, starting from their speeds; shared by the histories of all namespaces.
 
-    A run says of a node the median by which forecasts missed there: many steps of one run miss
-    together, so they are one witness. Factors that the witnesses do not agree on are not used.
+    A run says of a node by how much longer steps took there than on the others of its nodes: its
+    steps are slow together, so they are one witness. Factors that the witnesses do not agree on are
+    not used. A namespace believes its own runs first, then the median of what namespaces saw.
 
     Attributes:
         version: counts what was learned.
@@ -53,7 +56,7 @@ class NodeFactors:
             speeds: of nodes, relative to the reference node; those not named have 1.
         """
         self._speeds = dict(speeds or {})
-        self._seen: dict[str, deque[_Seen]] = {}
+        self._seen: dict[str, dict[str, _Witness]] = {}
         self._learned: dict[tuple[str, str], float] = {}
         self.version = 0
 
@@ -75,27 +78,41 @@ class NodeFactors:
             misses: logarithms of true over forecast time, by node, each as if the node had only its
                 declared speed.
         """
-        for node, found in misses.items():
-            if not node or not found:
-                continue
-            seen = self._seen.pop(node, deque(maxlen=RUNS_KEPT))
-            seen.append(_Seen(namespace, median(found), len(found)))
-            self._seen[node] = seen
+        medians = {node: median(each) for node, each in misses.items() if node and each}
+        # Of a run on one node alone it is not known whether the run or the node was slow.
+        usual = median(medians.values()) if len(medians) > 1 else 0.0
+        for node, miss in medians.items():
+            witnesses = self._seen.pop(node, {})
+            witness = witnesses.pop(namespace, _Witness())
+            witness.misses.append(max(-_MOST_LOG, min(_MOST_LOG, miss - usual)))
+            witness.pods += len(misses[node])
+            witnesses[namespace] = witness
+            if len(witnesses) > MOST_NAMESPACES:
+                del witnesses[next(iter(witnesses))]
+            self._seen[node] = witnesses
         while len(self._seen) > MOST_NODES:
             del self._seen[next(iter(self._seen))]
         self._learned.clear()
         self.version += 1
 
     def _of_witnesses(self, node: str, namespace: str) -> float:
-        seen = self._seen.get(node, ())
-        pods, namespaces = sum(each.pods for each in seen), {each.namespace for each in seen}
-        is_shared = pods >= LEAST_PODS and len(namespaces) >= LEAST_NAMESPACES
-        misses = [each.miss for each in seen if is_shared or each.namespace == namespace]
-        runs = len(misses)
-        if runs < LEAST_RUNS:
+        witnesses = self._seen.get(node, {})
+        own = witnesses.get(namespace)
+        if own is not None and len(own.misses) >= LEAST_RUNS:
+            return _agreed(own.misses)
+        pods = sum(each.pods for each in witnesses.values())
+        if pods < LEAST_PODS or len(witnesses) < LEAST_NAMESPACES:
             return 0.0
-        centre = median(misses)
-        deviation = _DEVIATION * median(abs(each - centre) for each in misses)
-        error = _MEDIAN_ERROR * deviation / math.sqrt(runs)
-        shrunk = abs(centre) * runs / (runs + _SHRINKAGE)
-        return math.copysign(max(0.0, shrunk - error), centre)
+        return median(_agreed(each.misses) for each in witnesses.values())
+
+
+def _agreed(misses: Sequence[float]) -> float:
+    """What runs agree on, 0 if that may be chance."""
+    runs = len(misses)
+    if runs < LEAST_RUNS:
+        return 0.0
+    centre = median(misses)
+    deviation = _DEVIATION * median(abs(each - centre) for each in misses)
+    error = _MEDIAN_ERROR * deviation / math.sqrt(runs)
+    shrunk = abs(centre) * runs / (runs + _SHRINKAGE)
+    return math.copysign(max(0.0, shrunk - error), centre)

@@ -8,8 +8,9 @@ pipeline, from what runs took beyond their own plans, which were made before the
 import math
 from collections import deque
 
-from kfp_placement_engine.history.calibration import Calibration, Known
+from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
 from kfp_placement_engine.history.estimates import Prior, Value, estimate
+from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import Basis, Forecast, Level
 
@@ -41,12 +42,15 @@ class RunEnds:
             planned_seconds: its makespan in the plan that was made before it began.
             seconds: what it took.
         """
-        if not all(0 < each <= MAX_DURATION_SECONDS for each in (planned_seconds, seconds)):
+        if not all(
+            LEAST_SECONDS <= each <= MAX_DURATION_SECONDS for each in (planned_seconds, seconds)
+        ):
             return
-        factor = math.log(seconds / planned_seconds)
+        factor = math.log(seconds) - math.log(planned_seconds)
         known = self._known(pipeline)
         if known is not None:
-            self._calibration.note(pipeline, known, factor - known.estimate.log_seconds)
+            miss = Miss(pipeline, known, factor - known.estimate.log_seconds)
+            self._calibration.add_misses([miss])
         kept = self._factors.pop(pipeline, None) or deque(maxlen=RUNS_KEPT)
         kept.append(Value(factor))
         self._factors[pipeline] = kept
@@ -58,25 +62,26 @@ class RunEnds:
 
         Args:
             pipeline: its pipeline.
-            planned_seconds: its makespan by the plan; more than 0.
+            planned_seconds: its makespan by the plan.
 
         Returns:
-            The forecast; None = no run of the namespace is known.
+            The forecast; None = no run of the namespace is known, or the plan has no end or none
+            after `LEAST_SECONDS`.
         """
         known = self._known(pipeline)
-        if known is None:
+        if known is None or not LEAST_SECONDS <= planned_seconds <= MAX_DURATION_SECONDS:
             return None
         return self._calibration.forecast(pipeline, known, math.log(planned_seconds))
 
-    def _known(self, pipeline: str) -> Known | None:
+    def _known(self, pipeline: str) -> KnownEstimate | None:
         """By how much longer than planned a run takes."""
         own = self._factors.get(pipeline)
         if own:
             found = estimate(list(own), None, _OF_PIPELINE)
-            return Known(Basis(Level.PIPELINE, len(own)), len(own), found)
+            return KnownEstimate(Basis(Level.PIPELINE, len(own)), len(own), found)
         others = [estimate(list(each), None, _OF_PIPELINE) for each in self._factors.values()]
         if not others:
             return None
         found = estimate([Value(each.log_seconds) for each in others], None, _OF_NAMESPACE)
         runs = max(map(len, self._factors.values()))
-        return Known(Basis(Level.NAMESPACE, runs), len(others), found)
+        return KnownEstimate(Basis(Level.NAMESPACE, runs), len(others), found)

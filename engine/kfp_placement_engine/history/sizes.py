@@ -23,10 +23,13 @@ _START_SECONDS = 1.0
 """This part of a single value does not depend on the size: a container has to start."""
 
 _FAR = 0.3
-"""How much further off a single value is for each factor e by which it is scaled."""
+"""How much wider the spread is for each factor e between the size and those that were seen."""
 
-_LEAST_SECONDS = 0.001
-"""A line may pass through 0."""
+LEAST_SECONDS = 0.5
+"""What is shorter counts as this long: times are cut to whole seconds."""
+
+_LOST = 1e-9
+"""Where less than this is left of a sum, subtracting from it has lost all digits."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class _Line:
     slope: float
 
     def log_seconds(self, size: float) -> float:
-        return math.log(max(_LEAST_SECONDS, self.start + self.slope * size))
+        return math.log(max(LEAST_SECONDS, self.start + self.slope * size))
 
 
 def by_size(values: Sequence[SizedValue], size: float) -> BySize | None:
@@ -97,7 +100,8 @@ def by_size(values: Sequence[SizedValue], size: float) -> BySize | None:
         return None
     line = _total(list(map(_Sums.of, values))).line()
     misses = [line.log_seconds(each.size) - each.log_seconds for each in values]
-    return BySize(line.log_seconds(size), misses)
+    outside = max(min(sizes) - wanted.log_size, wanted.log_size - max(sizes), 0.0)
+    return BySize(line.log_seconds(size), misses, _FAR * outside)
 
 
 def _scaled(known: SizedValue, wanted: SizedValue) -> BySize:
@@ -106,7 +110,7 @@ def _scaled(known: SizedValue, wanted: SizedValue) -> BySize:
     start = min(seconds, _START_SECONDS)
     apart = wanted.log_size - known.log_size
     scaled = start + (seconds - start) * math.exp(apart)
-    return BySize(math.log(scaled), extrapolation=_FAR * abs(apart))
+    return BySize(math.log(max(LEAST_SECONDS, scaled)), extrapolation=_FAR * abs(apart))
 
 
 def _error(misses: Sequence[float]) -> float:
@@ -197,7 +201,10 @@ def _misses_of_lines(values: Sequence[SizedValue]) -> list[float]:
     """How each value is missed by the line through the others."""
     sums = list(map(_Sums.of, values))
     total = _total(sums)
-    return [
-        total.plus(own, -1).line().log_seconds(each.size) - each.log_seconds
-        for own, each in zip(sums, values, strict=True)
-    ]
+    misses = []
+    for number, (own, each) in enumerate(zip(sums, values, strict=True)):
+        others = total.plus(own, -1)
+        if min(others.weight, others.square / max(total.square, 1e-300)) <= _LOST * total.weight:
+            others = _total([*sums[:number], *sums[number + 1 :]])
+        misses.append(others.line().log_seconds(each.size) - each.log_seconds)
+    return misses

@@ -71,7 +71,7 @@ def is_usable_size(size: float) -> bool:
 
 
 class Level(StrEnum):
-    """The past of what a forecast rests on, the nearest first; of whole runs that of a pipeline."""
+    """Which past runs a forecast rests on, the most similar first."""
 
     ITERATION = "iteration"
     STEP = "step"
@@ -86,7 +86,7 @@ class Basis:
     """What a forecast rests on.
 
     Attributes:
-        level: the past of what.
+        level: which past runs.
         runs: how many runs of it were seen; for the wider levels those of the step that was seen
             most often.
         by_size: whether the size of the inputs counts.
@@ -158,14 +158,14 @@ class Distribution:
     """How long a step may take.
 
     Attributes:
-        typical_seconds: the forecast.
+        scale_seconds: what the misses are multiplied with; near the median.
         spread: standard deviation of the logarithm by which such forecasts miss, before they are
             compared with how they did.
         shape: how they did.
         ran_seconds: how long the step has run already, so that shorter times are ruled out.
     """
 
-    typical_seconds: float
+    scale_seconds: float
     spread: float
     shape: Shape
     ran_seconds: float = 0.0
@@ -180,19 +180,19 @@ class Distribution:
             raise ValueError(f"probability {probability!r}; it must lie between 0 and 1")
         miss = self.spread * self.shape.at(self.survival * (1 - probability))
         longest = math.log(MAX_DURATION_SECONDS)
-        seconds = math.exp(min(longest, math.log(self.typical_seconds) + miss))
+        seconds = math.exp(min(longest, math.log(self.scale_seconds) + miss))
         return max(self.ran_seconds, seconds)
 
     def probability(self, seconds: float) -> float:
         """How probable it is that the step ends within this time."""
         if seconds <= self.ran_seconds:
             return 0.0
-        miss = (math.log(seconds) - math.log(self.typical_seconds)) / self.spread
+        miss = (math.log(seconds) - math.log(self.scale_seconds)) / self.spread
         return 1 - min(1.0, self.shape.survival(miss) / max(self.survival, 1e-300))
 
     @property
     def median_seconds(self) -> float:
-        """As many take longer as take less."""
+        """The forecast: as many take longer as take less."""
         return self.quantile(0.5)
 
     @property
@@ -220,7 +220,7 @@ class Distribution:
         """The probability of running for longer than it has."""
         if self.ran_seconds == 0:
             return 1.0
-        reached = math.log(self.ran_seconds) - math.log(self.typical_seconds)
+        reached = math.log(self.ran_seconds) - math.log(self.scale_seconds)
         return self.shape.survival(reached / self.spread)
 
 

@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Mapping
+from operator import itemgetter
 from statistics import NormalDist
 
 import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import CommonFactor, Distribution, Shape
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 
-_POINTS = (np.arange(400) + 0.5) / 400
-"""Probabilities between which quantiles are interpolated."""
+_TAIL = np.geomspace(1e-12, 0.5, 300)
+_SURVIVALS = np.concatenate([_TAIL, 1 - _TAIL[-2::-1]])
+"""Probabilities of taking longer, between which quantiles are interpolated: dense at both ends."""
 
 _SCORES = np.linspace(-5, 5, 501)
 _BELOW = np.array([NormalDist().cdf(score) for score in _SCORES])
@@ -47,7 +50,7 @@ def sampled_durations(
     factor = common.mean + common.deviation * random.standard_normal(samples)
     shared, own = math.sqrt(common.share), math.sqrt(1 - common.share)
     shapes: dict[Shape, Floats] = {}
-    for activity, distribution in distributions.items():
+    for activity, distribution in sorted(distributions.items(), key=itemgetter(0)):
         scores = shared * factor + own * random.standard_normal(samples)
         probabilities = np.interp(scores, _SCORES, _BELOW)
         durations[:, activity] = _quantiles(distribution, probabilities, shapes)
@@ -60,8 +63,10 @@ def _quantiles(
     """Those of a distribution, interpolated between points of its shape, which many share."""
     shape = distribution.shape
     if shape not in shapes:
-        shapes[shape] = np.array([shape.at(1 - point) for point in _POINTS])
-    left = 1 - distribution.survival * (1 - probabilities)
-    misses = np.interp(left, _POINTS, shapes[shape])
-    seconds = distribution.typical_seconds * np.exp(distribution.spread * misses)
+        shapes[shape] = np.array([shape.at(each) for each in _SURVIVALS])
+    survivals = np.log(distribution.survival * (1 - probabilities))
+    misses = np.interp(survivals, np.log(_SURVIVALS), shapes[shape])
+    longest = math.log(MAX_DURATION_SECONDS)
+    log_seconds = math.log(distribution.scale_seconds) + distribution.spread * misses
+    seconds = np.exp(np.minimum(log_seconds, longest))
     return np.asarray(np.maximum(distribution.ran_seconds, seconds))

@@ -95,7 +95,11 @@ def simulate_durations(
         PlanningError: the placement or the durations do not fit the problem.
     """
     times = np.ascontiguousarray(durations, np.float64)
-    if times.ndim != 2 or times.shape[1] != problem.activities or not (times >= 0).all():
+    if (
+        times.ndim != 2
+        or times.shape[1] != problem.activities
+        or not ((times >= 0) & np.isfinite(times)).all()
+    ):
         raise PlanningError("the run times belong to another problem, or are not times")
     policy = DISPATCH_POLICIES[problem.dispatch]
     return native.sample(problem, policy, *_arrays(problem, placement), times)

@@ -18,7 +18,7 @@ shapes = st.lists(st.floats(-50, 50), min_size=2, max_size=60).map(
 )
 distributions = st.builds(
     Distribution,
-    typical_seconds=st.floats(0.5, 1e6),
+    scale_seconds=st.floats(0.5, 1e6),
     spread=st.floats(0.01, 3),
     shape=shapes,
     ran_seconds=st.just(0.0) | st.floats(1e-3, 1e9),

@@ -53,6 +53,25 @@ def test_another_namespace_learns_of_it_only_when_two_have_shown_it():
     assert factors.log_factor("slow", "team-c") > 0
 
 
+def test_no_namespace_takes_from_another_what_it_saw():
+    """Nor does one alone decide for all, and none moves a factor without limit."""
+    factors = learned(10)
+    before = factors.log_factor("slow", "team-a")
+    for _ in range(60):
+        factors.learn("team-b", {"slow": [-50.0] * 9})
+    assert factors.log_factor("slow", "team-a") == before
+    assert abs(factors.log_factor("slow", "team-b")) < 3.1
+    assert abs(factors.log_factor("slow", "team-c")) < 1.5
+
+
+def test_a_run_that_is_slow_everywhere_says_nothing_of_its_nodes():
+    factors = NodeFactors()
+    for _ in range(10):
+        factors.learn("team-a", {"one": [TWICE], "two": [TWICE], "three": [TWICE + 0.4]})
+    assert factors.log_factor("one", "team-a") == 0
+    assert factors.log_factor("three", "team-a") > 0
+
+
 def test_few_pods_of_two_namespaces_are_not_shared():
     factors = learned(3)
     factors.learn("team-b", {"slow": [TWICE]})

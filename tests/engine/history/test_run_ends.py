@@ -26,7 +26,7 @@ def forecast_of(ends, pipeline, planned_seconds):
 def test_a_run_takes_longer_than_planned_as_those_before():
     """Also when its plan is another one."""
     forecast = forecast_of(seen((100, 130), (100, 131), (100, 129)), "churn", 400.0)
-    assert forecast.distribution.typical_seconds == pytest.approx(520)
+    assert forecast.distribution.median_seconds == pytest.approx(520)
     assert (forecast.basis.level, forecast.basis.runs) == (Level.PIPELINE, 3)
 
 
@@ -35,7 +35,7 @@ def test_a_new_pipeline_is_judged_by_the_others_and_less_surely():
     new = forecast_of(ends, "sales", 100.0)
     known = forecast_of(ends, "churn", 100.0)
     assert new.basis.level is Level.NAMESPACE
-    assert new.distribution.typical_seconds == pytest.approx(150)
+    assert new.distribution.median_seconds == pytest.approx(150)
     assert new.distribution.quantile(0.95) > known.distribution.quantile(0.95)
 
 
@@ -57,7 +57,16 @@ def test_intervals_of_90_percent_hold_nine_times_of_ten():
 
 @pytest.mark.parametrize(
     ("planned", "seconds"),
-    [(0.0, 5.0), (5.0, 0.0), (-1.0, 5.0), (math.nan, 5.0), (5.0, math.inf), (1e300, 5.0)],
+    [
+        (0.0, 5.0),
+        (5.0, 0.0),
+        (-1.0, 5.0),
+        (math.nan, 5.0),
+        (5.0, math.inf),
+        (1e300, 5.0),
+        (100.0, 5e-324),
+        (5e-324, 100.0),
+    ],
 )
 def test_what_cannot_be_true_teaches_nothing(planned, seconds):
     assert seen((planned, seconds)).predict("churn", 100.0) is None
@@ -69,3 +78,17 @@ def test_pipelines_are_bounded_whatever_they_are_called():
         ends.observe(f"run-{number}", 100, 120)
     assert forecast_of(ends, "run-0", 100.0).basis.level is Level.NAMESPACE
     assert forecast_of(ends, f"run-{MOST_PIPELINES}", 100.0).basis.level is Level.PIPELINE
+
+
+def test_a_plan_without_an_end_has_no_forecast():
+    """Everything may come from the cache."""
+    ends = seen((100, 130))
+    assert [ends.predict("churn", each) for each in (0.0, math.inf, math.nan)] == [None] * 3
+
+
+def test_one_run_that_hung_does_not_widen_all_that_follow():
+    runs = [(100, 130 + number % 3) for number in range(25)]
+    before = forecast_of(seen(*runs), "churn", 100.0).distribution
+    after = forecast_of(seen(*runs, (100, 1040), *runs[:10]), "churn", 100.0).distribution
+    assert after.median_seconds == pytest.approx(before.median_seconds, rel=0.02)
+    assert after.quantile(0.95) < 400

@@ -5,14 +5,14 @@ from random import Random
 from statistics import fmean, median
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.history import sizes
 from kfp_placement_engine.history.sizes import SizedValue, by_size
 
 values = st.lists(
-    st.builds(SizedValue, st.floats(-0.7, 19), st.floats(0, 2**60)), min_size=1, max_size=12
+    st.builds(SizedValue, st.floats(-0.69, 19.6), st.floats(0, 2**60)), min_size=1, max_size=12
 )
 
 
@@ -28,6 +28,15 @@ def test_a_line_is_followed_beyond_what_was_seen():
     """20 s and 3 s for each MB."""
     past = sized(*((20 + 3 * size, size * 1e6) for size in (1, 2, 4, 8)))
     assert seconds(by_size(past, 20e6)) == pytest.approx(80, rel=1e-6)
+
+
+def test_far_from_what_was_seen_it_is_less_sure():
+    past = sized(*((20 + 3 * size, size * 1e6) for size in (1, 2, 4, 8)))
+    within, beyond, far = (by_size(past, size * 1e6) for size in (5, 80, 800))
+    assert within is not None
+    assert beyond is not None
+    assert far is not None
+    assert 0 == within.extrapolation < beyond.extrapolation < far.extrapolation
 
 
 def test_a_size_that_tells_nothing_is_not_used():
@@ -60,10 +69,13 @@ def test_one_value_is_scaled_but_for_the_start_of_the_container():
 
 
 @given(values, st.floats(0, 2**60))
+@example(sized((0.5, 1e6), (3e8, 2e6), (3e8, 3e6)), 5e6)
+@example(sized((10, 10e6), (20, 20e6), (40, 40e6)), 0.0)
 def test_whatever_comes_is_a_finite_time(past, size):
     found = by_size(past, size)
     assert found is None or math.isfinite(found.log_seconds)
     assert found is None or all(math.isfinite(each) for each in found.misses)
+    assert found is None or math.exp(found.log_seconds) > 0.49
 
 
 @given(values.filter(lambda past: len(past) > 2))

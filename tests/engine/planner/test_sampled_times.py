@@ -94,6 +94,17 @@ def test_a_step_that_has_run_takes_at_least_that_long(chain):
     assert (drawn[:, 1] == 40).all()
 
 
+def test_an_overdue_step_has_the_rest_of_its_distribution(chain):
+    """Far beyond what was forecast: the probability of running for so long was 3 in 10,000."""
+    known = Distribution(20.0, 0.2, UNKNOWN).after(60.0)
+    assert known.survival < 1e-3
+    drawn = sampled_durations(chain, {0: known}, 4000, np.random.default_rng(1))[:, 0]
+    for probability in (0.05, 0.5, 0.95):
+        assert np.quantile(drawn, probability) == pytest.approx(
+            known.quantile(probability), rel=0.05
+        )
+
+
 def test_the_same_seed_draws_the_same(chain):
     one, two = (
         sampled_durations(
