@@ -95,10 +95,10 @@ class History:
         What cannot be true is left out (`Observation.is_usable`).
         """
         usable = [each for each in run if each.is_usable]
-        self._compare_together(usable)
-        misses = {number: self._miss(each) for number, each in enumerate(usable)}
-        without_forecast = [usable[number] for number, miss in misses.items() if miss is None]
-        foreseen = [(usable[number], miss) for number, miss in misses.items() if miss is not None]
+        compared = [(each, self._miss(each)) for each in usable]
+        foreseen = [(each, miss) for each, miss in compared if miss is not None]
+        without_forecast = [each for each, miss in compared if miss is None]
+        self._learn_common(foreseen)
         self._learn_nodes(foreseen)
         new_steps = {each.identity.key for each in usable} - self._steps.keys()
         counted: set[StepKey] = set()
@@ -110,19 +110,6 @@ class History:
         of_others = self._misses_of_others(without_forecast, new_steps)
         self._calibration.add_misses([*(miss for _, miss in foreseen if _tells(miss)), *of_others])
 
-    def _compare_together(self, run: Sequence[Observation]) -> None:
-        """Learn what the steps of each pipeline in the run had in common."""
-        scores: dict[str, list[float]] = defaultdict(list)
-        for each in run:
-            forecast = self.predict(each.identity, each.node, each.input_bytes)
-            if forecast is None or not _is_foreseen(each.identity, forecast.basis.level):
-                continue
-            if each.seconds >= SHORT_SECONDS:
-                probability = forecast.distribution.probability(each.seconds)
-                scores[each.identity.pipeline].append(score_of(probability))
-        for pipeline, found in scores.items():
-            self._common.observe(pipeline, found)
-
     def _miss(self, each: Observation) -> Miss | None:
         """By how much the forecast of a step missed; None = there was none of this very step."""
         known = self._known(each.identity, each.input_bytes)
@@ -133,6 +120,18 @@ class History:
     def _miss_of(self, each: Observation, known: KnownEstimate) -> Miss:
         expected = known.estimate.log_seconds + self._log_factor(each.node)
         return Miss(each.identity.pipeline, known, _log_seconds(each) - expected)
+
+    def _learn_common(self, foreseen: Sequence[tuple[Observation, Miss]]) -> None:
+        """Learn what the steps of each pipeline in the run had in common."""
+        scores: dict[str, list[float]] = defaultdict(list)
+        for each, miss in foreseen:
+            if each.seconds >= SHORT_SECONDS:
+                log_factor = self._log_factor(each.node)
+                forecast = self._calibration.forecast(miss.pipeline, miss.known, log_factor)
+                probability = forecast.distribution.probability(each.seconds)
+                scores[miss.pipeline].append(score_of(probability))
+        for pipeline, found in scores.items():
+            self._common.observe(pipeline, found)
 
     def _learn_nodes(self, foreseen: Sequence[tuple[Observation, Miss]]) -> None:
         """Learn how much longer steps took on each node than elsewhere in the run."""
