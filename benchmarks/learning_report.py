@@ -112,9 +112,7 @@ class Results:
     def _by_runs_seen(self) -> Table:
         groups = grouped(self.same_inputs, lambda each: each.group)
         order = [*(text for _, text in SEEN), "20+"]
-        rows = [[name, *_errors(figures_of(groups[name]), "median_errors"),
-                 *_intervals(figures_of(groups[name]))]
-                for name in order if name in groups]  # fmt: skip
+        rows = [_row(name, groups[name]) for name in order if name in groups]
         later = [each for each in self.same_inputs if each.group in FROM_FIVE]
         if later:
             found = figures_of(later)
@@ -124,10 +122,8 @@ class Results:
 
     def _by_pipeline(self) -> Table:
         later = [each for each in self.same_inputs if each.group in FROM_FIVE]
-        rows = [
-            [name, *_errors(figures_of(found), "median_errors"), *_intervals(figures_of(found))]
-            for name, found in grouped(later, lambda each: each.pipeline).items()
-        ]
+        by_pipeline = grouped(later, lambda each: each.pipeline)
+        rows = [_row(name, found) for name, found in by_pipeline.items()]
         headings = ["pipeline", *(f"{name}, %" for name in METHODS), *_INTERVALS]
         return Table("Same inputs, 5 or more runs seen: median errors", headings, rows)
 
@@ -135,14 +131,10 @@ class Results:
         groups = grouped(self.first_sight, lambda each: each.group)
         new = [each for name in LEVELS[:-1] for each in groups.get(name, ())]
         named = [("new pipeline", new), *((name, groups.get(name, [])) for name in LEVELS)]
+        kinds = [(name, figures_of(cases)) for name, cases in named if cases]
         rows = [
-            [
-                name,
-                percent(figures_of(found).median_errors["ours"], 1),
-                *_intervals(figures_of(found)),
-            ]
-            for name, found in named
-            if found
+            [name, percent(found.median_errors["ours"], 1), *_intervals(found)]
+            for name, found in kinds
         ]
         return Table("First sight", ["known", "median error, %", *_INTERVALS], rows)
 
@@ -153,8 +145,9 @@ class Results:
             groups = grouped(found, lambda each: each.group)
             if not all(groups.get(group) for group in SIZES):
                 continue
-            errors = [percent(figures_of(groups[group]).mean_errors["ours"], 1) for group in SIZES]
-            rows.append([name, *errors, *_intervals(figures_of(groups["by size"]))])
+            kinds = [figures_of(groups[group]) for group in SIZES]
+            errors = [percent(each.mean_errors["ours"], 1) for each in kinds]
+            rows.append([name, *errors, *_intervals(kinds[-1])])
         headings = ["pipeline", *(f"{group}, %" for group in SIZES), *_INTERVALS]
         return Table("Two runs seen, iterations not told apart: mean errors", headings, rows)
 
@@ -180,9 +173,10 @@ class Results:
         for name, found in sorted(by_group.items(), reverse=True):
             pipelines = grouped(found, lambda each: each.pipeline)
             for pipeline, cases in [*pipelines.items(), ("all", found)]:
-                errors = _errors(figures_of(cases), "median_errors", END_METHODS)
+                figures = figures_of(cases)
+                errors = _errors(figures, "median_errors", END_METHODS)
                 widths = median((each.high - each.low) / each.seconds for each in cases)
-                covered = percent(figures_of(cases).covered, 1)
+                covered = percent(figures.covered, 1)
                 rows.append([pipeline, name, *errors, str(len(cases)), covered, percent(widths, 1)])
         headings = ["pipeline", "runs seen", *(f"{name}, %" for name in END_METHODS)]
         headings += ["forecasts", "covered, %", "width, %"]
@@ -222,6 +216,11 @@ class Results:
 
 
 _INTERVALS = ("forecasts", "covered, %", "high/low")
+
+
+def _row(name: str, cases: Sequence[Case]) -> list[str]:
+    found = figures_of(cases)
+    return [name, *_errors(found, "median_errors"), *_intervals(found)]
 
 
 def _errors(found: Figures, kind: str, methods: Sequence[str] = METHODS) -> list[str]:

@@ -11,7 +11,7 @@ from statistics import fmean, median
 
 from benchmarks.learning_runs.traces import Trace
 from kfp_placement_engine.history import History
-from kfp_placement_engine.model.history import Level, Observation
+from kfp_placement_engine.model.history import Forecast, Level, Observation
 
 SHORT_SECONDS = 2.0
 CONFIDENCE = 0.9
@@ -70,7 +70,9 @@ def same_inputs(trace: Trace) -> Iterator[Case]:
             plain = without_sizes.predict(step.identity, step.node)
             if plain is not None:
                 others["without size"] = plain.distribution.median_seconds
-            yield from _case(history, step, seen_text(len(past)), others)
+            forecast = _forecast(history, step)
+            if forecast is not None:
+                yield _case(step, forecast, seen_text(len(past)), others)
         history.observe(run)
         without_sizes.observe([replace(step, input_bytes=None) for step in run])
         for step in run:
@@ -94,10 +96,9 @@ def first_sight(traces: Sequence[Trace], number: int) -> Iterator[Case]:
             for run in trace.runs[:RUNS_ELSEWHERE]:
                 history.observe(run)
     for step in _long_steps(traces[number].runs[0]):
-        for case in _case(history, step, ""):
-            forecast = history.predict(step.identity)
-            assert forecast is not None
-            yield replace(case, group=f"same {forecast.basis.level}")
+        forecast = _forecast(history, step)
+        if forecast is not None:
+            yield _case(step, forecast, f"same {forecast.basis.level}")
 
 
 def new_iterations(trace: Trace, seed: int) -> Iterator[Case]:
@@ -110,9 +111,9 @@ def new_iterations(trace: Trace, seed: int) -> Iterator[Case]:
         history.observe([step for step in run if _name(step) in known])
     for run in trace.runs[3:4]:
         for step in _long_steps(run):
-            forecast = history.predict(step.identity)
+            forecast = _forecast(history, step)
             if _name(step) not in known and forecast and forecast.basis.level is Level.STEP:
-                yield from _case(history, step, "new iteration")
+                yield _case(step, forecast, "new iteration")
 
 
 def _name(step: Observation) -> tuple[str, str]:
@@ -129,9 +130,9 @@ def after_two_runs(trace: Trace) -> Iterator[Case]:
             for run in runs[:-1]:
                 history.observe(run)
             for step in _long_steps(runs[-1]):
-                forecast = history.predict(step.identity)
+                forecast = _forecast(history, step)
                 if forecast is not None and forecast.basis.level is Level.STEP:
-                    yield from _case(history, step, group)
+                    yield _case(step, forecast, group)
 
 
 def in_order(trace: Trace) -> Iterator[Case]:
@@ -147,9 +148,10 @@ def in_order(trace: Trace) -> Iterator[Case]:
             run = _unnamed(named, has_size=has_size, has_node=has_node)
             for step in _long_steps(run):
                 values = past[step.identity.step]
-                if len(values) >= 3:
+                forecast = _forecast(history, step) if len(values) >= 3 else None
+                if forecast is not None:
                     others = {"median of 5": median(values[-5:])}
-                    yield from _case(history, step, group, others)
+                    yield _case(step, forecast, group, others)
             history.observe(run)
             for step in run:
                 past[step.identity.step].append(step.seconds)
@@ -174,16 +176,17 @@ def _long_steps(run: Sequence[Observation]) -> Iterator[Observation]:
     return (step for step in run if step.seconds >= SHORT_SECONDS)
 
 
+def _forecast(history: History, step: Observation) -> Forecast | None:
+    return history.predict(step.identity, step.node, step.input_bytes)
+
+
 def _case(
-    history: History, step: Observation, group: str, others: dict[str, float] | None = None
-) -> Iterator[Case]:
-    """What is forecast of a step; nothing where nothing is known."""
-    forecast = history.predict(step.identity, step.node, step.input_bytes)
-    if forecast is None:
-        return
+    step: Observation, forecast: Forecast, group: str, others: dict[str, float] | None = None
+) -> Case:
+    """What was forecast of a step, beside what it took."""
     distribution = forecast.distribution
     outside = (1 - CONFIDENCE) / 2
-    yield Case(
+    return Case(
         pipeline=step.identity.pipeline,
         group=group,
         seconds=step.seconds,

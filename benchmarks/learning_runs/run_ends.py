@@ -46,10 +46,12 @@ def run_ends(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterat
     """
     runs: list[PlannedRun] = []
     for trace in traces:
-        has_nodes = bool(cluster_of(trace).nodes)
-        if trace.order is not None and has_nodes and is_complete(trace, trace.order):
+        if trace.order is None or not is_complete(trace, trace.order):
+            continue
+        cluster = cluster_of(trace)
+        if cluster.nodes:
             progress(f"ends of runs: {trace.pipeline}")
-            runs += planned_runs(trace, trace.order)
+            runs += planned_runs(trace, trace.order, cluster)
     runs.sort(key=lambda run: run.number)
     ends, past = RunEnds(), dict[str, list[float]]()
     for run in runs:
@@ -79,9 +81,8 @@ def is_complete(trace: Trace, order: Order) -> bool:
     return all(sum(pod.name in names for pod in run) >= COMPLETE * len(run) for run in trace.pods)
 
 
-def planned_runs(trace: Trace, order: Order) -> Iterator[PlannedRun]:
+def planned_runs(trace: Trace, order: Order, cluster: Cluster) -> Iterator[PlannedRun]:
     """All runs but the first, each planned by the times of those before."""
-    cluster = cluster_of(trace)
     history, requests = History(), dict[str, TracedPod]()
     for number, run in enumerate(trace.pods):
         ends = [pod.end_seconds for pod in run if pod.end_seconds is not None]

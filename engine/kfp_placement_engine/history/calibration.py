@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kfp_placement_engine.history.estimates import Estimate
+from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import Basis, Distribution, Forecast, Level, Shape
 
@@ -81,7 +82,7 @@ class Calibration:
     def __init__(self) -> None:
         """Begin with none."""
         self._of_all: dict[_Kind, deque[float]] = {}
-        self._of_pipelines: dict[str, dict[_Kind, deque[float]]] = {}
+        self._of_pipelines: Recent[str, dict[_Kind, deque[float]]] = Recent(MOST_PIPELINES)
         self._shapes: dict[tuple[str | None, _Kind], Shape] = {}
 
     def add_misses(self, misses: Sequence[Miss]) -> None:
@@ -92,13 +93,10 @@ class Calibration:
             limited = max(-MOST_DEVIATIONS, min(MOST_DEVIATIONS, deviations))
             groups.setdefault((each.pipeline, each.known.kind), []).append(limited)
         for (pipeline, kind), found in groups.items():
-            own = self._of_pipelines.pop(pipeline, {})
-            self._of_pipelines[pipeline] = own
+            own: dict[_Kind, deque[float]] = self._of_pipelines.used(pipeline, dict)
             every = -(-len(found) // MISSES_OF_RUN)
             for kept in (own, self._of_all):
                 kept.setdefault(kind, deque(maxlen=MISSES_KEPT)).extend(found[::every])
-        while len(self._of_pipelines) > MOST_PIPELINES:
-            del self._of_pipelines[next(iter(self._of_pipelines))]
         self._shapes.clear()
 
     def forecast(self, pipeline: str, known: KnownEstimate, log_scale: float) -> Forecast:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from statistics import NormalDist, fmean
 
+from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.model.history import CommonFactor
 
 RUNS_KEPT = 20
@@ -36,7 +37,7 @@ class CommonFactors:
 
     def __init__(self) -> None:
         """Begin with nothing known: nothing in common."""
-        self._shares: dict[str, deque[float]] = {}
+        self._shares: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
 
     def observe(self, pipeline: str, scores: Sequence[float]) -> None:
         """Learn from a run that has ended; one of fewer than two scores shows nothing."""
@@ -45,11 +46,8 @@ class CommonFactors:
             return
         # The mean product of two different scores is an unbiased estimate of their correlation.
         products = math.fsum(scores) ** 2 - math.fsum(each * each for each in scores)
-        kept = self._shares.pop(pipeline, None) or deque(maxlen=RUNS_KEPT)
+        kept = self._shares.used(pipeline, lambda: deque(maxlen=RUNS_KEPT))
         kept.append(products / (count * (count - 1)))
-        self._shares[pipeline] = kept
-        if len(self._shares) > MOST_PIPELINES:
-            del self._shares[next(iter(self._shares))]
 
     def of(self, pipeline: str) -> CommonFactor:
         """That of the next run of a pipeline, before any of its steps has ended."""

@@ -106,7 +106,12 @@ def _spread(misses: Sequence[float], centre: float, prior: Prior) -> float:
     Outliers count as less: that there may be more of them is part of how forecasts missed.
     """
     freedom = prior.weight + max(len(misses) - 1, 0)
-    most = _OUTLYING * max(prior.spread, _NORMAL_OVER_MEDIAN * median(map(abs, misses or (0.0,))))
+    most = _OUTLYING * max(prior.spread, robust_deviation(misses))
     squares = sum(min(abs(each), most) ** 2 for each in misses)
     variance = (prior.weight * prior.spread**2 + squares) / freedom
     return math.sqrt(variance + (prior.resolution / math.exp(centre)) ** 2)
+
+
+def robust_deviation(misses: Sequence[float]) -> float:
+    """Standard deviation of normal values whose median absolute value is that of the misses."""
+    return _NORMAL_OVER_MEDIAN * median(map(abs, misses)) if misses else 0.0

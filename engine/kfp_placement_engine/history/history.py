@@ -12,7 +12,7 @@ from kfp_placement_engine.history.estimates import (
     Value,
     estimate,
 )
-from kfp_placement_engine.history.known_steps import RECENT, KnownStep, KnownSteps, StepKey
+from kfp_placement_engine.history.known_steps import RECENT, WIDER, KnownStep, KnownSteps, StepKey
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.history import (
@@ -36,8 +36,6 @@ PRIORS = {
 
 SHORT_SECONDS = 2.0
 """Steps shorter than this tell nothing of how forecasts miss: their times are cut to seconds."""
-
-_WIDER = (Level.COMPONENT, Level.IMAGE, Level.NAMESPACE)
 
 
 class History:
@@ -158,7 +156,7 @@ class History:
                 known.append(self._of_step(step, each.input_bytes, identity.iteration))
             if identity.key in new_steps and identity.key not in compared:
                 compared.add(identity.key)
-                for level in _WIDER:
+                for level in WIDER:
                     steps = self._steps.alike(identity, level, elsewhere=True)
                     known.append(self._of_steps(level, steps or self._steps.alike(identity, level)))
             for estimated in known:
@@ -176,7 +174,7 @@ class History:
                 basis = Basis(level, step.runs_of(identity.iteration), found.by_size)
                 return KnownEstimate(basis, len(values), found)
             return self._of_step(step, input_bytes)
-        for level in _WIDER:
+        for level in WIDER:
             known = self._of_steps(level, self._steps.alike(identity, level))
             if known is not None:
                 return known

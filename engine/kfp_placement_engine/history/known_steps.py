@@ -24,6 +24,9 @@ MOST_ALIKE = 200
 RECENT = 5
 """This many last values decide where the next one lies."""
 
+WIDER = (Level.COMPONENT, Level.IMAGE, Level.NAMESPACE)
+"""What steps have in common with others, the most similar first."""
+
 StepKey = tuple[str, str]
 """Pipeline and step."""
 
@@ -144,8 +147,6 @@ def _median(values: deque[KeptValue], factor: LogFactor) -> Value:
 class KnownSteps:
     """All steps of a namespace."""
 
-    _INDEXED = (Level.COMPONENT, Level.IMAGE, Level.NAMESPACE)
-
     def __init__(self) -> None:
         """Begin with none."""
         self._steps: dict[StepKey, KnownStep] = {}
@@ -176,7 +177,7 @@ class KnownSteps:
         value = KeptValue(log_seconds, observation.node, observation.input_bytes)
         step.add(identity.iteration, value)
         self._steps[key] = step
-        for level in self._INDEXED:
+        for level in WIDER:
             if step.like(level):
                 self._alike.setdefault((level, step.like(level)), {})[key] = step
         if len(self._steps) > MOST_STEPS:
@@ -203,7 +204,7 @@ class KnownSteps:
         return dict(islice(others, MOST_ALIKE))
 
     def _forget(self, key: StepKey, step: KnownStep) -> None:
-        for level in self._INDEXED:
+        for level in WIDER:
             entries = self._alike.get((level, step.like(level)))
             if entries is not None:
                 entries.pop(key, None)

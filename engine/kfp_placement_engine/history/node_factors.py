@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from kfp_placement_engine.history.estimates import robust_deviation
+from kfp_placement_engine.history.recent import Recent
+
 RUNS_KEPT = 50
 """Runs of which a node's misses are kept."""
 
@@ -22,9 +25,6 @@ _MOST_LOG = math.log(20)
 
 _SHRINKAGE = 5
 """A factor of n runs counts by n / (n + 5)."""
-
-_DEVIATION = 1.4826
-"""Standard deviation of normal values over their median absolute deviation."""
 
 _MEDIAN_ERROR = 1.2533
 """Standard error of the median of normal values over that of their mean."""
@@ -56,7 +56,7 @@ class NodeFactors:
             speeds: of nodes, relative to the reference node; those not named have 1.
         """
         self._speeds = dict(speeds or {})
-        self._seen: dict[str, dict[str, _Witness]] = {}
+        self._seen: Recent[str, Recent[str, _Witness]] = Recent(MOST_NODES)
         self._learned: dict[tuple[str, str], float] = {}
         self.version = 0
 
@@ -82,21 +82,17 @@ class NodeFactors:
         # Of a run on one node alone it is not known whether the run or the node was slow.
         usual = median(medians.values()) if len(medians) > 1 else 0.0
         for node, miss in medians.items():
-            witnesses = self._seen.pop(node, {})
-            witness = witnesses.pop(namespace, _Witness())
+            witnesses = self._seen.used(node, lambda: Recent(MOST_NAMESPACES))
+            witness = witnesses.used(namespace, _Witness)
             witness.misses.append(max(-_MOST_LOG, min(_MOST_LOG, miss - usual)))
             witness.pods += len(misses[node])
-            witnesses[namespace] = witness
-            if len(witnesses) > MOST_NAMESPACES:
-                del witnesses[next(iter(witnesses))]
-            self._seen[node] = witnesses
-        while len(self._seen) > MOST_NODES:
-            del self._seen[next(iter(self._seen))]
         self._learned.clear()
         self.version += 1
 
     def _of_witnesses(self, node: str, namespace: str) -> float:
-        witnesses = self._seen.get(node, {})
+        witnesses = self._seen.get(node)
+        if witnesses is None:
+            return 0.0
         own = witnesses.get(namespace)
         if own is not None and len(own.misses) >= LEAST_RUNS:
             return _agreed(own.misses)
@@ -112,7 +108,7 @@ def _agreed(misses: Sequence[float]) -> float:
     if runs < LEAST_RUNS:
         return 0.0
     centre = median(misses)
-    deviation = _DEVIATION * median(abs(each - centre) for each in misses)
+    deviation = robust_deviation([each - centre for each in misses])
     error = _MEDIAN_ERROR * deviation / math.sqrt(runs)
     shrunk = abs(centre) * runs / (runs + _SHRINKAGE)
     return math.copysign(max(0.0, shrunk - error), centre)

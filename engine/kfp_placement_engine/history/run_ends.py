@@ -10,6 +10,7 @@ from collections import deque
 
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
 from kfp_placement_engine.history.estimates import Prior, Value, estimate
+from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import Basis, Forecast, Level
@@ -29,7 +30,7 @@ class RunEnds:
 
     def __init__(self) -> None:
         """Begin with no run."""
-        self._factors: dict[str, deque[Value]] = {}
+        self._factors: Recent[str, deque[Value]] = Recent(MOST_PIPELINES)
         self._calibration = Calibration()
 
     def observe(self, pipeline: str, planned_seconds: float, seconds: float) -> None:
@@ -42,20 +43,15 @@ class RunEnds:
             planned_seconds: its makespan in the plan that was made before it began.
             seconds: what it took.
         """
-        if not all(
-            LEAST_SECONDS <= each <= MAX_DURATION_SECONDS for each in (planned_seconds, seconds)
-        ):
+        if not (_is_usable(planned_seconds) and _is_usable(seconds)):
             return
         factor = math.log(seconds) - math.log(planned_seconds)
         known = self._known(pipeline)
         if known is not None:
             miss = Miss(pipeline, known, factor - known.estimate.log_seconds)
             self._calibration.add_misses([miss])
-        kept = self._factors.pop(pipeline, None) or deque(maxlen=RUNS_KEPT)
+        kept = self._factors.used(pipeline, lambda: deque(maxlen=RUNS_KEPT))
         kept.append(Value(factor))
-        self._factors[pipeline] = kept
-        if len(self._factors) > MOST_PIPELINES:
-            del self._factors[next(iter(self._factors))]
 
     def predict(self, pipeline: str, planned_seconds: float) -> Forecast | None:
         """When a run will have ended, from its begin.
@@ -69,7 +65,7 @@ class RunEnds:
             after `LEAST_SECONDS`.
         """
         known = self._known(pipeline)
-        if known is None or not LEAST_SECONDS <= planned_seconds <= MAX_DURATION_SECONDS:
+        if known is None or not _is_usable(planned_seconds):
             return None
         return self._calibration.forecast(pipeline, known, math.log(planned_seconds))
 
@@ -85,3 +81,7 @@ class RunEnds:
         found = estimate([Value(each.log_seconds) for each in others], None, _OF_NAMESPACE)
         runs = max(map(len, self._factors.values()))
         return KnownEstimate(Basis(Level.NAMESPACE, runs), len(others), found)
+
+
+def _is_usable(seconds: float) -> bool:
+    return LEAST_SECONDS <= seconds <= MAX_DURATION_SECONDS

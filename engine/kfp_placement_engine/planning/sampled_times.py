@@ -9,12 +9,14 @@ import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import CommonFactor, Distribution, Shape
+from kfp_placement_engine.model.history import CommonFactor, Distribution
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 
 _TAIL = np.geomspace(1e-12, 0.5, 300)
 _SURVIVALS = np.concatenate([_TAIL, 1 - _TAIL[-2::-1]])
 """Probabilities of taking longer, between which quantiles are interpolated: dense at both ends."""
+
+_LOG_SURVIVALS = np.log(_SURVIVALS)
 
 _SCORES = np.linspace(-5, 5, 501)
 _BELOW = np.array([NormalDist().cdf(score) for score in _SCORES])
@@ -49,7 +51,8 @@ def sampled_durations(
     durations = np.repeat(problem.arrays.duration_seconds[None], samples, axis=0)
     factor = common.mean + common.deviation * random.standard_normal(samples)
     shared, own = math.sqrt(common.share), math.sqrt(1 - common.share)
-    shapes: dict[Shape, Floats] = {}
+    # By identity: to hash a shape is to hash a thousand numbers.
+    shapes: dict[int, Floats] = {}
     for activity, distribution in sorted(distributions.items(), key=itemgetter(0)):
         scores = shared * factor + own * random.standard_normal(samples)
         probabilities = np.interp(scores, _SCORES, _BELOW)
@@ -58,14 +61,15 @@ def sampled_durations(
 
 
 def _quantiles(
-    distribution: Distribution, probabilities: Floats, shapes: dict[Shape, Floats]
+    distribution: Distribution, probabilities: Floats, shapes: dict[int, Floats]
 ) -> Floats:
     """Those of a distribution, interpolated between points of its shape, which many share."""
     shape = distribution.shape
-    if shape not in shapes:
-        shapes[shape] = np.array([shape.at(each) for each in _SURVIVALS])
+    misses_at = shapes.get(id(shape))
+    if misses_at is None:
+        misses_at = shapes[id(shape)] = np.array([shape.at(each) for each in _SURVIVALS])
     survivals = np.log(distribution.survival * (1 - probabilities))
-    misses = np.interp(survivals, np.log(_SURVIVALS), shapes[shape])
+    misses = np.interp(survivals, _LOG_SURVIVALS, misses_at)
     longest = math.log(MAX_DURATION_SECONDS)
     log_seconds = math.log(distribution.scale_seconds) + distribution.spread * misses
     seconds = np.exp(np.minimum(log_seconds, longest))
