@@ -1,6 +1,7 @@
 """Where the third-party data of benchmarks and checks lies; none of it ships with this project."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from kfp_placement_engine.exceptions import InputNotFoundError
@@ -52,3 +53,27 @@ def data_file(explicit: Path | None, *parts: str) -> Path:
         if candidate.is_file():
             return candidate
     raise InputNotFoundError(f"{folder.joinpath(*parts)}: no such file")
+
+
+def data_files(
+    explicit: Path | None, name: str, is_one: Callable[[Path], bool], what: str
+) -> list[Path]:
+    """The files of a data set, by name.
+
+    Args:
+        explicit: the data folder, that of the set, one of its files, or None to look for the first.
+        name: of the set.
+        is_one: whether a path in its folder is one of the files.
+        what: they are, for people.
+
+    Raises:
+        InputNotFoundError: there are none.
+    """
+    if explicit is not None and explicit.is_file():
+        return [explicit]
+    folder = data_folder(explicit)
+    inside = folder / name if (folder / name).is_dir() else folder
+    files = sorted(path for path in inside.iterdir() if is_one(path))
+    if not files:
+        raise InputNotFoundError(f"{inside}: holds no {what}")
+    return files

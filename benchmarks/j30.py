@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance, ordered_instance
 from benchmarks.command import DATA_HELP
-from benchmarks.data import data_folder
+from benchmarks.data import data_files
 from benchmarks.measuring import Benchmark, Parts, readable, run_command, searched
 from benchmarks.outcomes import Outcome, baseline_gaps, by_budget
 from benchmarks.processes import on_one_thread
@@ -32,7 +32,7 @@ from benchmarks.psplib import (
 )
 from benchmarks.tables import Table, percent
 from kfp_placement_engine import Cluster, Node, RunGraph, Step
-from kfp_placement_engine.exceptions import InputError, InputNotFoundError
+from kfp_placement_engine.exceptions import InputError
 
 FOLDER = "psplib-j30"
 OPTIMA = "optimum.csv"
@@ -49,13 +49,9 @@ def project_files(data: Path | None = None) -> list[Path]:
     Raises:
         InputNotFoundError: there are none.
     """
-    if data is not None and data.is_file():
-        return [data]
-    folder = data_folder(data)
-    inside = folder / FOLDER if (folder / FOLDER).is_dir() else folder
-    files = [path for path in inside.iterdir() if path.suffix.lower() == ".sm"]
-    if not files:
-        raise InputNotFoundError(f"{inside}: holds no PSPLIB projects (*.sm)")
+    files = data_files(
+        data, FOLDER, lambda path: path.suffix.lower() == ".sm", "PSPLIB projects (*.sm)"
+    )
     return sorted(files, key=lambda path: _key(path.name))
 
 

@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from benchmarks.command import BenchmarkError
-from benchmarks.data import data_folder
+from benchmarks.data import data_files
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.history import Observation, StepIdentity
 
@@ -94,14 +94,9 @@ def trace_files(data: Path | None = None) -> list[Path]:
     Raises:
         InputNotFoundError: there are none.
     """
-    if data is not None and data.is_file():
-        return [data]
-    folder = data_folder(data)
-    inside = folder / FOLDER if (folder / FOLDER).is_dir() else folder
-    files = sorted(path for path in inside.iterdir() if path.name.endswith(_ENDINGS))
-    if not files:
-        raise InputNotFoundError(f"{inside}: holds no traces (*.csv, *.csv.gz)")
-    return files
+    return data_files(
+        data, FOLDER, lambda path: path.name.endswith(_ENDINGS), "traces (*.csv, *.csv.gz)"
+    )
 
 
 def read_trace(path: Path) -> Trace:
