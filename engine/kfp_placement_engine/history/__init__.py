@@ -10,6 +10,7 @@ Pure: it knows observations and distributions (`model.history`), and neither clo
 
 from kfp_placement_engine.history.history import History
 from kfp_placement_engine.history.node_factors import NodeFactors
+from kfp_placement_engine.history.past import Past
 from kfp_placement_engine.history.run_ends import RunEnds
 
-__all__ = ["History", "NodeFactors", "RunEnds"]
+__all__ = ["History", "NodeFactors", "Past", "RunEnds"]

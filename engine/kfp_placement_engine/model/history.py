@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from random import Random
@@ -63,6 +64,28 @@ class Observation:
         """Whether its figures can be true; clocks may jump, and anybody may write a status."""
         is_size = self.input_bytes is None or is_usable_size(self.input_bytes)
         return is_size and 0 <= self.seconds <= MAX_DURATION_SECONDS
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """A run that has ended, as far as later ones may learn from it.
+
+    Attributes:
+        uid: tells it apart from all others.
+        pipeline: its pipeline.
+        ended_at: when.
+        steps: those that ended well and ran themselves.
+        planned_seconds: its makespan in a plan on learned run times, made before it began; None =
+            there was none.
+        seconds: from its submission to its end, if it ended well; None = it did not.
+    """
+
+    uid: str
+    pipeline: str
+    ended_at: datetime
+    steps: tuple[Observation, ...] = ()
+    planned_seconds: float | None = None
+    seconds: float | None = None
 
 
 def is_usable_size(size: float) -> bool:

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.active_runs import ProgressState, ReservedRoom, ReservedRun
+from kfp_placement_engine.model.history import Basis
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.limits import CriticalPiece, ResourceUse, ScheduledStep
 from kfp_placement_engine.model.objective import ResourceWeights
+from kfp_placement_engine.model.promise import Promise
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
@@ -47,6 +49,7 @@ class PlannedStep:
         transfer_seconds: time spent on downloading inputs and uploading outputs.
         duration_seconds: run time on that node.
         duration_source: where the run time comes from.
+        duration_basis: which past runs it rests on; None = none.
         latency_ms: round trip between its location and the node; None = no rule or unknown.
         requests: what the planner reserves for it.
         image, labels, attempt_limit, depends_on: as in `run_graph.Step`.
@@ -93,6 +96,7 @@ class PlannedStep:
     alternatives: tuple[Alternative, ...] = ()
     display_name: str = ""
     node_speed: float = 1.0
+    duration_basis: Basis | None = None
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,7 @@ class Plan:
         ordered_makespan_seconds: what a plan whose steps may wait (`ordered`, gates) reaches in a
             short search, where this one may not (`ready`) and does not reach the bound; else None.
         weights: by which the use of CPU and memory is one figure.
+        promise: when the run and its steps start and end, by past runs; None = nobody asked.
     """
 
     run_name: str
@@ -218,6 +223,7 @@ class Plan:
     default_schedule: tuple[ScheduledStep, ...] = ()
     ordered_makespan_seconds: float | None = None
     weights: ResourceWeights = field(default_factory=ResourceWeights)
+    promise: Promise | None = None
     _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

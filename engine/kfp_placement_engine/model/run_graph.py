@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kfp_placement_engine.model.demand import PodGroup
+from kfp_placement_engine.model.history import Basis
 from kfp_placement_engine.model.resources import Resources
 
 
@@ -165,6 +166,10 @@ class Step:
         display_name: the author's name for it, or "".
         image: image of the main container, or "" where unknown.
         image_bytes: size of the image as the step states it; None = it does not.
+        component: digest of what it runs (image, command, arguments as the component states them),
+            "" where unknown.
+        iteration_key: digest of the loop items that it is for, or of their indexes where the items
+            are known only at run time; "" outside loops.
         requests: the main container's requests (limits where there are only limits), canonical
             units.
         unknown_resources: resources whose amount is known only at run time.
@@ -176,6 +181,7 @@ class Step:
         type_guessed: the type was guessed from the name.
         duration_seconds: run time on the reference node; None = unknown.
         duration_source: where that comes from.
+        duration_basis: which past runs it rests on; None = none.
         output_bytes: sizes of outputs, by name, where known.
         inputs: data read; sizes filled from the producer's outputs or the step's own hints.
         max_latency_ms: hard limit of the round trip to the location.
@@ -205,6 +211,8 @@ class Step:
     display_name: str = ""
     image: str = ""
     image_bytes: int | None = None
+    component: str = ""
+    iteration_key: str = ""
     requests: Resources = field(default_factory=dict)
     unknown_resources: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -215,6 +223,7 @@ class Step:
     type_guessed: bool = False
     duration_seconds: float | None = None
     duration_source: DurationSource = DurationSource.ASSUMED
+    duration_basis: Basis | None = None
     output_bytes: Mapping[str, int] = field(default_factory=dict)
     inputs: tuple[DataInput, ...] = ()
     max_latency_ms: float | None = None
@@ -230,6 +239,13 @@ class Step:
     caching_enabled: bool = False
     has_driver: bool = False
     assumed_cached: bool = False
+
+    @property
+    def input_bytes(self) -> int | None:
+        """Size of all its inputs together; None = it has none, or one of unknown size."""
+        sizes = [each.size_bytes for each in self.inputs]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if sizes and len(known) == len(sizes) else None
 
 
 @dataclass(frozen=True)

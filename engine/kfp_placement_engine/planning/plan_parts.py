@@ -23,6 +23,7 @@ from kfp_placement_engine.planning.plan_rows import (
     step_rows,
     used_assumptions,
 )
+from kfp_placement_engine.planning.promises import promise_of
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
@@ -191,6 +192,7 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
         default_schedule=typical_schedule(run, lowered, parts.baselines.get("kube-default", ())),
         ordered_makespan_seconds=parts.ordered_makespan_seconds,
         weights=lowered.options.weights,
+        promise=promise_of(run, lowered, result),
         **(_limits(run, parts) if parts.limits else {}),
     )
 

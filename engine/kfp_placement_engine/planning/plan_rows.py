@@ -72,6 +72,7 @@ def _common_fields(run: int, lowered: Lowered, step: Step) -> dict[str, Any]:
         "duration_source": DurationSource.ASSUMED
         if step.duration_seconds is None
         else step.duration_source,
+        "duration_basis": step.duration_basis,
         "requests": requests_of(graph, step),
         "image": step.image,
         "labels": step.labels,

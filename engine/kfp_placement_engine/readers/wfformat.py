@@ -232,7 +232,7 @@ def _step(
         display_name="" if task.name == task.id else task.name,
         requests=_requests(task),
         duration_seconds=seconds,
-        duration_source=DurationSource.ASSUMED if seconds is None else DurationSource.HISTORY,
+        duration_source=DurationSource.ASSUMED if seconds is None else DurationSource.GIVEN,
         output_bytes={file: sizes[file] for file in task.outputs if file in sizes},
         inputs=inputs,
         depends_on=parents,

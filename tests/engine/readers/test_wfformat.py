@@ -91,7 +91,7 @@ def test_a_task_is_a_step_under_its_opaque_id() -> None:
     first, second = graph.steps
     assert (first.name, first.task, first.display_name) == ("x.y[0]", "x.y[0]", "a")
     assert first.requests == {"cpu": 4000, "memory": 5000}
-    assert (first.duration_seconds, first.duration_source) == (0.01, DurationSource.HISTORY)
+    assert (first.duration_seconds, first.duration_source) == (0.01, DurationSource.GIVEN)
     assert first.output_bytes == {"f": 7, "g": 9}
     assert second.requests == {"cpu": 500}
     assert [(d.producer, d.key, d.size_bytes) for d in second.inputs] == [("x.y[0]", "f", 7)]

@@ -4,6 +4,8 @@ The rules are those of KFP's container driver, which makes the pod's resources, 
 volumes from the same three pieces at run time.
 """
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +65,7 @@ def container_leaf(
     resources = container.flat("resources")
     leaf = Leaf(
         image=text_with_inputs(image),
+        component=_component_digest(container),
         resources=_resources(resources) if config.on_pod("RESOURCES") else (),
         labels=constant_texts(metadata, "labels"),
         annotations=constant_texts(metadata, "annotations"),
@@ -78,6 +81,12 @@ def container_leaf(
         place=task.place,
     )
     return LeafWithInputs(leaf, config.inputs)
+
+
+def _component_digest(container: Fields) -> str:
+    """Of image, command and arguments; requests and environment may change without another one."""
+    parts = [container.get(key) for key in ("image", "command", "args")]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def importer_leaf(importer: Fields, component: Fields) -> Leaf:

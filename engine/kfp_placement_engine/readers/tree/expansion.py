@@ -4,6 +4,7 @@ Names, dependencies, conditions, exit tasks, claims and groups follow one rule h
 source was. A DAG's end is the end of its sinks: the tasks that no other task of it waits for.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,7 @@ from kfp_placement_engine.readers.tree.values import (
     Value,
     item_value,
     known_list,
+    known_text,
 )
 
 
@@ -57,6 +59,7 @@ class _Position:
         task_prefix: the same with `[*]` in place of loop indexes.
         group: name of the innermost group.
         iteration: loop indexes, outermost first.
+        items: of the same loops: digests of the items, or indexes of those that are not known.
         conditions: condition expressions, outermost first.
         upstream: steps that must have ended before anything here starts, sorted.
         exit_task: inside an exit task.
@@ -67,6 +70,7 @@ class _Position:
     task_prefix: str = ""
     group: str = ""
     iteration: tuple[int, ...] = ()
+    items: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     upstream: tuple[str, ...] = ()
     exit_task: bool = False
@@ -225,6 +229,7 @@ class _Expander:
             position,
             group=group,
             iteration=(*position.iteration, index),
+            items=(*position.items, _item_key(scopes.item, index)),
             assumed=position.assumed or assumed,
         )
         scope = replace(scopes.parameters, item=scopes.item)
@@ -250,6 +255,8 @@ class _Expander:
             kind=leaf.kind,
             group=position.group,
             iteration=position.iteration,
+            iteration_key=_digest("/".join(position.items)) if position.items else "",
+            component=leaf.component,
             assumed=position.assumed,
             conditions=position.conditions,
             exit_task=position.exit_task,
@@ -298,6 +305,17 @@ class _Expander:
                 f"two groups are called {group.name!r:.120}; rename one"
             )
         self._groups[group.name] = group
+
+
+def _item_key(item: Value, index: int) -> str:
+    """Tells one item of a loop from the others, from run to run where it is known."""
+    text = known_text(item)
+    return f"[{index}]" if text is None else _digest(text)
+
+
+def _digest(text: str) -> str:
+    # Texts of others may hold half a surrogate pair, which no encoding takes as it is.
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _with_defaults(inputs: dict[str, Value], defaults: Mapping[str, Any]) -> dict[str, Value]:

@@ -35,6 +35,7 @@ class Leaf:
     Attributes:
         kind: what runs it.
         image: image of the main container.
+        component: digest of what it runs; see `run_graph.Step`.
         resources: what the main container asks for.
         labels, annotations: set by the author.
         node_selectors: each evaluates to a mapping of node labels; later ones win.
@@ -55,6 +56,7 @@ class Leaf:
 
     kind: StepKind = StepKind.CONTAINER
     image: Expression = EMPTY
+    component: str = ""
     resources: tuple[ResourceSpec, ...] = ()
     labels: Mapping[str, Expression] = field(default_factory=dict)
     annotations: Mapping[str, Expression] = field(default_factory=dict)

@@ -1,0 +1,72 @@
+"""When a run and its steps will start and end, as far as past runs tell: ranges, not moments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kfp_placement_engine.model.history import CommonFactor, Distribution, Forecast
+
+CONFIDENCE = 0.9
+"""How often a range is to hold, unless somebody asks for another figure."""
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """A range that holds with the confidence of its promise.
+
+    Attributes:
+        low_seconds, high_seconds: its ends, on the clock of the plan.
+        typical_seconds: the median.
+    """
+
+    low_seconds: float
+    typical_seconds: float
+    high_seconds: float
+
+    def later(self, seconds: float) -> "TimeRange":
+        """The same on a clock that began so much earlier."""
+        return TimeRange(
+            self.low_seconds + seconds, self.typical_seconds + seconds, self.high_seconds + seconds
+        )
+
+
+@dataclass(frozen=True)
+class StepPromise:
+    """When one step starts and ends."""
+
+    starts: TimeRange
+    ends: TimeRange
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a plan promises of its run.
+
+    Attributes:
+        confidence: how often each range is to hold, such as 0.9.
+        ends: when the run ends; None = not known. It has ended by the end of this range with
+            probability (1 + confidence) / 2.
+        steps: by name, of those that have not ended.
+        unknown: why nothing can be promised, such as `no run seen`; "" = `ends` is known.
+    """
+
+    confidence: float = CONFIDENCE
+    ends: TimeRange | None = None
+    steps: Mapping[str, StepPromise] = field(default_factory=dict)
+    unknown: str = ""
+
+
+@dataclass(frozen=True)
+class RunForecast:
+    """What past runs tell of a run, before it is planned.
+
+    Attributes:
+        steps: of each step by name, where anything is known of it.
+        common: what the steps of the run have in common.
+        overrun: how many times longer than planned the run takes; None = no such run is known.
+        confidence: of the ranges that are made of it.
+    """
+
+    steps: Mapping[str, Forecast] = field(default_factory=dict)
+    common: CommonFactor = field(default_factory=CommonFactor)
+    overrun: Distribution | None = None
+    confidence: float = CONFIDENCE

@@ -1,0 +1,83 @@
+"""Run times of a run's steps by the runs before it, where they know more than the run's file."""
+
+from dataclasses import dataclass, replace
+
+from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.history import Basis, Forecast, Level
+from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
+from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
+
+ENOUGH_RUNS = 3
+"""From so many runs of the very step on, they win over its author's hint."""
+
+OWN_LEVELS = (Level.ITERATION, Level.STEP)
+
+
+@dataclass(frozen=True)
+class LearnedRun:
+    """A run with learned run times.
+
+    Attributes:
+        graph: the run.
+        forecast: how long its steps may take, around the times that the graph has now.
+    """
+
+    graph: RunGraph
+    forecast: RunForecast
+
+
+def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) -> LearnedRun:
+    """The run with the run times that past runs tell.
+
+    What wins, in this order: a given time, three or more runs of the very step, a hint, fewer runs
+    of it, what other steps tell. Type defaults and assumptions come after all of these.
+
+    Args:
+        graph: the run, with hints and given times.
+        past: of its namespace.
+        confidence: of the ranges that are to be promised.
+    """
+    told = {
+        step.name: forecast
+        for step in graph.steps
+        if step.kind is StepKind.CONTAINER and not step.assumed_cached
+        if step.duration_source is not DurationSource.GIVEN
+        if (forecast := _forecast(graph, step, past)) is not None
+    }
+    steps = tuple(_with_forecast(step, told.get(step.name)) for step in graph.steps)
+    common, overrun = past.steps.common_factor(graph.name), past.overrun(graph.name)
+    return LearnedRun(replace(graph, steps=steps), RunForecast(told, common, overrun, confidence))
+
+
+def rests_on_own_runs(basis: Basis | None) -> bool:
+    """Whether a time rests on runs of the very step."""
+    return basis is not None and basis.level in OWN_LEVELS
+
+
+def _forecast(graph: RunGraph, step: Step, past: Past) -> Forecast | None:
+    """What the past tells of a step; where its hint wins, around the hint."""
+    forecast = past.steps.predict(step_identity(graph.name, step), "", step.input_bytes)
+    if forecast is None or not _hint_wins(step, forecast.basis):
+        return forecast
+    if not rests_on_own_runs(forecast.basis) or not step.duration_seconds:
+        return None
+    distribution = forecast.distribution
+    scale = distribution.scale_seconds * step.duration_seconds / distribution.median_seconds
+    return replace(forecast, distribution=replace(distribution, scale_seconds=scale))
+
+
+def _hint_wins(step: Step, basis: Basis) -> bool:
+    is_hinted = step.duration_source is DurationSource.HINT
+    return is_hinted and not (rests_on_own_runs(basis) and basis.runs >= ENOUGH_RUNS)
+
+
+def _with_forecast(step: Step, forecast: Forecast | None) -> Step:
+    if forecast is None or _hint_wins(step, forecast.basis):
+        return step
+    return replace(
+        step,
+        duration_seconds=forecast.distribution.median_seconds,
+        duration_source=DurationSource.HISTORY,
+        duration_basis=forecast.basis,
+    )

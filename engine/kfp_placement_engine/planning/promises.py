@@ -1,0 +1,172 @@
+"""What a plan promises: its run played many times, each time with run times as they may be."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
+from kfp_placement_engine.model.history import Distribution, Level
+from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
+from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
+from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.planning.sampled_times import sampled_durations
+from kfp_placement_engine.problem.problem import Booleans, Floats
+from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.simulation import simulate_durations
+
+SAMPLES = 200
+_NAMED = 3
+_KNOWN_LEVELS = (Level.ITERATION, Level.STEP, Level.COMPONENT)
+"""Steps that have only an image in common differ tenfold: a range of that promises nothing."""
+
+
+def promise_of(run: int, lowered: Lowered, result: Result) -> Promise | None:
+    """When one of the runs and its steps start and end.
+
+    Args:
+        run: the run's index.
+        lowered: the problem and what it was made from.
+        result: the plan.
+
+    Returns:
+        The promise, on the plan's clock; None = nobody asked for one.
+    """
+    active = lowered.runs[run]
+    if active.forecast is None:
+        return None
+    confidence = active.forecast.confidence
+    unknown = _unknown(run, lowered, result)
+    if unknown:
+        return Promise(confidence, unknown=unknown)
+    starts, ends = _played(lowered, result)
+    own = lowered.problem.arrays.run == run
+    factors = _overrun_factors(active, ends[:, own].max(axis=1), _end(result, own))
+    begin = max(0.0, active.release_seconds)
+    starts, ends = _stretched(starts, factors, begin), _stretched(ends, factors, begin)
+    steps = lowered.step_activities[run]
+    indexes = list(steps.values())
+    first, last = _ranges(starts[:, indexes], confidence), _ranges(ends[:, indexes], confidence)
+    promises = zip(steps, map(StepPromise, first, last), strict=True)
+    end = next(_ranges(ends[:, own].max(axis=1)[:, None], confidence))
+    return Promise(confidence, end, dict(promises))
+
+
+def _unknown(run: int, lowered: Lowered, result: Result) -> str:
+    """Why nothing can be promised, or ""."""
+    active, problem = lowered.runs[run], lowered.problem
+    own = problem.arrays.run == run
+    if not own.any():
+        return "the run has ended"
+    if (own & problem.is_step & (problem.unplaceable | ~result.schedule.finished)).any():
+        return "a step fits no node"
+    assert active.forecast is not None  # asked by the caller
+    open_steps = [step for step in active.graph.steps if _counts(step, active)]
+    unseen = [step for step in open_steps if not _is_known(step, active.forecast)]
+    if not unseen:
+        return ""
+    if len(unseen) == len(open_steps):
+        return "no run seen"
+    tasks = list(dict.fromkeys(step.task for step in unseen))
+    return f"no run seen of {listed(tasks, _NAMED)}"
+
+
+def _counts(step: Step, active: ActiveRun) -> bool:
+    """Whether the end of the run surely depends on how long the step takes."""
+    is_open = active.state_of(step.name) is not ProgressState.DONE
+    is_container = step.kind is StepKind.CONTAINER
+    return is_open and is_container and not (step.assumed_cached or step.conditions)
+
+
+def _is_known(step: Step, forecast: RunForecast) -> bool:
+    if step.duration_source is DurationSource.GIVEN:
+        return True
+    known = forecast.steps.get(step.name)
+    return known is not None and known.basis.level in _KNOWN_LEVELS
+
+
+def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
+    """[S, A] starts and ends of all activities."""
+    problem = lowered.problem
+    durations = np.repeat(problem.arrays.duration_seconds[None], SAMPLES, axis=0)
+    random = np.random.default_rng(result.seed)
+    for number, active in enumerate(lowered.runs):
+        if active.forecast is not None:
+            drawn = dict(_distributions(number, lowered))
+            common = active.forecast.common
+            columns = list(drawn)
+            sampled = sampled_durations(problem, drawn, SAMPLES, random, common)
+            durations[:, columns] = sampled[:, columns]
+            _only_what_is_left(durations, number, lowered, columns)
+    return simulate_durations(problem, result.placement, durations)
+
+
+def _distributions(run: int, lowered: Lowered) -> Iterator[tuple[int, Distribution]]:
+    """Of the steps of a run that have not ended, by activity; running ones run on."""
+    active, activities = lowered.runs[run], lowered.step_activities[run]
+    assert active.forecast is not None
+    for name, forecast in active.forecast.steps.items():
+        index = activities.get(name)
+        if index is None:
+            continue
+        running = lowered.activities[index].running
+        if running is None:
+            yield index, forecast.distribution
+        else:
+            ran = running.seconds_since_start * _speed(lowered, index)
+            yield index, forecast.distribution.after(ran)
+
+
+def _only_what_is_left(durations: Floats, run: int, lowered: Lowered, columns: list[int]) -> None:
+    """Take off what running steps have had; lowering has given them what is left too."""
+    for index in columns:
+        running = lowered.activities[index].running
+        if running is not None:
+            taken = durations[:, index] / _speed(lowered, index) - running.seconds_since_start
+            durations[:, index] = np.maximum(0.0, taken)
+
+
+def _speed(lowered: Lowered, index: int) -> float:
+    """Of the node of a running step; 1 where that is not known."""
+    running = lowered.activities[index].running
+    names = lowered.problem.node_names
+    if running is None or running.node not in names:
+        return 1.0
+    return float(lowered.problem.arrays.speed[names.index(running.node)])
+
+
+def _end(result: Result, own: Booleans) -> float:
+    return float(result.schedule.end[own].max())
+
+
+def _overrun_factors(active: ActiveRun, ends: Floats, planned_end: float) -> Floats:
+    """[S] by how much what is left of each sample is stretched.
+
+    Before a run begins, its end is as past runs have ended beside their plans: the sample that ends
+    first becomes the least of their quantiles, and so on. Once it is under way, its own steps tell
+    more than other runs, and only the median of the past counts.
+    """
+    forecast, begin = active.forecast, max(0.0, active.release_seconds)
+    assert forecast is not None
+    if forecast.overrun is None:
+        return np.ones(ends.size)
+    if active.release_seconds < 0 and active.progress:
+        return np.full(ends.size, forecast.overrun.median_seconds)
+    order, left = np.argsort(np.argsort(ends)), planned_end - begin
+    overrun = forecast.overrun
+    quantiles = [overrun.quantile((place + 0.5) / ends.size) for place in range(ends.size)]
+    stretched = left * np.array(quantiles)[order]
+    return np.asarray(stretched / np.maximum(ends - begin, 1e-9))
+
+
+def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:
+    """Times after the begin of the run, or after now, later or earlier by a factor."""
+    return np.where(times > begin, begin + (times - begin) * factors[:, None], times)
+
+
+def _ranges(samples: Floats, confidence: float) -> Iterator[TimeRange]:
+    """One for each column of [S, N] times."""
+    outside = (1 - confidence) / 2
+    bounds = np.quantile(samples, (outside, 0.5, 1 - outside), axis=0)
+    for low, typical, high in bounds.T.tolist():
+        yield TimeRange(low, typical, high)

@@ -1,0 +1,93 @@
+"""Files of past runs: what `kfp-placement history --output` and `kubectl get plh -o yaml` write."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.contract.resources import read_resource
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.readers.place import kind_of
+from kfp_placement_engine.readers.text.documents import load_documents, read_file
+
+MAX_FILE_BYTES = 64 * 2**20
+"""200 pipelines of a namespace with 256 KiB each, and some more for YAML."""
+
+_KIND = "PipelineHistory"
+_EXPECTED = "a history is what `kfp-placement history --output history.yaml` writes"
+_SHOWN = 5
+
+
+def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
+    """Read the past runs of pipelines.
+
+    Args:
+        data: the file's bytes: objects of the kind PipelineHistory, alone or in a List.
+        name: what to call the file in messages.
+
+    Raises:
+        InputError: it holds something else, or an object is malformed.
+    """
+    documents = load_documents(data, name=name, max_bytes=MAX_FILE_BYTES)
+    try:
+        return tuple(read_resource(PipelineHistory, each) for each in _objects(documents, name))
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def read_histories_file(path: str | Path) -> tuple[PipelineHistory, ...]:
+    """Read the past runs of pipelines from a file.
+
+    Raises:
+        InputNotFoundError: there is no such file.
+        InputError: it cannot be read or is malformed.
+    """
+    return read_histories(read_file(path, max_bytes=MAX_FILE_BYTES), name=str(path))
+
+
+def past_of(histories: Iterable[PipelineHistory], namespace: str = "") -> Past:
+    """What these runs tell of the next ones in a namespace.
+
+    Args:
+        histories: of one namespace; those of others do not count if one is named.
+        namespace: where the next runs go; "" = where these were.
+
+    Raises:
+        InputError: they are of several namespaces, or all of another one.
+    """
+    known = list(histories)
+    found = sorted({each.metadata.namespace or "" for each in known} - {""})
+    if namespace and found and namespace not in found:
+        raise InputError(
+            f"the history is of namespace {_listed(found)} and the run goes to {namespace!r:.80};"
+            " export the history of that namespace, or name the other one"
+        )
+    if not namespace and len(found) > 1:
+        raise InputError(
+            f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the run"
+        )
+    counted = [each for each in known if not namespace or _is_of(each, namespace)]
+    return Past([run for each in counted for run in each.past_runs()], namespace)
+
+
+def _is_of(history: PipelineHistory, namespace: str) -> bool:
+    return history.metadata.namespace in (None, "", namespace)
+
+
+def _objects(documents: Sequence[Any], name: str) -> Iterator[Any]:
+    for document in documents:
+        if not isinstance(document, dict):
+            raise InputError(f"{name}: holds {kind_of(document)}; {_EXPECTED}")
+        kind = document.get("kind")
+        if kind in ("List", f"{_KIND}List") and isinstance(document.get("items"), list):
+            yield from _objects(document["items"], name)
+        elif kind == _KIND:
+            yield document
+        else:
+            raise InputError(f"{name}: holds kind {kind!r:.80}; {_EXPECTED}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"{each:.80}" for each in names[:_SHOWN])
+    return f"{shown}, ..." if len(names) > _SHOWN else shown
