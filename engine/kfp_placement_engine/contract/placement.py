@@ -85,6 +85,19 @@ class ConditionReason(StrEnum):
     """Of Planned: a search ended abnormally; the plan is the one made at once."""
 
 
+class EndRange(ResourceModel):
+    """When the run ends, since its submission."""
+
+    low: Makespan
+    """It ends no earlier with probability (1 + confidence) / 2."""
+
+    typical: Makespan
+    """The median."""
+
+    high: Makespan
+    """It has ended by then with probability (1 + confidence) / 2."""
+
+
 class PipelinePlacementSpec(ResourceModel):
     """The plan in force. Times in rows are seconds since `submittedAt`."""
 
@@ -118,11 +131,17 @@ class PipelinePlacementSpec(ResourceModel):
     first_makespan_seconds: Makespan | None = Field(default=None, alias="firstMakespan")
     """The same by the run's first plan; what happened is compared with this."""
 
+    first_ends: EndRange | None = None
+    """What was promised first of its end; None = nothing was known then."""
+
+    confidence: float | None = Field(default=None, ge=0.5, le=0.999)
+    """How often promised ranges hold."""
+
     nodes: tuple[NodeName, ...] = Field(default=(), max_length=5000)
     """Nodes that rows name by their index here."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
-    """Rows [name, node, start, finish, reason, alternatives]."""
+    """Rows [name, node, start, finish, reason, alternatives, source of the run time]."""
 
 
 class StepCounts(ResourceModel):
@@ -158,8 +177,14 @@ class PipelinePlacementStatus(ResourceStatus):
     makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
     """End of the last step, once the run has ended."""
 
+    ends: EndRange | None = None
+    """What is promised of its end now."""
+
+    ends_unknown: str | None = Field(default=None, max_length=256)
+    """Why nothing is promised."""
+
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
-    """Rows [state, node, start, end, waiting for], in the order of the plan's."""
+    """Rows [state, node, start, end, waiting for, promise], in the order of the plan's."""
 
 
 class PipelinePlacement(Resource):

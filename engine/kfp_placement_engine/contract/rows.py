@@ -2,13 +2,16 @@
 
 ::
 
-    spec.steps:    [name, node, start, finish, [reason, argument ...], [[node, loss, trip] ...]]
-    status.steps:  [state, node, start, end, [waiting for, since, until, detail]]
+    spec.steps:    [name, node, start, finish, [reason, argument ...], [[node, loss, trip] ...],
+                    [source, level, runs, by size]]
+    status.steps:  [state, node, start, end, [waiting for, since, until, detail],
+                    [start low, typical, high, end low, typical, high]]
 
 A node is an index into `spec.nodes`, -1 = none; times are seconds since the submission, -1 = none;
 a loss is the seconds the run would end later, a trip the round trip in milliseconds where a rule or
-limit asks for it. Seconds are kept to a tenth, from 1,000 on as whole ones. Entries may be missing
-at the end, and a newer revision may add some there.
+limit asks for it. The source says where the run time comes from, and the level which past runs it
+rests on; the six times are what is promised of the step. Seconds are kept to a tenth, from 1,000 on
+as whole ones. Entries may be missing at the end, and a newer revision may add some there.
 `reason_rows` knows what the arguments mean, and `rows_reading` reads the rows.
 """
 
@@ -17,8 +20,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kfp_placement_engine.contract.reason_rows import coded
+from kfp_placement_engine.model.history import Basis
 from kfp_placement_engine.model.objections import Argument
 from kfp_placement_engine.model.plan import Alternative
+from kfp_placement_engine.model.promise import StepPromise, TimeRange
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.step_state import StepState, Waiting
 
@@ -42,6 +47,8 @@ class PlannedRow:
         start_seconds, finish_seconds: since the submission; None = not planned.
         reason: why there.
         alternatives: the next best nodes.
+        duration_source: where the run time comes from, as in `DurationSource`; "" = not stated.
+        duration_basis: which past runs it rests on; None = none.
     """
 
     name: str
@@ -50,6 +57,8 @@ class PlannedRow:
     finish_seconds: float | None = None
     reason: Reason | None = None
     alternatives: tuple[Alternative, ...] = ()
+    duration_source: str = ""
+    duration_basis: Basis | None = None
 
     def with_nodes(self, translate: Callable[[int], int]) -> "PlannedRow":
         """The row where the plan's list of nodes is another.
@@ -76,6 +85,7 @@ class StateRow:
         node: index of the node its pod is or was bound to.
         start_seconds, end_seconds: since the submission.
         waiting: what it waits for, if it does.
+        promise: when it starts and ends, since the submission; None = not known, or it has ended.
     """
 
     state: str = StepState.PENDING
@@ -83,6 +93,7 @@ class StateRow:
     start_seconds: float | None = None
     end_seconds: float | None = None
     waiting: Waiting | None = None
+    promise: StepPromise | None = None
 
 
 def planned_row(row: PlannedRow) -> list[Any]:
@@ -94,6 +105,7 @@ def planned_row(row: PlannedRow) -> list[Any]:
         _seconds(row.finish_seconds),
         [] if row.reason is None else _reason(row.reason),
         [_alternative(each) for each in row.alternatives[:MAX_ALTERNATIVES]],
+        _source(row.duration_source, row.duration_basis),
     ]
     return _without_empty_tail(written)
 
@@ -103,10 +115,13 @@ def state_row(row: StateRow) -> list[Any]:
     waiting = row.waiting
     written = [str(row.state), _index(row.node), _seconds(row.start_seconds)]
     written.append(_seconds(row.end_seconds))
+    written.append([])
     if waiting is not None:
         since, until = _seconds(waiting.since_seconds), _seconds(waiting.until_seconds)
         detail = _printable(waiting.detail[:MAX_TEXT_CHARACTERS])
-        written.append(_without_empty_tail([str(waiting.what), since, until, detail]))
+        written[-1] = _without_empty_tail([str(waiting.what), since, until, detail])
+    if row.promise is not None:
+        written.append([*_range(row.promise.starts), *_range(row.promise.ends)])
     return _without_empty_tail(written)
 
 
@@ -140,6 +155,18 @@ def _argument(argument: Argument) -> Any:
     if isinstance(argument, float) and argument.is_integer() and abs(argument) < 2**53:
         return int(argument)
     return argument
+
+
+def _source(source: str, basis: Basis | None) -> list[Any]:
+    if basis is None:
+        return [source] if source else []
+    return _without_empty_tail([source, str(basis.level), basis.runs, int(basis.by_size) or -1])
+
+
+def _range(times: TimeRange) -> list[float]:
+    """A step may have begun before the submission by our clock; that is written as 0."""
+    moments = (times.low_seconds, times.typical_seconds, times.high_seconds)
+    return [_seconds(max(0.0, each)) for each in moments]
 
 
 def _printable(text: str) -> str:

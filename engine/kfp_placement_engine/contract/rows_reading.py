@@ -16,8 +16,10 @@ from kfp_placement_engine.contract.rows import (
     StateRow,
 )
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.history import Basis, Level
 from kfp_placement_engine.model.objections import Argument
 from kfp_placement_engine.model.plan import Alternative
+from kfp_placement_engine.model.promise import StepPromise, TimeRange
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.step_state import Waiting
 
@@ -62,6 +64,7 @@ def read_planned_row(row: object, nodes: int, *, with_reason: bool = True) -> Pl
         InputError: it cannot be used; the message says what is wrong.
     """
     entries = _list(row, "a row")
+    source, basis = _source(_entry(entries, 6))
     return PlannedRow(
         name=_text(_entry(entries, 0), "a step's name"),
         node=_node(_entry(entries, 1), nodes),
@@ -69,6 +72,8 @@ def read_planned_row(row: object, nodes: int, *, with_reason: bool = True) -> Pl
         finish_seconds=_time(_entry(entries, 3)),
         reason=_reason(_entry(entries, 4), made=with_reason),
         alternatives=_alternatives(_entry(entries, 5), nodes),
+        duration_source=source,
+        duration_basis=basis,
     )
 
 
@@ -85,6 +90,7 @@ def read_state_row(row: object, nodes: int) -> StateRow:
         start_seconds=_time(_entry(entries, 2)),
         end_seconds=_time(_entry(entries, 3)),
         waiting=_waiting(_entry(entries, 4)),
+        promise=_promise(_entry(entries, 5)),
     )
 
 
@@ -215,6 +221,25 @@ def _alternatives(value: object, nodes: int) -> tuple[Alternative, ...]:
             raise InputError("an alternative names no node")
         result.append(Alternative(node, float(loss), _latency(_entry(parts, 2))))
     return tuple(result)
+
+
+def _source(value: object) -> tuple[str, Basis | None]:
+    """Where a run time comes from; a level of a newer revision is as if there were none."""
+    if not isinstance(value, list | tuple) or not value:
+        return "", None
+    entries: Sequence[object] = value
+    source, level = _text(entries[0], "the source of a run time"), _entry(entries, 1)
+    if level not in list(Level):
+        return source, None
+    runs = int(_number(_entry(entries, 2), "a number of runs"))
+    return source, Basis(Level(str(level)), max(0, runs), by_size=_entry(entries, 3) == 1)
+
+
+def _promise(value: object) -> StepPromise | None:
+    if not isinstance(value, list | tuple) or len(value) < 6:
+        return None
+    moments = [float(_number(each, "a time")) for each in value[:6]]
+    return StepPromise(TimeRange(*moments[:3]), TimeRange(*moments[3:]))
 
 
 def _latency(value: object) -> float | None:

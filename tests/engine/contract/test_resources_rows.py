@@ -128,9 +128,9 @@ def test_times_before_the_submission_count_as_zero():
 
 
 def test_entries_of_a_newer_revision_are_passed_over():
-    row = ["train", 1, 0, 60, ["new-code", 7], [[2, 5, 9.8, "more"]], "new", {"field": 1}]
+    row = ["train", 1, 0, 60, ["new-code", 7], [[2, 5, 9.8, "more"]], ["new"], {"field": 1}]
     assert read_planned_row(row, NODES) == PlannedRow(
-        "train", 1, 0, 60, OtherReason("new-code", (7,)), (Alternative(2, 5, 9.8),)
+        "train", 1, 0, 60, OtherReason("new-code", (7,)), (Alternative(2, 5, 9.8),), "new"
     )
     state = ["resting", 1, 0, None, ["sunrise", 3, 4, "", "new"], "new"]
     assert read_state_row(state, NODES) == StateRow("resting", 1, 0, None, Waiting("sunrise", 3, 4))

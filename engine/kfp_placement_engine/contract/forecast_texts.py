@@ -1,0 +1,61 @@
+"""What run times rest on and what is promised, in words; the same wherever it is shown."""
+
+from collections.abc import Callable
+
+from kfp_placement_engine.model.durations import format_duration
+from kfp_placement_engine.model.history import Basis, Level
+from kfp_placement_engine.model.promise import Promise, TimeRange
+
+_ALIKE = {
+    Level.STEP: "other iterations",
+    Level.COMPONENT: "same component",
+    Level.IMAGE: "same image",
+    Level.PIPELINE: "same pipeline",
+    Level.NAMESPACE: "all steps of the namespace",
+}
+"""What a time rests on where it is not runs of the very step and iteration."""
+
+Written = Callable[[float], str]
+"""Seconds as a time of day, or as a duration."""
+
+
+def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
+    """What a run time rests on: `9 runs`, `6 runs, by size of table`, `same image, 3 runs`, `hint`.
+
+    Args:
+        source: where it comes from, as in `DurationSource`.
+        basis: the past runs; None = none.
+        sized_input: name of the only input, for times by size.
+    """
+    if basis is None:
+        return source
+    runs = f"{basis.runs} run" if basis.runs == 1 else f"{basis.runs} runs"
+    alike = _ALIKE.get(basis.level)
+    text = f"{alike}, {runs}" if alike else runs
+    return f"{text}, by size of {sized_input or 'inputs'}" if basis.by_size else text
+
+
+def range_text(times: TimeRange, written: Written = format_duration) -> str:
+    """A typical time and its range: `10:26 (10:22-10:31)`."""
+    low, high = written(times.low_seconds), written(times.high_seconds)
+    return f"{written(times.typical_seconds)} ({low}-{high})"
+
+
+def ends_text(promise: Promise, written: Written = format_duration) -> str:
+    """When a run ends: `10:26 (10:22-10:31)`, or `unknown (no run seen)`.
+
+    Args:
+        promise: what is promised.
+        written: how a time is written.
+    """
+    if promise.ends is None:
+        return f"unknown ({promise.unknown})"
+    return range_text(promise.ends, written)
+
+
+def latest_end_text(promise: Promise, written: Written = format_duration) -> str:
+    """By when a run has ended, and how surely: `by 10:31 (95%)`; "" = that is not known."""
+    if promise.ends is None:
+        return ""
+    percent = 50 * (1 + promise.confidence)
+    return f"by {written(promise.ends.high_seconds)} ({percent:.3g}%)"
