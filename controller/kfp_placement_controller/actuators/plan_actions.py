@@ -8,6 +8,7 @@ from functools import partial
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.held_runs import close_queue
+from kfp_placement_controller.actuators.histories import delete_history, write_history
 from kfp_placement_controller.actuators.placements import (
     MOST_EPOCH,
     PlacementWriter,
@@ -24,6 +25,7 @@ from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
     CloseQueue,
+    DeleteHistory,
     DeletePod,
     DeleteRequest,
     ForgetRun,
@@ -31,6 +33,7 @@ from kfp_placement_controller.planning.actions import (
     ReportDeviation,
     SayFindings,
     StartRound,
+    WriteHistory,
     WritePlacement,
     WriteRequest,
 )
@@ -51,7 +54,16 @@ _LOG = logging.getLogger(__name__)
 
 _POD = Place("pod")
 
-_Attempted = OpenGate | DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
+_Attempted = (
+    OpenGate
+    | DeletePod
+    | SayFindings
+    | CloseQueue
+    | WriteRequest
+    | DeleteRequest
+    | WriteHistory
+    | DeleteHistory
+)
 """What is tried: if it fails, it is decided again."""
 
 
@@ -171,6 +183,10 @@ class ActionRunner:
                 case DeleteRequest():
                     _LOG.warning("RunRequest %s/%s is not of this run: removed", *action.key)
                     delete_request(self._client, action)
+                case WriteHistory():
+                    write_history(self._client, action, self._clock())
+                case DeleteHistory():
+                    delete_history(self._client, action)
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
 

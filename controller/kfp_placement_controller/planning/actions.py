@@ -12,6 +12,7 @@ from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.run_request import RunRequestSpec
+from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 
@@ -115,6 +116,34 @@ class DeleteRequest:
 
 
 @dataclass(frozen=True)
+class WriteHistory:
+    """Add runs that have ended to the PipelineHistory of their pipeline.
+
+    Attributes:
+        namespace: of the runs.
+        pipeline: name of the pipeline.
+        runs: that have ended.
+    """
+
+    namespace: str
+    pipeline: str
+    runs: tuple[PastRun, ...]
+
+
+@dataclass(frozen=True)
+class DeleteHistory:
+    """Remove a PipelineHistory: its namespace has too many.
+
+    Attributes:
+        namespace: where it is.
+        name: of the object.
+    """
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True)
 class StartRound:
     """Let a search begin in the other process."""
 
@@ -138,6 +167,8 @@ Action = (
     | CloseQueue
     | WriteRequest
     | DeleteRequest
+    | WriteHistory
+    | DeleteHistory
     | StartRound
     | ForgetRun
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 from kfp_placement_controller.kinds import (
     LOCATIONS,
+    PIPELINE_HISTORIES,
     PLACEMENT_METADATA,
     POLICIES,
     RUN_QUEUES,
@@ -24,10 +25,13 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import Action, ForgetRun, StartRound, WritePlacement
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters
+from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.evaluations import Evaluations
 from kfp_placement_controller.planning.first_plans import FirstPlans
+from kfp_placement_controller.planning.forecasts import Forecasts
 from kfp_placement_controller.planning.gate_decisions import GateDecisions
 from kfp_placement_controller.planning.guard import Guard
+from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
@@ -63,6 +67,7 @@ class Coordinator:
         may_gate: whether we may take gates off, so that pods may be gated at all.
         opt_in: whether only namespaces that ask for it are planned.
         queues: whether queues of runs are installed.
+        history: whether runs teach later ones.
     """
 
     sources: RunSources
@@ -74,12 +79,18 @@ class Coordinator:
     may_gate: bool = True
     opt_in: bool = False
     queues: bool = False
+    history: bool = False
 
     def __post_init__(self) -> None:
         """Make the parts."""
         self.cluster = ClusterState(Load(self.sources))
+        self.histories = Histories(self.history)
         self.registry = RunRegistry(
-            lambda: self.policy.spec, self.sources, self.own_namespace, self.opt_in
+            lambda: self.policy.spec,
+            self.sources,
+            self.own_namespace,
+            self.opt_in,
+            past=self.histories.past,
         )
         self.planner = Planner(self.registry, self.cluster, self.learned, self.params)
         self.reactions = Reactions(self.registry, self.cluster, self.planner, self.policy)
@@ -87,6 +98,7 @@ class Coordinator:
         self.first_plans = FirstPlans(self.planner, self.params.evaluation_seconds)
         self.gates = GateDecisions(self.registry, self.cluster, self.params.retry_seconds)
         self.publisher = PlacementPublisher(self.params)
+        self.forecasts = Forecasts(self.planner, self.histories)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
         self.requests = RunRequests(self.planner, self.params.retry_seconds)
@@ -101,6 +113,7 @@ class Coordinator:
             LOCATIONS: self.reactions.location,
             NAMESPACES: self._namespace,
             POLICIES: self._policy,
+            PIPELINE_HISTORIES: lambda change, _now: self.histories.changed(change),
             RUN_QUEUES: self._queue,
             RUN_REQUESTS: lambda change, _now: self.requests.request_changed(change),
             **{source.kind: self._run for source in self.sources},
@@ -135,6 +148,8 @@ class Coordinator:
 
     def round_outcome(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
         """A search has ended."""
+        if self.forecasts.ended(outcome):
+            return
         if isinstance(outcome, RoundResult):
             self.planner.round_ended(outcome, now)
         else:
@@ -175,13 +190,16 @@ class Coordinator:
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
         self.registry.leave_alone()
+        self.forecasts.use_histories(policy, now)
         for run in self.evaluations.due(now):
             self._safely(run, partial(self.evaluations.evaluate, run, policy, now))
+            self._learn(run, now)
         for each in self.first_plans.due(now):
             self._safely(each.run, partial(self.planner.plan_at_once, each, policy, now))
         asked = self.planner.next_round(policy, now)
         if asked is not None:
             actions.append(StartRound(asked))
+        actions += self.forecasts.due(policy, now)
         # An object without a plan would tell nobody anything, and be written again at once.
         awaited = self.first_plans.awaited()
         for run in [run for run in self.registry.open.ordered() if run.key not in awaited]:
@@ -193,11 +211,13 @@ class Coordinator:
         actions += self.guard.due(policy, self.policy.status, self.registry.run_pods(), now)
         actions += self.queue_guard.due(policy, now)
         actions += self.requests.due(policy, now)
+        actions += self.histories.due(now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        if self.epoch is not None and (self.first_plans.awaited() or self.requests.has_backlog):
+        has_backlog = self.requests.has_backlog or self.histories.is_building
+        if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
         moments += [moment for moment in (self.planner.due_at(),) if moment is not None]
@@ -223,6 +243,17 @@ class Coordinator:
             _LOG.exception("run %s/%s: defect in planning", *run.key)
             run.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
 
+    def _learn(self, run: TrackedRun, now: datetime) -> None:
+        """Learn from a run that has ended; a defect in that must not hide the run."""
+        if not self.history or not run.observed.ended:
+            return
+        try:
+            past = ended_run(run, self.cluster.nodes, now)
+            if past is not None:
+                self.histories.run_ended(run.key.namespace, past)
+        except Exception:
+            _LOG.exception("run %s/%s: nothing is learned from it", *run.key)
+
     # What comes in, by kind.
 
     def _run(self, change: Change[ObservedRun], now: datetime) -> None:
@@ -236,6 +267,7 @@ class Coordinator:
             if gone is not None:
                 self.learned.forget(gone.pods)
             self.publisher.forget(key)
+            self.forecasts.forget(key)
             self.planner.problems.pop(key, None)
             if self.epoch is not None:
                 self._gone.append(key)

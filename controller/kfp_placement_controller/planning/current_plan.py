@@ -157,6 +157,7 @@ class _NodeTable:
 
 def _row(step: PlannedStep, plan: Plan, positions: Mapping[str, int]) -> PlannedRow:
     """A row of the engine's; its nodes are positions in the cluster's list."""
+    is_learned = step.duration_basis is not None or plan.promise is not None
     return PlannedRow(
         name=step.name,
         node=positions.get(step.node or ""),
@@ -164,6 +165,8 @@ def _row(step: PlannedStep, plan: Plan, positions: Mapping[str, int]) -> Planned
         finish_seconds=_since_submission(step.finish_seconds, plan),
         reason=step.why,
         alternatives=step.alternatives,
+        duration_source=str(step.duration_source) if is_learned else "",
+        duration_basis=step.duration_basis,
     )
 
 

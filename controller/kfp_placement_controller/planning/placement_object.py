@@ -3,14 +3,18 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
 from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.tracked_run import FirstPromise, TrackedRun
 from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.contract.keys import RUN_ID_LABEL, RUN_NAME_ANNOTATION
 from kfp_placement_engine.contract.placement import (
+    MAX_UNKNOWN_CHARACTERS,
+    EndRange,
+    FirstEnds,
     PipelinePlacementSpec,
     PipelinePlacementStatus,
     StepCounts,
@@ -25,6 +29,7 @@ from kfp_placement_engine.contract.rows import (
     state_row,
 )
 from kfp_placement_engine.model.objections import BeyondLimit, LatencyNotKnown
+from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
 from kfp_placement_engine.model.reasons import Unschedulable
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting, WaitingFor
 
@@ -176,6 +181,7 @@ def _state(run: TrackedRun, name: str, plan: CurrentPlan, positions: Mapping[str
     if status is None:
         return StateRow()
     waiting = status.waiting
+    promise = None if status.ended or run.promise is None else run.promise.steps.get(name)
     return StateRow(
         state=str(status.state),
         node=positions.get(status.node),
@@ -189,6 +195,7 @@ def _state(run: TrackedRun, name: str, plan: CurrentPlan, positions: Mapping[str
             until_seconds=_since(run, waiting.until),
             detail=waiting.detail,
         ),
+        promise=promise,
     )
 
 
@@ -216,6 +223,7 @@ def _spec(fitted: _Fitted, epoch: int, now: datetime) -> PipelinePlacementSpec:
         submitted_at=run.observed.submitted_at,
         epoch=epoch,
         first_makespan_seconds=run.first_makespan_seconds,
+        **_first_ends(run),
         revision=1 if plan is None else plan.revision,
         planned_at=now.replace(microsecond=0),
     )
@@ -249,8 +257,60 @@ def _status(
         folded_steps=len(state.folded) or None,
         revision=1 if plan is None else plan.revision,
         makespan_seconds=actual_makespan_seconds(run),
+        **_ends(run),
         steps=tuple(tuple(state_row(row)) for row in states),
     )
+
+
+def _first_ends(run: TrackedRun) -> dict[str, Any]:
+    """What was promised first, by field of the spec."""
+    first = run.first_promise
+    if first is None:
+        return {}
+    ends = FirstEnds(
+        **_range(first.ends), planned=first.planned_seconds, promised_after=first.made_seconds
+    )
+    return {"first_ends": ends, "confidence": first.confidence}
+
+
+def _ends(run: TrackedRun) -> dict[str, Any]:
+    """What is promised of a run that goes on, by field of the status."""
+    promise = run.promise
+    if promise is None or run.observed.ended:
+        return {}
+    if promise.ends is None:
+        return {"ends_unknown": promise.unknown[:MAX_UNKNOWN_CHARACTERS]}
+    return {"ends": EndRange(**_range(promise.ends))}
+
+
+def _range(times: TimeRange) -> dict[str, float]:
+    moments = (times.low_seconds, times.typical_seconds, times.high_seconds)
+    return dict(zip(("low", "typical", "high"), (max(0.0, each) for each in moments), strict=True))
+
+
+def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Promise | None]:
+    """What an earlier planner has promised first of a run, and what last."""
+    spec, status = placement.spec, placement.status
+    confidence = spec.confidence or CONFIDENCE
+    first = None
+    if spec.first_ends is not None:
+        ends = spec.first_ends
+        first = FirstPromise(
+            TimeRange(ends.low, ends.typical, ends.high),
+            ends.planned,
+            ends.promised_after,
+            confidence,
+        )
+    if status is None or status.ends is None:
+        return first, None
+    rows = zip(placement.planned_rows(with_reasons=False).rows, placement.state_rows().rows)
+    steps = {
+        planned.name: state.promise
+        for planned, state in rows
+        if planned is not None and state is not None and state.promise is not None
+    }
+    ends_now = TimeRange(status.ends.low, status.ends.typical, status.ends.high)
+    return first, Promise(confidence, ends_now, steps)
 
 
 def actual_makespan_seconds(run: TrackedRun) -> float | None:

@@ -10,7 +10,7 @@ from kfp_placement_controller.planning.actions import Announce, WritePlacement
 from kfp_placement_controller.planning.conditions import findings, phase
 from kfp_placement_controller.planning.current_plan import plan_of_placement
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.placement_object import PlacementState, placement_of
+from kfp_placement_controller.planning.placement_object import PlacementState, placement_of, promises_of
 from kfp_placement_controller.planning.run_variants import RefusedRun
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -19,6 +19,7 @@ from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.promise import Promise
 
 _LOG = logging.getLogger(__name__)
 
@@ -33,11 +34,13 @@ class _PublishedState(NamedTuple):
         plan: revision, epoch, number of nodes named.
         conditions: type, status and reason of each, and the phase.
         statuses: of the steps.
+        promise: of the run and its steps.
     """
 
     plan: tuple[int, int, int]
     conditions: tuple[tuple[str, ...], ...]
     statuses: Mapping[str, StepStatus]
+    promise: Promise | None
 
 
 @dataclass
@@ -107,6 +110,7 @@ class PlacementPublisher:
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
             run.adopt(plan, placement.spec.first_makespan_seconds)
+            run.first_promise, run.promise = promises_of(placement)
         status = placement.status
         if status is None:
             return
@@ -216,7 +220,7 @@ class PlacementPublisher:
         published = publication.published
         if published is None or published[:2] != publishing[:2]:
             return True
-        return published.statuses != publishing.statuses and self._may_repeat(publication, now)
+        return published[2:] != publishing[2:] and self._may_repeat(publication, now)
 
     def _may_repeat(self, publication: _Publication, now: datetime) -> bool:
         if publication.written_at is None:
@@ -232,4 +236,4 @@ def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) 
     key = (0, epoch, 0) if plan is None else (plan.revision, epoch, len(plan.nodes))
     all_findings = findings(run.variant, problem, state.rows_problem)
     conditions = tuple((str(each.type), str(each.holds), str(each.reason)) for each in all_findings)
-    return _PublishedState(key, (*conditions, (str(phase(run)),)), run.statuses)
+    return _PublishedState(key, (*conditions, (str(phase(run)),)), run.statuses, run.promise)

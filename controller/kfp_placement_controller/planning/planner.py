@@ -13,7 +13,7 @@ from kfp_placement_controller.metrics import (
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan, plan_in_force
-from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.improvement import held_run, plan_round
 from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
@@ -97,6 +97,7 @@ class Planner:
         """Give a run a list-scheduling plan beside the others'; returns whether it has one."""
         fixed = [other for other in self.registry.planned() if other.run is not run.run]
         asked = self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
+        asked = replace(asked, to_replan=tuple(map(_without_forecast, asked.to_replan)))
         try:
             plan = plan_round(asked).plans[key_text(run.key)]
         except PlanningError as error:
@@ -107,6 +108,20 @@ class Planner:
         self._enforce(run, plan, now, quick=True)
         self.trigger(run.run, {Trigger.NEW_RUN}, now)
         return True
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a round is under way."""
+        return self._asked is not None
+
+    def forecast_round(
+        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
+    ) -> PlanningRound:
+        """The round in which a run keeps its plan, for what can be promised by now."""
+        fixed = [other for other in self.registry.planned() if other.run is not run.run]
+        asked = self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
+        held = tuple(held_run(each, asked.warm_start) for each in asked.to_replan)
+        return replace(asked, to_replan=held)
 
     def plan_alone(
         self,
@@ -191,6 +206,7 @@ class Planner:
                 self.trigger(run.run, {Trigger.WIDTH}, now)
             elif key in asked.to_replan or run.is_moved_by(plan):
                 self._enforce(run, plan, asked.started_at, quick=False)
+                run.run.promised(plan)
                 changed.append(key)
         return changed
 
@@ -299,6 +315,11 @@ class Planner:
         run.run.put_into_force(
             plan_in_force(plan, before, revision, planned_at, begun, quick=quick)
         )
+
+
+def _without_forecast(run: ActiveRun) -> ActiveRun:
+    """A plan at once promises nothing: to play samples takes longer than to make it."""
+    return replace(run, forecast=None)
 
 
 def _in_step(runs: Iterable[OpenRun], now: datetime) -> datetime:

@@ -8,10 +8,13 @@ from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import UnknownLoopError
+from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
+from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.expected_times import StepOrder
+from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.planning.policy_options import with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
@@ -30,11 +33,13 @@ class RunReading:
         graph: its steps.
         index: finds what its pods are for.
         widths: of loops, as they were known when the graph was read.
+        forecast: what past runs tell of its steps; None = none are known.
     """
 
     graph: RunGraph
     index: StepIndex
     widths: Mapping[str, int]
+    forecast: RunForecast | None = None
 
     @property
     def is_marked(self) -> bool:
@@ -56,6 +61,7 @@ def read_run(
     policy: PlacementPolicySpec,
     widths: Mapping[str, int] = _NO_WIDTHS,
     nodes: NodeGroups = (),
+    past: Past | None = None,
 ) -> RunReading:
     """Read a run.
 
@@ -64,6 +70,7 @@ def read_run(
         policy: says what is assumed of steps and of loops that nobody knows.
         widths: of loops, as far as they are known by now.
         nodes: that its queue has assigned to it; () = any.
+        past: of its namespace; None = nothing is known.
 
     Raises:
         InputError: malformed, or beyond a limit.
@@ -73,9 +80,13 @@ def read_run(
         default_loop_width=policy.defaults.loop_width or Assumptions().loop_width,
         max_steps=MAX_STEPS,
     )
-    graph = with_type_defaults(_graph(run, options), planning_policy(policy))
+    graph, forecast = _graph(run, options), None
+    if past is not None:
+        learned = with_history(graph, past)
+        graph, forecast = learned.graph, learned.forecast
+    graph = with_type_defaults(graph, planning_policy(policy))
     graph = limited_to(graph, [each.node_selector for each in nodes])
-    return RunReading(graph, run.content.index(graph), widths)
+    return RunReading(graph, run.content.index(graph), widths, forecast)
 
 
 def _graph(run: ObservedRun, options: ReadOptions) -> RunGraph:

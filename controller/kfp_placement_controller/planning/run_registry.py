@@ -15,6 +15,7 @@ from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 
@@ -63,6 +64,7 @@ class RunRegistry:
         policy: says what is assumed of loops; asked whenever a run is read.
         attach_failures: volumes that could not be attached.
         requests: RunRequests, which say what nodes queues have assigned to runs.
+        past: of a namespace, as far as it is known; None = nothing is.
     """
 
     policy: Callable[[], PlacementPolicySpec]
@@ -74,6 +76,7 @@ class RunRegistry:
     enabled: dict[str, str] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
+    past: Callable[[str], Past | None] = lambda _namespace: None
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
@@ -89,10 +92,11 @@ class RunRegistry:
             return None
         if self.excluded(observed.key[0]):
             return None
-        read = self._read(observed)
+        past = None if observed.ended else self.past(observed.key.namespace)
+        read = self._read(observed, past)
         if read is None:
             return None
-        run = TrackedRun(observed, read, self.nodes_of(observed), self.attach_failures)
+        run = TrackedRun(observed, read, self.nodes_of(observed), self.attach_failures, past)
         for pod in self._pods.get(key, {}).values():
             if self._belongs(pod, observed):
                 run.observe_pod(None, pod, now)
@@ -171,10 +175,10 @@ class RunRegistry:
         label = self.enabled.get(namespace)
         return not takes_part(namespace, label, self.own_namespace, opt_in=self.opt_in)
 
-    def _read(self, run: ObservedRun) -> RunReading | Refusal | None:
+    def _read(self, run: ObservedRun, past: Past | None) -> RunReading | Refusal | None:
         """A run's graph, or why there is none; None = it carries our mark on no step."""
         try:
-            reading = read_run(run, self.policy(), nodes=self.nodes_of(run))
+            reading = read_run(run, self.policy(), nodes=self.nodes_of(run), past=past)
         except InputError as error:
             return Refusal(str(error))
         return reading if reading.is_marked else None

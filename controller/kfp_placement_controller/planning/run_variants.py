@@ -117,6 +117,7 @@ class ReadRun:
             weight=self.weight,
             progress={name: step_progress(each, now) for name, each in run.statuses.items()},
             group_progress=group_progress(self.graph, run.pods, now),
+            forecast=self.reading.forecast,
         )
 
 

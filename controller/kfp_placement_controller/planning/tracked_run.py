@@ -27,7 +27,10 @@ from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
 
 
@@ -40,6 +43,23 @@ class Refusal:
     """
 
     why: str
+
+
+@dataclass(frozen=True)
+class FirstPromise:
+    """What was promised first of a run's end; all times are seconds since its submission.
+
+    Attributes:
+        ends: when it ends.
+        planned_seconds: its end by the plan alone.
+        made_seconds: when that was.
+        confidence: of the range.
+    """
+
+    ends: TimeRange
+    planned_seconds: float
+    made_seconds: float
+    confidence: float
 
 
 @dataclass
@@ -90,10 +110,13 @@ class TrackedRun:
         read: its graph, or why there is none.
         nodes: that its queue has assigned to it; () = any.
         attach_failures: volumes that could not be attached, of all pods.
+        past: of its namespace when it came; None = nothing was known.
         pods: of the run.
         variant: what it is now: refused, without a plan yet, or planned.
         statuses: what happened to its steps, as of the last evaluation.
         first_makespan_seconds: of its first plan.
+        promise: when it and its steps start and end, since its submission; None = nobody knows.
+        first_promise: the first that was made, and what it was made on.
         pending: why it must be planned again.
         crashes: searches of it that ended a worker.
         changed: something has been observed since the last evaluation.
@@ -105,10 +128,13 @@ class TrackedRun:
     read: InitVar[RunReading | Refusal]
     nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
+    past: Past | None = None
     pods: RunPods = field(init=False, default_factory=RunPods)
     variant: RunVariant = field(init=False)
     statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
     first_makespan_seconds: float | None = field(init=False, default=None)
+    promise: Promise | None = field(init=False, default=None)
+    first_promise: FirstPromise | None = field(init=False, default=None)
     pending: set[Trigger] = field(init=False, default_factory=set)
     crashes: int = field(init=False, default=0)
     changed: bool = field(init=False, default=True)
@@ -157,7 +183,7 @@ class TrackedRun:
         reading = self.variant.reading
         widths = {} if reading is None else reading.widths
         try:
-            self._use(read_run(self.observed, policy, widths, self.nodes))
+            self._use(read_run(self.observed, policy, widths, self.nodes, self.past))
         except InputError as error:
             self.refuse(str(error))
 
@@ -211,9 +237,27 @@ class TrackedRun:
     def put_into_force(self, plan: CurrentPlan) -> None:
         """This is the plan from now on; of the first one the makespan is kept."""
         self.variant = self.variant.with_plan(plan)
+        if self.outdated:
+            self.first_promise = None
         self.outdated = False
         if self.first_makespan_seconds is None:
             self.first_makespan_seconds = plan.makespan_seconds
+
+    def promised(self, plan: Plan) -> None:
+        """Take what a plan of the engine promises; small changes of it are not worth a write."""
+        if plan.promise is None:
+            return
+        new = plan.promise.later(-plan.release_seconds)
+        if self.promise is None or new.differs_from(self.promise):
+            self.promise = new
+        has_begun = any(not each.unstarted for each in self.statuses.values())
+        if self.first_promise is None and new.ends is not None and not has_begun:
+            self.first_promise = FirstPromise(
+                ends=new.ends,
+                planned_seconds=plan.figures.makespan_seconds - plan.release_seconds,
+                made_seconds=max(0.0, -plan.release_seconds),
+                confidence=new.confidence,
+            )
 
     def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
         """Go on with what an earlier planner has planned; evaluate it first, for its states."""
@@ -254,7 +298,7 @@ class TrackedRun:
             if widths is None:
                 break
             try:
-                reading = read_run(self.observed, policy, widths, self.nodes)
+                reading = read_run(self.observed, policy, widths, self.nodes, self.past)
             except InputError as error:
                 reading = replace(reading, widths=widths)
                 self.variant = self.variant.reread(reading).refused(str(error))

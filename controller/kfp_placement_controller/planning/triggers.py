@@ -23,6 +23,7 @@ class Trigger(StrEnum):
     WIDTH = "width"
     RETRY = "retry"
     CACHE = "cache"
+    HISTORY = "history"
 
 
 MOST_PATIENCE = 8

@@ -140,7 +140,7 @@ class PipelineHistoryStatus(ResourceStatus):
     """The last runs, the oldest first."""
 
     runs_seen: int | None = Field(default=None, ge=0)
-    """How many of them there are."""
+    """Runs that were learned from, those that are no longer kept included."""
 
     typical: Makespan | None = None
     """Median of what the runs that ended well took."""
@@ -230,13 +230,14 @@ def _number(value: object) -> float | None:
 
 
 def history_status(
-    runs: Iterable[PastRun], limit_bytes: int = MAX_HISTORY_BYTES
+    runs: Iterable[PastRun], limit_bytes: int = MAX_HISTORY_BYTES, *, runs_seen: int | None = None
 ) -> PipelineHistoryStatus:
     """The status that holds the last runs of a pipeline, as many as fit.
 
     Args:
         runs: of one pipeline.
         limit_bytes: of all rows.
+        runs_seen: how many runs there were; None = these.
     """
     latest = sorted(runs, key=lambda run: (run.ended_at, run.uid), reverse=True)[:MAX_RUNS]
     rows = _Rows()
@@ -252,7 +253,7 @@ def history_status(
         nodes=tuple(rows.nodes),
         steps=tuple(rows.steps),
         runs=tuple(recorded),
-        runs_seen=len(recorded),
+        runs_seen=len(recorded) if runs_seen is None else runs_seen,
         typical=ends[len(ends) // 2] if ends else None,
         range=_range(ends),
         last_run_at=recorded[-1].ended_at if recorded else None,

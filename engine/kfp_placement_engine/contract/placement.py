@@ -23,6 +23,9 @@ from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_ro
 Row = Annotated[tuple[Any, ...], Field(max_length=32)]
 """One step in a list of values; see `contract.rows`."""
 
+MAX_UNKNOWN_CHARACTERS = 256
+"""Of why nothing is promised."""
+
 NodeName = Annotated[str, Field(min_length=1, max_length=253)]
 
 
@@ -98,6 +101,16 @@ class EndRange(ResourceModel):
     """It has ended by then with probability (1 + confidence) / 2."""
 
 
+class FirstEnds(EndRange):
+    """What was promised first of the end of a run, and what that was made on."""
+
+    planned: Makespan
+    """The end by the plan alone; what whole runs take beyond it is learned."""
+
+    promised_after: Makespan
+    """When it was promised, since the submission."""
+
+
 class PipelinePlacementSpec(ResourceModel):
     """The plan in force. Times in rows are seconds since `submittedAt`."""
 
@@ -131,7 +144,7 @@ class PipelinePlacementSpec(ResourceModel):
     first_makespan_seconds: Makespan | None = Field(default=None, alias="firstMakespan")
     """The same by the run's first plan; what happened is compared with this."""
 
-    first_ends: EndRange | None = None
+    first_ends: FirstEnds | None = None
     """What was promised first of its end; None = nothing was known then."""
 
     confidence: float | None = Field(default=None, ge=0.5, le=0.999)
@@ -180,7 +193,7 @@ class PipelinePlacementStatus(ResourceStatus):
     ends: EndRange | None = None
     """What is promised of its end now."""
 
-    ends_unknown: str | None = Field(default=None, max_length=256)
+    ends_unknown: str | None = Field(default=None, max_length=MAX_UNKNOWN_CHARACTERS)
     """Why nothing is promised."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)

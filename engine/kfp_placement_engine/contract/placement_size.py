@@ -69,7 +69,7 @@ def fit_rows(
     states: Sequence[StateRow],
     limit_bytes: int = HARD_LIMIT_BYTES,
 ) -> FittedRows:
-    """Make the rows fit: first ended steps lose theirs, then the others their alternatives.
+    """Make the rows fit: promises go first, then rows of ended steps, then alternatives.
 
     Args:
         planned: of all steps.
@@ -80,7 +80,7 @@ def fit_rows(
         LimitError: the steps that have not ended are too many.
     """
     rows = FittedRows(tuple(planned), tuple(states))
-    for step in (_whole, _folded, _without_alternatives):
+    for step in (_whole, _without_promises, _folded, _without_alternatives):
         rows = step(rows)
         size = rows_bytes(rows.planned, rows.states)
         if size <= limit_bytes:
@@ -93,6 +93,10 @@ def fit_rows(
 
 def _whole(rows: FittedRows) -> FittedRows:
     return rows
+
+
+def _without_promises(rows: FittedRows) -> FittedRows:
+    return replace(rows, states=tuple(replace(row, promise=None) for row in rows.states))
 
 
 def _folded(rows: FittedRows) -> FittedRows:

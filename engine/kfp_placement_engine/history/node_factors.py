@@ -70,6 +70,19 @@ class NodeFactors:
             self._learned[node, namespace] = self._of_witnesses(node, namespace)
         return self._learned[node, namespace]
 
+    def know_speed(self, node: str, speed: float) -> None:
+        """What a node's speed is said to be now, relative to the reference node."""
+        if self._speeds.get(node, 1.0) != speed:
+            self._speeds[node] = speed
+            self.version += 1
+
+    def forget(self, namespace: str) -> None:
+        """Drop what the runs of a namespace saw: they are observed again."""
+        for witnesses in self._seen.values():
+            witnesses.pop(namespace, None)
+        self._learned.clear()
+        self.version += 1
+
     def learn(self, namespace: str, misses: Mapping[str, Sequence[float]]) -> None:
         """Take what one run saw.
 

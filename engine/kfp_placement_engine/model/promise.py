@@ -1,12 +1,16 @@
 """When a run and its steps will start and end, as far as past runs tell: ranges, not moments."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 
 from kfp_placement_engine.model.history import CommonFactor, Distribution, Forecast
 
 CONFIDENCE = 0.9
 """How often a range is to hold, unless somebody asks for another figure."""
+
+
+LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE = 10.0, 0.02
+"""A promise is another one when one of its times moves by this, the larger of both."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,23 @@ class Promise:
     ends: TimeRange | None = None
     steps: Mapping[str, StepPromise] = field(default_factory=dict)
     unknown: str = ""
+
+    def later(self, seconds: float) -> "Promise":
+        """The same on a clock that began so much earlier."""
+        steps = {
+            name: StepPromise(each.starts.later(seconds), each.ends.later(seconds))
+            for name, each in self.steps.items()
+        }
+        ends = None if self.ends is None else self.ends.later(seconds)
+        return replace(self, ends=ends, steps=steps)
+
+    def differs_from(self, other: "Promise") -> bool:
+        """Whether the run ends so much earlier or later that people should know."""
+        if self.ends is None or other.ends is None:
+            return (self.ends, self.unknown) != (other.ends, other.unknown)
+        least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * other.ends.typical_seconds)
+        moves = zip(astuple(self.ends), astuple(other.ends), strict=True)
+        return any(abs(new - old) >= least for new, old in moves)
 
 
 @dataclass(frozen=True)

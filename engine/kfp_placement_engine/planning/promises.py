@@ -150,13 +150,17 @@ def _overrun_factors(active: ActiveRun, ends: Floats, planned_end: float) -> Flo
     assert forecast is not None
     if forecast.overrun is None:
         return np.ones(ends.size)
-    if active.release_seconds < 0 and active.progress:
+    if _has_begun(active):
         return np.full(ends.size, forecast.overrun.median_seconds)
     order, left = np.argsort(np.argsort(ends)), planned_end - begin
     overrun = forecast.overrun
     quantiles = [overrun.quantile((place + 0.5) / ends.size) for place in range(ends.size)]
     stretched = left * np.array(quantiles)[order]
     return np.asarray(stretched / np.maximum(ends - begin, 1e-9))
+
+
+def _has_begun(active: ActiveRun) -> bool:
+    return any(each.state is not ProgressState.WAITING for each in active.progress.values())
 
 
 def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:

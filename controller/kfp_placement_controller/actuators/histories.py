@@ -1,0 +1,85 @@
+"""PipelineHistories: the leading planner adds runs to what is there, whoever has written that."""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from kfp_placement_controller.kinds import PIPELINE_HISTORIES
+from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
+from kfp_placement_engine.contract.fields import ObjectMetadata
+from kfp_placement_engine.contract.pipeline_history import (
+    PipelineHistory,
+    PipelineHistorySpec,
+    history_name,
+    history_status,
+)
+from kfp_placement_engine.contract.resources import read_resource
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.history import PastRun
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.client import KubeClient, modify
+
+_LOG = logging.getLogger(__name__)
+
+KEPT = timedelta(days=90)
+"""Older runs are left out at the next write."""
+
+
+def write_history(client: KubeClient, write: WriteHistory, now: datetime) -> None:
+    """Add runs to the history of their pipeline; of a run that it has, the one that ended last.
+
+    Raises:
+        KubernetesError: refused, or no answer.
+    """
+    name = history_name(write.pipeline)
+    read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
+
+    def merge(raw: JsonObject | None) -> None:
+        stored = raw or client.create(PIPELINE_HISTORIES, _new(write, name))
+        patch = {
+            "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]},
+            "status": _status(stored, write, now),
+        }
+        client.patch(PIPELINE_HISTORIES, name, write.namespace, patch, subresource="status")
+
+    modify(read(), merge, read)
+
+
+def delete_history(client: KubeClient, delete: DeleteHistory) -> None:
+    """Remove the history of a pipeline: its namespace has too many.
+
+    Raises:
+        KubernetesError: refused, or no answer.
+    """
+    client.delete(PIPELINE_HISTORIES, delete.name, delete.namespace)
+
+
+def _new(write: WriteHistory, name: str) -> JsonObject:
+    metadata = ObjectMetadata(name=name, namespace=write.namespace)
+    spec = PipelineHistorySpec(pipeline=write.pipeline)
+    return PipelineHistory(metadata=metadata, spec=spec).to_object()
+
+
+def _status(stored: JsonObject, write: WriteHistory, now: datetime) -> JsonObject:
+    before, seen = _runs_of(stored)
+    runs = {run.uid: run for run in before}
+    new = [run for run in write.runs if run.uid not in runs]
+    runs |= {run.uid: run for run in write.runs}
+    kept = [run for run in runs.values() if now - run.ended_at <= KEPT]
+    status = history_status(kept, runs_seen=seen + len(new))
+    unset: JsonObject = {
+        field.alias or key: None for key, field in type(status).model_fields.items()
+    }
+    return unset | status.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _runs_of(stored: JsonObject) -> tuple[Sequence[PastRun], int]:
+    """The runs of an object that count, and how many there ever were; of a malformed one none."""
+    try:
+        history = read_resource(PipelineHistory, stored)
+    except InputError as error:
+        _LOG.warning("%s; it is written again", error)
+        return (), 0
+    seen = history.status.runs_seen if history.status is not None else None
+    return history.past_runs(), seen or 0

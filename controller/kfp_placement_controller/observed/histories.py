@@ -1,0 +1,70 @@
+"""PipelineHistories, slimmed: their text is kept, and read when a namespace is asked for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from kfp_placement_engine.contract.pipeline_history import (
+    MAX_HISTORY_BYTES,
+    MAX_RUNS,
+    PipelineHistory,
+    PipelineHistorySpec,
+)
+from kfp_placement_engine.contract.resources import read_resource
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.history import PastRun
+
+MAX_OBJECT_BYTES = 2 * MAX_HISTORY_BYTES
+"""We write no larger ones; what others have made larger is not read."""
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class ObservedHistory:
+    """A PipelineHistory.
+
+    Attributes:
+        spec: what people have decided.
+        ended: uid -> when that run ended, of all its runs.
+        document: the object as JSON.
+    """
+
+    spec: PipelineHistorySpec
+    ended: Mapping[str, datetime]
+    document: bytes
+
+    @property
+    def last_ended_at(self) -> datetime:
+        """When the last run ended; long ago if there is none."""
+        return max(self.ended.values(), default=_LONG_AGO)
+
+    def is_older(self, run: PastRun) -> bool:
+        """Whether a run would be left out: it is older than the oldest of a full history."""
+        if self.spec.forget_before is not None and run.ended_at < self.spec.forget_before:
+            return True
+        return len(self.ended) >= MAX_RUNS and run.ended_at < min(self.ended.values())
+
+    def past_runs(self) -> tuple[PastRun, ...]:
+        """The runs that count."""
+        return read_resource(PipelineHistory, orjson.loads(self.document)).past_runs()
+
+
+def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
+    """A PipelineHistory as the API server prints it.
+
+    Raises:
+        InputError: it cannot be read, or is larger than we write any.
+    """
+    history = read_resource(PipelineHistory, raw)
+    document = orjson.dumps(history.to_object())
+    if len(document) > MAX_OBJECT_BYTES:
+        raise InputError(
+            f"PipelineHistory {history.metadata.name!r:.80} has {len(document)} bytes; at most"
+            f" {MAX_OBJECT_BYTES} are read: delete it, and it is written again"
+        )
+    runs = () if history.status is None else history.status.runs
+    return ObservedHistory(history.spec, {run.uid: run.ended_at for run in runs}, document)

@@ -1,0 +1,144 @@
+"""When runs end, as far as past runs tell: made with their plans, and again as they go on.
+
+What is promised is played by the process that searches, like every plan. Where it does not answer,
+plans come as before, and what was promised last stays.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from kfp_placement_controller.planning.actions import StartRound
+from kfp_placement_controller.planning.histories import Histories
+from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
+from kfp_placement_controller.planning.run_variants import PlannedRun, key_text
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.triggers import Trigger
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.model.keys import RunKey
+
+_LOG = logging.getLogger(__name__)
+
+PAUSE = timedelta(seconds=30)
+"""Between two forecasts of one run."""
+
+
+class _Asked(NamedTuple):
+    """A forecast that is being made."""
+
+    number: int
+    key: RunKey
+    progress: frozenset[str]
+
+
+class _Made(NamedTuple):
+    """The last forecast of a run: when it was asked for, and what had happened by then."""
+
+    at: datetime
+    progress: frozenset[str]
+
+
+@dataclass
+class Forecasts:
+    """Says when runs are forecast again.
+
+    Attributes:
+        planner: knows the runs, and how they are planned.
+        histories: the past of their namespaces.
+    """
+
+    planner: Planner
+    histories: Histories
+    _made: dict[RunKey, _Made] = field(default_factory=dict)
+    _asked: _Asked | None = None
+
+    def use_histories(self, policy: PlacementPolicySpec, now: datetime) -> None:
+        """Plan runs that came before the past of their namespace was known with it."""
+        if not self.histories.enabled:
+            return
+        self.histories.build()
+        for run in self.planner.registry.open.ordered():
+            if run.past is not None or run.open is None:
+                continue
+            run.past = self.histories.past(run.key.namespace)
+            if run.past is None:
+                continue
+            run.reread(policy)
+            run.changed = True
+            if isinstance(run.variant, PlannedRun) and run.unstarted():
+                self.planner.trigger(run, {Trigger.HISTORY}, now)
+
+    def due(self, policy: PlacementPolicySpec, now: datetime) -> list[StartRound]:
+        """The run that is forecast next, if it is time for one; one at a time, and no search."""
+        if not self.histories.enabled or self._asked is not None or self.planner.is_busy:
+            return []
+        planned = list(self.planner.registry.planned())
+        known = {run.key for run in planned}
+        self._made = {key: made for key, made in self._made.items() if key in known}
+        candidates = [run for run in planned if self._is_due(run, now)]
+        if not candidates:
+            return []
+        run = min(candidates, key=lambda each: (self._made_at(each), each.key))
+        progress = _progress(run.run)
+        self._made[run.key] = _Made(now, progress)
+        asked = self.planner.forecast_round(run, policy, now)
+        self._asked = _Asked(asked.number, run.key, progress)
+        return [StartRound(asked)]
+
+    def ended(self, outcome: RoundResult | RoundFailure) -> bool:
+        """Take a forecast; returns whether the outcome was of one."""
+        asked = self._asked
+        if asked is None or outcome.number != asked.number:
+            return False
+        self._asked = None
+        run = self.planner.registry.runs.get(asked.key)
+        if isinstance(outcome, RoundFailure):
+            _LOG.warning("forecast of %s: %s", key_text(asked.key), outcome.why)
+        elif run is not None and run.open is not None:
+            plan = outcome.plans.get(key_text(asked.key))
+            if plan is not None:
+                run.promised(plan)
+        return True
+
+    def forget(self, key: RunKey) -> None:
+        """A run is gone."""
+        self._made.pop(key, None)
+
+    def _made_at(self, run: PlannedRun) -> datetime:
+        made = self._made.get(run.key)
+        return run.observed.submitted_at if made is None else made.at
+
+    def _is_due(self, run: PlannedRun, now: datetime) -> bool:
+        """Whether a step has started or ended since, or should have."""
+        if run.reading.forecast is None or not run.reading.forecast.steps or run.plan.quick:
+            return False
+        made = self._made.get(run.key)
+        if made is None:
+            # The plan itself came with a promise; one that an earlier leader made may be old.
+            return run.run.promise is None or bool(_progress(run.run))
+        if now - made.at < PAUSE:
+            return False
+        return _progress(run.run) != made.progress or _is_overdue(run.run, now)
+
+
+def _progress(run: TrackedRun) -> frozenset[str]:
+    """What has happened: steps that have started, and again those that have ended."""
+    started = {f"{name} started" for name, each in run.statuses.items() if each.started_at}
+    return frozenset(started | {name for name, each in run.statuses.items() if each.ended})
+
+
+def _is_overdue(run: TrackedRun, now: datetime) -> bool:
+    """Whether a running step should have ended."""
+    if run.promise is None:
+        return False
+    elapsed = (now - run.observed.submitted_at).total_seconds()
+    promises = run.promise.steps
+    return any(
+        each.started_at is not None
+        and not each.ended
+        and name in promises
+        and elapsed > promises[name].ends.typical_seconds
+        for name, each in run.statuses.items()
+    )
