@@ -74,7 +74,7 @@ class PlanSettings(Settings):
     """Whether queues of runs are installed; without, RunQueues are not looked at."""
 
     history: bool = False
-    """Whether histories of pipelines are installed; without, nothing is kept of ended runs."""
+    """Whether histories of pipelines are installed; without, ended runs are not learned from."""
 
     opt_in: bool = False
     """Plan only namespaces labelled kfp-placement.dev/enabled=true; without, all but =false."""

@@ -1,7 +1,7 @@
 """PipelineHistory: what the runs of one pipeline in one namespace have shown.
 
-The planner alone writes it. People say in its spec what is to be forgotten: whoever may edit a
-namespace may have written that, and whoever may write a status, the rest.
+The planner writes it. People who may edit the namespace say in its spec what the planner must
+forget. Anybody with the right to write one may have written any of it.
 """
 
 from typing import Annotated, Any, Literal
@@ -29,7 +29,7 @@ MAX_RUN_ROWS = 20_000
 """Of one object, by its schema; its writer keeps far less, since it is at most 256 KiB."""
 
 MAX_STEP_CHARACTERS = 512
-"""Longest path of a task whose past is to be forgotten."""
+"""Longest path of a task that a spec names."""
 
 HistoryRow = Annotated[tuple[Any, ...], Field(max_length=8)]
 """One step in a list of values."""
