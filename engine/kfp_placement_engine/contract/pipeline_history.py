@@ -60,7 +60,7 @@ class PipelineHistorySpec(ResourceModel):
     """The same for single steps."""
 
 
-class KeptRun(ResourceModel):
+class RecordedRun(ResourceModel):
     """What one run has shown."""
 
     uid: str = Field(min_length=1, max_length=64)
@@ -82,7 +82,7 @@ class KeptRun(ResourceModel):
 class PipelineHistoryStatus(ResourceStatus):
     """What was learned."""
 
-    runs_seen: int | None = Field(default=None, ge=0, le=2**53)
+    runs_seen: int | None = Field(default=None, ge=0)
     """Runs that were learned from, those that are no longer kept included."""
 
     typical_seconds: Makespan | None = Field(default=None, alias="typical")
@@ -103,7 +103,7 @@ class PipelineHistoryStatus(ResourceStatus):
     steps: tuple[HistoryRow, ...] = Field(default=(), max_length=MAX_HISTORY_STEPS)
     """Rows [path, component digest, image digest], which rows of runs name by their index here."""
 
-    runs: tuple[KeptRun, ...] = Field(default=(), max_length=MAX_HISTORY_RUNS)
+    runs: tuple[RecordedRun, ...] = Field(default=(), max_length=MAX_HISTORY_RUNS)
     """Runs that are kept, the latest last."""
 
 
