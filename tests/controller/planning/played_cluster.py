@@ -33,7 +33,6 @@ from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import NODES, PODS, Kind
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import START, Player
@@ -46,6 +45,7 @@ from tests.support.placements import planned_nodes
 
 if TYPE_CHECKING:
     from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+    from kfp_placement_kube.client import KubeClient
 
 Json = dict[str, Any]
 
