@@ -125,7 +125,7 @@ def test_an_ended_run_is_kept():
     (past,) = history.past_runs()
     assert past.uid == "workflow-0"
     assert len(past.steps) == 10
-    assert past.planned_seconds is None
+    assert past.played_seconds is None
     assert past.seconds is not None
     assert cluster.placement(run).spec.first_ends is None
     assert cluster.placement(run).status is not None
@@ -181,4 +181,4 @@ def test_a_new_leader_in_the_middle_of_a_run_keeps_its_promise():
     cluster.hand_over(a_coordinator(), 2)
     cluster.run()
     assert first_ends(cluster, run) == promised
-    assert history_of(cluster).past_runs()[-1].planned_seconds == promised.planned
+    assert history_of(cluster).past_runs()[-1].played_seconds == promised.played
