@@ -12,6 +12,7 @@ from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.expected_times import StepOrder
+from kfp_placement_engine.planning.overrides import with_all_marked
 from kfp_placement_engine.planning.policy_options import with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
@@ -38,7 +39,7 @@ class RunReading:
 
     @property
     def is_marked(self) -> bool:
-        """Whether it carries our mark on any step."""
+        """Whether any step carries our mark, or counts as marked."""
         return any(step.scheduler for step in self.graph.steps)
 
     @cached_property
@@ -74,6 +75,8 @@ def read_run(
         max_steps=MAX_STEPS,
     )
     graph = with_type_defaults(_graph(run, options), planning_policy(policy))
+    if run.all_marked:
+        graph = with_all_marked(graph)
     graph = limited_to(graph, [each.node_selector for each in nodes])
     return RunReading(graph, run.content.index(graph), widths)
 

@@ -195,7 +195,7 @@ def test_who_may_not_list_namespaces_learns_it_of_the_one(nodes, monkeypatch):
     monkeypatch.setattr(nodes, "pages", refused)
     nodes.put(NAMESPACES, one)
     found = live_cluster(nodes, "team-a", silent)
-    assert (found.all_pipelines, found.notices) == ({"team-a"}, ())
+    assert (found.all_pipelines, found.notices) == (frozenset({"team-a"}), ())
     nodes.refused[NAMESPACES.path("", "team-a")] = ClusterForbiddenError("forbidden")
     found = live_cluster(nodes, "team-a", silent)
     assert (found.all_pipelines, found.notices) == (frozenset(), ())
