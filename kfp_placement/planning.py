@@ -17,7 +17,12 @@ from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.planning.overrides import in_namespace, with_cached, with_durations
+from kfp_placement_engine.planning.overrides import (
+    in_namespace,
+    with_all_marked,
+    with_cached,
+    with_durations,
+)
 from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.planning.policy_options import (
@@ -229,6 +234,8 @@ def plan_request(
     better = overrides or Overrides()
     given = (options or GivenOptions()).values()
     run = in_namespace(run, better.namespace_of(run))
+    if run.namespace in cluster.all_pipelines:
+        run = with_all_marked(run)
     run = with_cached(with_durations(run, better.durations), better.assume_cached)
     planned_with, policy = options_on(cluster, given), cluster.policy
     if policy is None:

@@ -38,7 +38,7 @@ def check(
     from kfp_placement.planning import RunSource, read_graph
 
     package = package_of(pipeline)
-    known = None if cluster is None else known_cluster(cluster).cluster
+    known, namespace = (None, "") if cluster is None else known_cluster(cluster)
     with engine_errors():
         graph = read_graph(RunSource(package, arguments or {}), known)
-        return check_run(graph, cluster=known)
+        return check_run(graph, cluster=known, default_namespace=namespace)

@@ -10,20 +10,21 @@ from kfp_placement.check.marks import (
     ineffective_marks,
     unmarked_steps,
 )
-from kfp_placement.planning import GivenOptions, PlanRequest, plan_request
+from kfp_placement.planning import GivenOptions, Overrides, PlanRequest, plan_request
 from kfp_placement.remedies import GPU, accelerated_by, accelerator_line
 from kfp_placement_engine.contract.keys import (
     LATENCY_RULED_TYPES,
     LOCATION_LABEL,
     SCHEDULER_LABEL,
     TYPE_LABEL,
+    UNPLANNED_LABEL,
 )
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 
-_MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
+_MARK_LABELS = frozenset({TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL, UNPLANNED_LABEL})
 _SAID_HERE = frozenset(
     {"location-unused", "near-scheduler", "near-type", "no-location", "unmarked-steps"}
 )
@@ -40,18 +41,22 @@ _OPTIONS = GivenOptions(budget_seconds=0.05, compare=())
 """How a check plans on a cluster."""
 
 
-def check_run(graph: RunGraph, *, cluster: Cluster | None = None) -> CheckReport:
+def check_run(
+    graph: RunGraph, *, cluster: Cluster | None = None, default_namespace: str = ""
+) -> CheckReport:
     """Apply every rule.
 
     Args:
         graph: the run.
         cluster: where it will run, if known; its PlacementPolicy, if it has one, says which types
             follow a location and what is assumed of steps by their type.
+        default_namespace: where the run goes if it does not say so; "" = nowhere in particular.
 
     Raises:
         PlanningError: a cluster that cannot be planned with.
     """
-    request = None if cluster is None else plan_request(graph, cluster, options=_OPTIONS)
+    where = Overrides(default_namespace=default_namespace)
+    request = None if cluster is None else plan_request(graph, cluster, where, _OPTIONS)
     run = graph if request is None else request.run
     ruled = LATENCY_RULED_TYPES if request is None else request.options.latency_ruled_types
     findings = [*unmarked_steps(run), *guessed_types(run, ruled), *ineffective_marks(run, ruled)]
@@ -205,9 +210,7 @@ def _pod_less(graph: RunGraph) -> Iterator[Finding]:
                 " scheduler",
                 step.task,
             )
-        elif step.kind is not StepKind.CONTAINER and any(
-            key in step.labels for key in _MARK_LABELS
-        ):
+        elif step.kind is not StepKind.CONTAINER and _has_mark(step):
             yield Finding(
                 Level.WARNING,
                 "mark-without-pod",
@@ -216,8 +219,13 @@ def _pod_less(graph: RunGraph) -> Iterator[Finding]:
             )
 
 
+def _has_mark(step: Step) -> bool:
+    """Whether a step carries a label of ours; it may count as marked without one."""
+    return not _MARK_LABELS.isdisjoint(step.labels)
+
+
 def _backend(graph: RunGraph) -> Iterator[Finding]:
-    if graph.source == "kfp-package" and any(step.scheduler for step in graph.steps):
+    if graph.source == "kfp-package" and any(map(_has_mark, graph.steps)):
         yield Finding(
             Level.NOTE,
             "backend-version",

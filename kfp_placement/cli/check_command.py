@@ -102,7 +102,8 @@ def _report(
         known = None if cluster is None else read_cluster_source(cluster, progress, live)
         with usage_errors(ArgumentError):
             graph = read_graph(RunSource(package, arguments), known, progress=progress)
-        return check_run(graph, cluster=known)
+        namespace = "" if live is None else live.namespace
+        return check_run(graph, cluster=known, default_namespace=namespace)
 
 
 def _text(report: "CheckReport", output: Path | None) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from kfp_placement_engine.contract.keys import (
+    ALL_PIPELINES,
     API_VERSION,
     HOST_LABEL,
     PULL_RATE_LABEL,
@@ -52,6 +53,8 @@ def write_cluster_file(cluster: Cluster) -> str:
     defaults = _defaults(cluster)
     if defaults:
         document["defaults"] = defaults
+    if cluster.all_pipelines:
+        document["pipelines"] = dict.fromkeys(sorted(cluster.all_pipelines), ALL_PIPELINES)
     return document_text(document)
 
 
