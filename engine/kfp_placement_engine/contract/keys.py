@@ -26,6 +26,7 @@ PLACEMENT_NAMES = KindNames(API_VERSION, "pipelineplacements", "PipelinePlacemen
 POLICY_NAMES = KindNames(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
 QUEUE_NAMES = KindNames(API_VERSION, "runqueues", "RunQueue")
 REQUEST_NAMES = KindNames(API_VERSION, "runrequests", "RunRequest")
+HISTORY_NAMES = KindNames(API_VERSION, "pipelinehistories", "PipelineHistory")
 LOCATION_NAMES = KindNames(API_VERSION, "locations", "Location", namespaced=False)
 
 TYPE_LABEL = "typeOfComponent"

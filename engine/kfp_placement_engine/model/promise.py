@@ -33,6 +33,16 @@ class TimeRange:
         )
 
 
+def range_of(distribution: Distribution, confidence: float = CONFIDENCE) -> TimeRange:
+    """The range in which a time lies with this confidence, as many times below it as above."""
+    outside = (1 - confidence) / 2
+    return TimeRange(
+        distribution.quantile(outside),
+        distribution.median_seconds,
+        distribution.quantile(1 - outside),
+    )
+
+
 @dataclass(frozen=True)
 class StepPromise:
     """When one step starts and ends."""
