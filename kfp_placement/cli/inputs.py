@@ -15,6 +15,7 @@ from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFou
 
 if TYPE_CHECKING:
     from kfp_placement._package import Package
+    from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.model.cluster import Cluster
     from kfp_placement_engine.model.progress import Progress
 
@@ -107,6 +108,23 @@ def read_cluster_source(
     if cluster == STDIN:
         return read_cluster(_stdin(CLUSTER_MAX_BYTES), name="stdin", progress=progress)
     return named_cluster(cluster, progress)
+
+
+def read_histories_source(file: str) -> "tuple[PipelineHistory, ...]":
+    """The past runs that a file holds; `-` is stdin.
+
+    Raises:
+        EngineError: it is not there or cannot be read.
+    """
+    from kfp_placement_engine.readers.history_file import (
+        MAX_FILE_BYTES,
+        read_histories,
+        read_histories_file,
+    )
+
+    if file == STDIN:
+        return read_histories(_stdin(MAX_FILE_BYTES), name="stdin")
+    return read_histories_file(file)
 
 
 def _stdin(max_bytes: int) -> bytes:

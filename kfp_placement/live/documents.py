@@ -13,11 +13,14 @@ from typing import Any
 import yaml
 
 from kfp_placement.live.formatting import moment_text
+from kfp_placement.live.past_times import PipelineDetails, PipelineTimes
 from kfp_placement.live.queues import QueueView
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import Condition
+from kfp_placement_engine.model.history import Basis
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.promise import TimeRange
 
 Document = dict[str, Any]
 
@@ -77,6 +80,77 @@ def _queued(view: QueueView) -> Document:
         "waitingSince": _moment(view.waiting_since),
         "admittedAt": _moment(view.admitted_at),
     }
+
+
+def history_document(pipelines: Iterable[PipelineTimes]) -> Document:
+    """What `history` prints.
+
+    Args:
+        pipelines: in the order shown.
+    """
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "HistoryList",
+        "items": [_pipeline(each) for each in pipelines],
+    }
+
+
+def pipeline_document(details: PipelineDetails) -> Document:
+    """What `history PIPELINE` prints."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "HistoryExplanation",
+        "pipeline": _pipeline(details.times),
+        "overrun": None
+        if details.overrun is None
+        else {
+            "low": details.overrun.low_seconds,
+            "typical": details.overrun.typical_seconds,
+            "high": details.overrun.high_seconds,
+            "runs": details.overrun_runs,
+        },
+        "steps": [
+            {
+                "step": each.step,
+                "runs": each.runs,
+                "iterations": each.iterations,
+                "takes": _range(each.takes),
+                "basis": _basis(each.basis),
+                "inputBytes": each.input_bytes,
+                "forgetBefore": _moment(each.forget_before),
+            }
+            for each in details.steps
+        ],
+    }
+
+
+def _pipeline(times: PipelineTimes) -> Document:
+    namespace, name = times.key
+    return {
+        "namespace": namespace or None,
+        "name": name,
+        "runs": times.runs,
+        "runsSeen": times.runs_seen,
+        "takes": _range(times.takes),
+        "lastRunAt": _moment(times.last_run_at),
+        "forgetBefore": _moment(times.forget_before),
+    }
+
+
+def _range(times: TimeRange | None) -> Document | None:
+    if times is None:
+        return None
+    return {
+        "lowSeconds": times.low_seconds,
+        "typicalSeconds": times.typical_seconds,
+        "highSeconds": times.high_seconds,
+    }
+
+
+def _basis(basis: Basis | None) -> Document | None:
+    if basis is None:
+        return None
+    return {"level": str(basis.level), "runs": basis.runs, "bySize": basis.by_size}
 
 
 def _moment(at: datetime | None) -> str | None:

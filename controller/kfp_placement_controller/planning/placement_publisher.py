@@ -10,7 +10,11 @@ from kfp_placement_controller.planning.actions import Announce, WritePlacement
 from kfp_placement_controller.planning.conditions import findings, phase
 from kfp_placement_controller.planning.current_plan import plan_of_placement
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.placement_object import PlacementState, placement_of, promises_of
+from kfp_placement_controller.planning.placement_object import (
+    PlacementState,
+    placement_of,
+    promises_of,
+)
 from kfp_placement_controller.planning.run_variants import RefusedRun
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
