@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from kfp_placement_engine.contract.keys import (
+    HISTORY_NAMES,
     LOCATION_NAMES,
     PLACEMENT_NAMES,
     POLICY_NAMES,
@@ -17,6 +18,7 @@ POLICIES = Kind(*POLICY_NAMES)
 LOCATIONS = Kind(*LOCATION_NAMES)
 RUN_QUEUES = Kind(*QUEUE_NAMES)
 RUN_REQUESTS = Kind(*REQUEST_NAMES)
+PIPELINE_HISTORIES = Kind(*HISTORY_NAMES)
 
 KUEUE_API_VERSION = "kueue.x-k8s.io/v1beta2"
 WORKLOADS = Kind(KUEUE_API_VERSION, "workloads", "Workload")

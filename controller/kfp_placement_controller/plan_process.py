@@ -10,7 +10,13 @@ from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import COMPONENT, connect, connect_for_lease
-from kfp_placement_controller.kinds import PLACEMENTS, POLICIES, RUN_QUEUES, RUN_REQUESTS
+from kfp_placement_controller.kinds import (
+    PIPELINE_HISTORIES,
+    PLACEMENTS,
+    POLICIES,
+    RUN_QUEUES,
+    RUN_REQUESTS,
+)
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.parts import working
@@ -57,9 +63,14 @@ def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
         Need(RUN_QUEUES, ("patch",), subresource="status"),
         Need(RUN_REQUESTS, ("create", "patch", "delete")),
     )
+    learning = (
+        Need(PIPELINE_HISTORIES, ("get", "list", "watch", "create", "patch", "delete")),
+        Need(PIPELINE_HISTORIES, ("patch",), subresource="status"),
+    )
     return (
         *opening,
         *(queueing if settings.queues else ()),
+        *(learning if settings.history else ()),
         *(Need(kind) for kind in readers(sources, queues=settings.queues)),
         Need(PLACEMENTS, ("get", "create", "patch", "delete")),
         Need(PLACEMENTS, ("patch",), subresource="status"),
@@ -88,6 +99,7 @@ class PlanProcess:
             may_gate=settings.gates,
             opt_in=settings.opt_in,
             queues=settings.queues,
+            history=settings.history,
         )
         self._inbox: Inbox[Coordinator] = Inbox()
         self._watches = plan_watches(client, settings, sources, self._inbox)

@@ -73,6 +73,9 @@ class PlanSettings(Settings):
     queues: bool = False
     """Whether queues of runs are installed; without, RunQueues are not looked at."""
 
+    history: bool = False
+    """Whether histories of pipelines are installed; without, ended runs are not learned from."""
+
     opt_in: bool = False
     """Plan only namespaces labelled kfp-placement.dev/enabled=true; without, all but =false."""
 

@@ -12,7 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from kfp_placement_controller.connection import connect
-from kfp_placement_controller.plan_process import PlanProcess
+from kfp_placement_controller.kinds import PIPELINE_HISTORIES
+from kfp_placement_controller.plan_process import PlanProcess, needs
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.comparison.api_server import send_json
@@ -115,3 +116,16 @@ def test_a_planner_stands_for_election_once_it_has_seen_everything(server, tmp_p
         server.shows_nodes.set()
         wait_until(lambda: process.coordinator.epoch == 0, "to lead", 30)
         assert process.unready() == process.unhealthy() == ""
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_a_planner_asks_for_histories_only_where_they_are_installed(history):
+    asked = needs(PlanSettings(history=history), DEFAULT_SOURCES)
+    verbs = {
+        (need.subresource, verb)
+        for need in asked
+        if need.kind == PIPELINE_HISTORIES
+        for verb in need.verbs
+    }
+    whole = {("", verb) for verb in ("get", "list", "watch", "create", "patch", "delete")}
+    assert verbs == (whole | {("status", "patch")} if history else set())

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from tests.controlplane.exceptions import ApiError
-from tests.support.custom_resources import CRD_VERSION, a_placement, installed_crds
+from tests.support.custom_resources import CRD_VERSION, a_history, a_placement, installed_crds
 from tests.support.structural_schemas import (
     MANIFESTS,
     crds,
@@ -190,6 +190,23 @@ def test_kubectl_prints_placements(installed, create, placement, namespace):
     assert brief == ["Name", "Phase", "Steps", "Planned makespan", "Age"]
 
 
+def test_kubectl_prints_histories(installed, create, namespace):
+    history = a_history(namespace)
+    status = history["status"]
+    installed.patch(create(history), {"status": status}, part="status")
+    cells, brief = table(installed, "pipelinehistories", namespace)
+    for column in ("Last", "Age"):
+        assert re.fullmatch(r"<invalid>|\d+\w+", cells.pop(column)), column
+    assert cells == {
+        "Name": history["metadata"]["name"],
+        "Pipeline": history["spec"]["pipeline"],
+        "Runs": status["runsSeen"],
+        "Typical": status["typical"],
+        "Range": status["range"],
+    }
+    assert brief == ["Name", "Pipeline", "Runs", "Typical", "Last"]
+
+
 def test_kubectl_prints_the_policy_and_locations(installed, create):
     create(a_policy(paused=True))
     cells, _ = table(installed, "placementpolicies")
@@ -207,4 +224,5 @@ def test_names_people_type(installed):
     assert names["pipelineplacements"] == (["plp"], ["placement"])
     assert names["placementpolicies"] == (["plpol"], ["placement"])
     assert names["locations"] == (["loc"], ["placement"])
+    assert names["pipelinehistories"] == (["plh"], ["placement"])
     assert "pipelineplacements/status" in names

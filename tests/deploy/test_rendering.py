@@ -43,6 +43,8 @@ VARIANTS = [
     ("gates", "queue", "webhook"),
     ("gates", "queue", "queue-webhook", "webhook"),
     ("queue", "queue-webhook", "webhook-cert-manager", "opt-in"),
+    ("history",),
+    ("gates", "queue", "history", "opt-in", "prometheus"),
 ]
 DATA = Path(__file__).parent / "data"
 READING = {"get", "list", "watch"}
@@ -300,6 +302,30 @@ def test_opt_in_comes_before_or_after_any_combination_of_features():
                 assert is_told == ("opt_in" in kind.model_fields), (chosen, kind.process)
 
 
+@variants
+def test_histories_come_anywhere_among_the_other_features(features):
+    others = [name for name in features if name != "history"]
+    orders = [(*others[:place], "history", *others[place:]) for place in range(len(others) + 1)]
+    expected = without_order(rendered(*orders[0]))
+    for order in orders[1:]:
+        assert without_order(rendered(*order)) == expected, order
+
+
+@variants
+def test_histories_come_with_their_kind_and_rights_and_the_planner_is_told(features):
+    items = rendered(*features)
+    names = {item["metadata"]["name"] for item in items}
+    brought = {
+        "pipelinehistories.kfp-placement.dev",
+        "kfp-placement-plan-history",
+        "kfp-placement-view-history",
+        "kfp-placement-edit-history",
+    }
+    assert names & brought == (brought if "history" in features else set())
+    told = {kind.process for kind, variables in our_processes(items) if variables.get("history")}
+    assert told == ({"plan"} if "history" in features else set())
+
+
 @pytest.mark.parametrize("webhook", ["webhook", "webhook-cert-manager"])
 def test_the_webhook_holds_runs_in_one_order_of_features_only(webhook):
     """No policy beside the webhook, none without it, and none without its certificate."""
@@ -349,6 +375,26 @@ def test_admission_never_holds_a_pod_up(features):
         for webhook in configuration["webhooks"]:
             assert webhook["failurePolicy"] == "Ignore"
             assert webhook["timeoutSeconds"] <= 5
+
+
+def test_people_have_their_rights_in_namespaces_by_the_built_in_roles_and_those_of_kubeflow():
+    """Roles that are part of others, by the same word for both."""
+    kubernetes = "rbac.authorization.k8s.io/aggregate-to-"
+    kubeflow = "rbac.authorization.kubeflow.org/aggregate-to-kubeflow-"
+    found = {}
+    for role in of_kind(rendered("queue", "history"), "ClusterRole"):
+        labels = role["metadata"]["labels"]
+        parts = {key.removeprefix(kubernetes) for key in labels if key.startswith(kubernetes)}
+        assert parts == {key.removeprefix(kubeflow) for key in labels if key.startswith(kubeflow)}
+        if parts:
+            verbs = {verb for rule in role["rules"] for verb in rule["verbs"]}
+            found[role["metadata"]["name"]] = (parts, verbs)
+    assert found == {
+        "kfp-placement-view": ({"view"}, READING),
+        "kfp-placement-view-queues": ({"view"}, READING),
+        "kfp-placement-view-history": ({"view"}, READING),
+        "kfp-placement-edit-history": ({"edit"}, {"patch"}),
+    }
 
 
 def test_only_queues_bring_the_right_to_change_workflows():

@@ -27,7 +27,7 @@ from tests.controlplane.argo.small_workflows import step, workflow
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
-from tests.support.custom_resources import a_placement
+from tests.support.custom_resources import a_history, a_placement
 from tests.support.hold_webhook import WITH_WEBHOOK
 from tests.support.manifests import GROUP, NAMESPACE
 
@@ -73,6 +73,12 @@ QUEUES_OF_PLAN = {
         "runqueues": READ,
         "runqueues/status": "patch",
         "runrequests": f"{READ} create patch delete",
+    }
+}
+HISTORY_OF_PLAN = {
+    GROUP: {
+        "pipelinehistories": f"{READ} create patch delete",
+        "pipelinehistories/status": "patch",
     }
 }
 QUEUE = {
@@ -130,6 +136,8 @@ MUST_NOT = {
         "runqueues": "create update patch delete",
         "runrequests": "create update patch delete deletecollection",
         "runrequests/status": "update patch",
+        "pipelinehistories": f"{READ} create update patch delete deletecollection",
+        "pipelinehistories/status": "update patch",
     },
     "rbac.authorization.k8s.io": {
         "clusterroles": "create update patch bind escalate",
@@ -214,7 +222,12 @@ def test_everybody_may_read_what_lives_in_no_namespace_and_no_more_of_ours(every
     ("name", "needs"),
     [
         ("scheduler", extend_process.needs(ExtendSettings())),
-        ("plan", plan_process.needs(PlanSettings(gates=True, queues=True), DEFAULT_SOURCES)),
+        (
+            "plan",
+            plan_process.needs(
+                PlanSettings(gates=True, queues=True, history=True), DEFAULT_SOURCES
+            ),
+        ),
         ("queue", queue_process.needs(QueueSettings(), QUEUE_SOURCES, DEFAULT_SOURCES)),
     ],
 )
@@ -229,7 +242,7 @@ def role(api: Api, name: str) -> set[Right]:
 
 
 def test_the_planner_may_do_this_and_no_more(account, everyones):
-    expected = rights(PLAN, GATES, QUEUES_OF_PLAN) - everyones
+    expected = rights(PLAN, GATES, QUEUES_OF_PLAN, HISTORY_OF_PLAN) - everyones
     assert rules_of(account("plan"), ELSEWHERE) - everyones == expected
     lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-planner")
     assert rules_of(account("plan"), NAMESPACE) - everyones == expected | rights(ANY_LEASE) | lease
@@ -317,6 +330,65 @@ def test_who_operates_queues_may_release_held_and_preempted_runs(installed):
     assert role(installed, "kfp-placement-operate-queues") == rights(OPERATE_QUEUES)
 
 
+@pytest.fixture
+def person(installed: Api, namespace: str):
+    """Somebody with a built-in role in the namespace, once its rights have arrived."""
+
+    def acting(role_name: str) -> Api:
+        account = {"name": f"a-person-of-{role_name}", "namespace": namespace}
+        installed.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
+        group = "rbac.authorization.k8s.io"
+        binding = {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": account,
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role_name},
+            "subjects": [{"kind": "ServiceAccount", **account}],
+        }
+        installed.create(binding)
+        token = housekeeping.account_token(installed, namespace, account["name"])
+        api = installed.acting_as(token)
+        reading = ("get", GROUP, "pipelinehistories", "")
+        wait_until(lambda: may(api, reading, namespace), f"rights of {role_name}")
+        return api
+
+    return acting
+
+
+def on_histories(api: Api, namespace: str) -> set[Right]:
+    return {right for right in rules_of(api, namespace) if right[2].startswith("pipelinehistor")}
+
+
+@pytest.mark.parametrize(
+    ("role_name", "verbs"), [("view", READ), ("edit", f"{READ} patch"), ("admin", f"{READ} patch")]
+)
+def test_who_sees_plans_sees_histories_and_who_edits_has_something_forgotten(
+    person, namespace, role_name, verbs
+):
+    api = person(role_name)
+    expected = rights({GROUP: {"pipelinehistories": verbs}})
+    wait_until(lambda: on_histories(api, namespace) == expected, f"rights of {role_name}")
+
+
+def test_what_was_learned_is_written_by_the_planner_alone(installed, person, namespace):
+    history = installed.create(a_history(namespace))
+    status = a_history(namespace)["status"]
+    installed.patch(history, {"status": status}, part="status")
+    viewer, editor = person("view"), person("edit")
+    forget = {"spec": {"forgetBefore": "2026-11-20T10:00:00Z"}}
+    changed = editor.patch(history, {**forget, "status": {"runsSeen": 99}})
+    assert changed["spec"]["forgetBefore"] == "2026-11-20T10:00:00Z"
+    assert changed["status"]["runsSeen"] == status["runsSeen"]
+    for call in (
+        lambda: viewer.patch(history, forget),
+        lambda: editor.patch(history, {"status": {"runsSeen": 99}}, part="status"),
+        lambda: editor.create(a_history(namespace) | {"metadata": in_(namespace)}),
+        lambda: editor.delete(history),
+    ):
+        with pytest.raises(ApiError, match="Forbidden"):
+            call()
+
+
 def test_only_gates_bring_the_right_to_change_pods():
     items = manifests.rendered()
     roles = [item for item in items if item["kind"] in ("ClusterRole", "Role")]
@@ -334,7 +406,7 @@ def test_nobody_may_do_harm(installed, account, name):
     changes_workflows = rights({ARGO: {"workflows": "patch"}})
     allowed_by_design = {
         "scheduler": stock,
-        "plan": rights({GROUP: {"runrequests": "create patch delete"}}),
+        "plan": rights({GROUP: {"runrequests": "create patch delete"}}, HISTORY_OF_PLAN),
         "queue": changes_workflows | rights({GROUP: {"runrequests/status": "patch"}}),
         "release-runs": changes_workflows,
     }.get(name, set())
@@ -380,6 +452,9 @@ def test_the_planner_does_its_work(installed, account, namespace):
     created = api.create(a_placement(namespace))
     api.patch(created, {"spec": {"revision": 3}})
     api.patch(created, {"status": {"phase": "Running"}}, part="status")
+    history = api.create(a_history(namespace))
+    api.patch(history, {"status": a_history(namespace)["status"]}, part="status")
+    api.delete(history)
     assert api.list(f"{ARGO}/v1alpha1", "Workflow") == []
     policy = installed.get(API_VERSION, "PlacementPolicy", "default")
     api.patch(policy, {"status": {"gatesReady": False}}, part="status")

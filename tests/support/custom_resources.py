@@ -46,6 +46,13 @@ def a_placement(namespace: str) -> JsonObject:
     return taxi
 
 
+def a_history(namespace: str) -> JsonObject:
+    """The sample PipelineHistory in a namespace."""
+    (taxi,) = documents(MANIFESTS / "pipelinehistory.yaml")
+    taxi["metadata"]["namespace"] = namespace
+    return taxi
+
+
 def remove_crds(api: Api, definitions: Sequence[JsonObject]) -> None:
     """Delete definitions with all their objects, and wait until they are gone.
 

@@ -9,8 +9,10 @@ import yaml
 from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).resolve().parents[2]
-CRDS = (ROOT / "deploy" / "crds", ROOT / "deploy" / "features" / "queue" / "crds")
-"""Folders of our CRDs: what every installation has, and what queues bring."""
+CRDS = tuple(
+    ROOT / "deploy" / folder for folder in ("crds", "features/queue/crds", "features/history/crds")
+)
+"""Folders of our CRDs: what every installation has, and what queues and histories bring."""
 
 MANIFESTS = ROOT / "samples" / "manifests"
 

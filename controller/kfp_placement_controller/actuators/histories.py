@@ -26,12 +26,22 @@ KEPT = timedelta(days=90)
 """Older runs are left out at the next write."""
 
 
-def write_history(client: KubeClient, write: WriteHistory, now: datetime) -> None:
-    """Add runs to the history of their pipeline; of a run that it has, the one that ended last.
+def change_history(client: KubeClient, change: WriteHistory | DeleteHistory, now: datetime) -> None:
+    """Add runs to the history of their pipeline, or remove one: its namespace has too many.
 
     Raises:
+        InputError: the object of that name is of another pipeline.
         KubernetesError: refused, or no answer.
     """
+    match change:
+        case WriteHistory():
+            _write(client, change, now)
+        case DeleteHistory():
+            client.delete(PIPELINE_HISTORIES, change.name, change.namespace)
+
+
+def _write(client: KubeClient, write: WriteHistory, now: datetime) -> None:
+    """Add the runs; of a run that is there already, the one that ended last counts."""
     name = history_name(write.pipeline)
     read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
 
@@ -46,15 +56,6 @@ def write_history(client: KubeClient, write: WriteHistory, now: datetime) -> Non
     modify(read(), merge, read)
 
 
-def delete_history(client: KubeClient, delete: DeleteHistory) -> None:
-    """Remove the history of a pipeline: its namespace has too many.
-
-    Raises:
-        KubernetesError: refused, or no answer.
-    """
-    client.delete(PIPELINE_HISTORIES, delete.name, delete.namespace)
-
-
 def _new(write: WriteHistory, name: str) -> JsonObject:
     metadata = ObjectMetadata(name=name, namespace=write.namespace)
     spec = PipelineHistorySpec(pipeline=write.pipeline)
@@ -62,7 +63,7 @@ def _new(write: WriteHistory, name: str) -> JsonObject:
 
 
 def _status(stored: JsonObject, write: WriteHistory, now: datetime) -> JsonObject:
-    before, seen = _runs_of(stored)
+    before, seen = _runs_of(stored, write.pipeline)
     runs = {run.uid: run for run in before}
     new = [run for run in write.runs if run.uid not in runs]
     runs |= {run.uid: run for run in write.runs}
@@ -74,12 +75,17 @@ def _status(stored: JsonObject, write: WriteHistory, now: datetime) -> JsonObjec
     return unset | status.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def _runs_of(stored: JsonObject) -> tuple[Sequence[PastRun], int]:
+def _runs_of(stored: JsonObject, pipeline: str) -> tuple[Sequence[PastRun], int]:
     """The runs of an object that count, and how many there ever were; of a malformed one none."""
     try:
         history = read_resource(PipelineHistory, stored)
     except InputError as error:
         _LOG.warning("%s; it is written again", error)
         return (), 0
+    if history.spec.pipeline != pipeline:
+        raise InputError(
+            f"PipelineHistory {history.metadata.name!r:.80} is of pipeline"
+            f" {history.spec.pipeline!r:.80}, not of {pipeline!r:.80}; delete it"
+        )
     seen = history.status.runs_seen if history.status is not None else None
     return history.past_runs(), seen or 0

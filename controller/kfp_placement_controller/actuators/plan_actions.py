@@ -8,7 +8,7 @@ from functools import partial
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.held_runs import close_queue
-from kfp_placement_controller.actuators.histories import delete_history, write_history
+from kfp_placement_controller.actuators.histories import change_history
 from kfp_placement_controller.actuators.placements import (
     MOST_EPOCH,
     PlacementWriter,
@@ -183,10 +183,8 @@ class ActionRunner:
                 case DeleteRequest():
                     _LOG.warning("RunRequest %s/%s is not of this run: removed", *action.key)
                     delete_request(self._client, action)
-                case WriteHistory():
-                    write_history(self._client, action, self._clock())
-                case DeleteHistory():
-                    delete_history(self._client, action)
+                case WriteHistory() | DeleteHistory():
+                    change_history(self._client, action, self._clock())
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
 

@@ -9,6 +9,7 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.pipeline_history import MAX_PIPELINE_CHARACTERS, step_identity
 from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import Observation, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_state import StepState
@@ -32,21 +33,28 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, ObservedNode], now: datetime)
     if not steps:
         return None
     finished_at = (state.finished_at or now).replace(microsecond=0)
-    planned_seconds, seconds = None, None
-    promised = run.first_promise
-    if promised is not None and state.end is RunEnd.SUCCEEDED:
-        total = (finished_at - run.observed.submitted_at).total_seconds()
-        planned_seconds = promised.planned_seconds - promised.made_seconds
-        seconds = total - promised.made_seconds
-    is_usable = planned_seconds is not None and seconds is not None and seconds > 0
+    submitted_at = run.observed.submitted_at
+    # Time in a queue says nothing of a pipeline.
+    began_at = max(submitted_at, run.hold.last_at or submitted_at)
+    planned_seconds, promised = None, run.first_promise
+    if promised is not None:
+        waited_seconds = (began_at - submitted_at).total_seconds()
+        planned_seconds = promised.planned_seconds - waited_seconds
+    seconds = (finished_at - began_at).total_seconds()
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,
         ended_at=finished_at,
         steps=steps,
-        planned_seconds=planned_seconds if is_usable else None,
-        seconds=seconds if is_usable else None,
+        planned_seconds=_usable(planned_seconds),
+        seconds=_usable(seconds) if state.end is RunEnd.SUCCEEDED else None,
     )
+
+
+def _usable(seconds: float | None) -> float | None:
+    """A time that can be true: clocks jump, and anybody may write a status."""
+    is_usable = seconds is not None and 0 <= seconds <= MAX_DURATION_SECONDS
+    return seconds if is_usable else None
 
 
 def _observations(

@@ -303,7 +303,11 @@ def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Prom
         )
     if status is None or status.ends is None:
         return first, None
-    rows = zip(placement.planned_rows(with_reasons=False).rows, placement.state_rows().rows)
+    rows = zip(
+        placement.planned_rows(with_reasons=False).rows,
+        placement.state_rows().rows,
+        strict=False,
+    )
     steps = {
         planned.name: state.promise
         for planned, state in rows

@@ -8,6 +8,7 @@ from kfp_placement_controller.actuators.placements import observe_existence
 from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.kinds import (
     LOCATIONS,
+    PIPELINE_HISTORIES,
     PLACEMENT_METADATA,
     POLICIES,
     RUN_QUEUES,
@@ -20,6 +21,7 @@ from kfp_placement_controller.observed.attach_failures import (
     observe_attach_failure,
 )
 from kfp_placement_controller.observed.claims import observe_claim, observe_volume
+from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
@@ -37,7 +39,9 @@ from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
 
-def readers(sources: RunSources, *, queues: bool) -> Mapping[Kind, Callable[[JsonObject], Any]]:
+def readers(
+    sources: RunSources, *, queues: bool, history: bool = False
+) -> Mapping[Kind, Callable[[JsonObject], Any]]:
     """What is watched, and what is kept from it; of events only those of one reason.
 
     Of our own objects only their existence matters: deleting one removes a run's plan.
@@ -45,6 +49,7 @@ def readers(sources: RunSources, *, queues: bool) -> Mapping[Kind, Callable[[Jso
     Args:
         sources: where runs come from.
         queues: whether queues of runs are installed: then runs without our mark matter, too.
+        history: whether past runs teach later ones.
     """
     queueing = {RUN_QUEUES: observe_queue, RUN_REQUESTS: observe_request} if queues else {}
     return {
@@ -59,6 +64,7 @@ def readers(sources: RunSources, *, queues: bool) -> Mapping[Kind, Callable[[Jso
         EVENTS: observe_attach_failure,
         PLACEMENT_METADATA: observe_existence,
         **queueing,
+        **({PIPELINE_HISTORIES: observe_history} if history else {}),
     }
 
 
@@ -74,7 +80,7 @@ def plan_watches(
         inbox: the coordinator's.
     """
     watches = WatchGroup(client, listed=inbox.wake)
-    for kind, read in readers(sources, queues=settings.queues).items():
+    for kind, read in readers(sources, queues=settings.queues, history=settings.history).items():
         is_event = kind == EVENTS
         watches.add(
             kind,

@@ -12,6 +12,7 @@ Entries may be missing at the end, and a newer revision may add some there.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -26,6 +27,7 @@ from kfp_placement_engine.contract.fields import (
     ResourceStatus,
 )
 from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.placement import NodeName
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS, format_duration
 from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
@@ -44,6 +46,8 @@ MAX_PIPELINE_CHARACTERS = 253
 
 _DIGITS, _ITERATION_DIGITS = 16, 8
 """Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
+
+_OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
 Row = Annotated[tuple[Any, ...], Field(max_length=8)]
 
@@ -72,7 +76,9 @@ def _digest(text: str) -> str:
 
 
 def history_name(pipeline: str) -> str:
-    """Name of the object: readable as far as names of objects allow, and different for each."""
+    """Name of its object: the pipeline's own, or one near to it if objects cannot have that."""
+    if len(pipeline) <= MAX_PIPELINE_CHARACTERS and _OBJECT_NAME.fullmatch(pipeline):
+        return pipeline
     letters = (letter if letter.isascii() and letter.isalnum() else "-" for letter in pipeline)
     readable = "".join(letters).lower()[:40].strip("-")
     return f"{readable or 'pipeline'}-{_digest(pipeline)[:8]}"
@@ -117,10 +123,10 @@ class RecordedRun(ResourceModel):
     """When it ended."""
 
     planned_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """Its makespan by a plan on learned run times, made before it began."""
+    """The same by the plan on learned run times that was made before it began."""
 
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """From its submission to its end, if it ended well."""
+    """From its beginning to its end, without waits in a queue, if it ended well."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
     """Rows [step, seconds, node, iteration, input bytes], of the steps that ended well."""
@@ -129,9 +135,7 @@ class RecordedRun(ResourceModel):
 class PipelineHistoryStatus(ResourceStatus):
     """What has been seen."""
 
-    nodes: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
-        default=(), max_length=MAX_NODES
-    )
+    nodes: tuple[NodeName, ...] = Field(default=(), max_length=MAX_NODES)
     """Nodes that rows name by their index here."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_STEPS)
@@ -140,7 +144,7 @@ class PipelineHistoryStatus(ResourceStatus):
     runs: tuple[RecordedRun, ...] = Field(default=(), max_length=1000)
     """The last runs, the oldest first."""
 
-    runs_seen: int | None = Field(default=None, ge=0)
+    runs_seen: int | None = Field(default=None, ge=0, le=2**53)
     """Runs that were learned from, those that are no longer kept included."""
 
     typical: Makespan | None = None
@@ -320,7 +324,7 @@ def _rounded(seconds: float | None) -> float | None:
 
 
 def _range(ends: Sequence[float]) -> str | None:
-    return f"{format_duration(ends[0])} to {format_duration(ends[-1])}" if ends else None
+    return f"{format_duration(ends[0])}-{format_duration(ends[-1])}" if ends else None
 
 
 def unreadable_rows(history: PipelineHistory) -> int:

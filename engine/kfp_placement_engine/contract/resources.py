@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from kfp_placement_engine.contract.fields import Condition, ObjectMetadata, Resource
 from kfp_placement_engine.contract.location import Location
+from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.placement import PipelinePlacement
 from kfp_placement_engine.contract.policy import PlacementPolicy
 from kfp_placement_engine.contract.run_queue import RunQueue
@@ -21,6 +22,7 @@ __all__ = [
     "Condition",
     "Location",
     "ObjectMetadata",
+    "PipelineHistory",
     "PipelinePlacement",
     "PlacementPolicy",
     "RunQueue",
@@ -34,6 +36,7 @@ KINDS: tuple[type[Resource], ...] = (
     Location,
     RunQueue,
     RunRequest,
+    PipelineHistory,
 )
 """All custom resources."""
 

@@ -75,17 +75,17 @@ class PastRun:
         pipeline: its pipeline.
         ended_at: when.
         steps: those that ended well and ran themselves.
-        planned_seconds: its makespan in a plan on learned run times, made before it began; None =
-            there was none.
-        seconds: from its submission to its end, if it ended well; None = it did not.
+        seconds: from its beginning to its end, if it ended well; None = it did not.
+        planned_seconds: the same by the plan on learned run times that was made before it began;
+            None = there was none.
     """
 
     uid: str
     pipeline: str
     ended_at: datetime
     steps: tuple[Observation, ...] = ()
-    planned_seconds: float | None = None
     seconds: float | None = None
+    planned_seconds: float | None = None
 
 
 def is_usable_size(size: float) -> bool:

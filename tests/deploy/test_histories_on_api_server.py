@@ -1,0 +1,165 @@
+"""What a real API server stores of PipelineHistories: all that fits, nothing that is malformed."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
+from tests.controlplane.api import Api
+from tests.controlplane.exceptions import ApiError
+from tests.support import manifests
+from tests.support.custom_resources import a_history, installed_crds
+from tests.support.structural_schemas import crds
+
+pytestmark = pytest.mark.cluster
+
+Json = dict[str, Any]
+
+MOST_BYTES = 256 * 1024
+"""What the planner writes of one pipeline at most."""
+
+MOMENT = "2026-11-20T10:23:05Z"
+
+
+@pytest.fixture(scope="module")
+def api(control_plane: Any) -> Iterator[Api]:
+    """The API server with this kind, which goes again."""
+    with installed_crds(control_plane.api, [crds()["PipelineHistory"]]):
+        yield control_plane.api
+
+
+@pytest.fixture
+def history(api: Api, namespace: str) -> Json:
+    """The example, stored without its status."""
+    return api.create(a_history(namespace))
+
+
+def with_status(api: Api, history: Json, status: Json) -> Json:
+    return api.patch(history, {"status": status}, part="status")
+
+
+def size(history: Json) -> int:
+    return len(json.dumps(history, separators=(",", ":")))
+
+
+def a_run(number: int, **changes: Any) -> Json:
+    rows = [[step, f"{number:04x}{step:04x}", 61.5, step % 50, 52_428_800] for step in range(200)]
+    return {"uid": f"run-{number}", "endedAt": MOMENT, "seconds": 1385.2, "steps": rows} | changes
+
+
+def a_large_status() -> Json:
+    """Of 200 steps on 50 nodes, and of as many runs as make 256 KiB."""
+    digests = ["3f6c1d0a9b27e458" * 4, "91b0c77de2f4a635" * 4]
+    status: Json = {
+        "nodes": [f"worker-{number}.example.com" for number in range(50)],
+        "steps": [[f"for-loop-1/step-{number}", *digests] for number in range(200)],
+        "runs": [],
+    }
+    while size(status) < MOST_BYTES:
+        status["runs"].append(a_run(len(status["runs"])))
+    return status
+
+
+def test_what_was_learned_is_kept_as_it_is_and_can_be_read(api, namespace, history):
+    assert "status" not in history
+    status = a_history(namespace)["status"]
+    stored = with_status(api, history, status)
+    assert stored["status"] == {**status, "conditions": []}
+    read = read_resource(PipelineHistory, stored)
+    assert read.status is not None
+    assert read.status.runs[1].steps == ((0, 1205, 0, "", 52428800), (1, 121, 2))
+    assert read.to_object()["status"] == stored["status"]
+
+
+def test_the_largest_history_is_stored(api, history):
+    status = a_large_status()
+    stored = with_status(api, history, status)
+    assert size(stored) >= MOST_BYTES
+    for name, value in status.items():
+        assert stored["status"][name] == value, name
+    assert read_resource(PipelineHistory, stored).to_object()["status"] == stored["status"]
+    # A later write by whoever edits the spec, with the large status beside it.
+    assert api.patch(history, {"spec": {"forgetBefore": MOMENT}})["status"] == stored["status"]
+
+
+def test_as_many_steps_as_the_limits_allow_can_be_forgotten(api, history):
+    steps = [{"step": f"{number:03d}{'s' * 509}", "before": MOMENT} for number in range(200)]
+    assert api.patch(history, {"spec": {"forgetSteps": steps}})["spec"]["forgetSteps"] == steps
+
+
+def test_a_step_is_added_to_those_that_are_forgotten(api, history):
+    """Server-side, so that two people do not overwrite each other's."""
+    names = {key: history[key] for key in ("apiVersion", "kind")}
+    metadata = {key: history["metadata"][key] for key in ("name", "namespace")}
+    spec = {"pipeline": "taxi", "forgetSteps": [{"step": "predict", "before": MOMENT}]}
+    stored = api.patch(history, {**names, "metadata": metadata, "spec": spec}, how="apply")
+    assert {each["step"] for each in stored["spec"]["forgetSteps"]} == {"train", "predict"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"pipeline": "other"}, "belongs to one pipeline"),
+        ({"pipeline": None}, "spec.pipeline: Required value"),
+        ({"pipeline": ""}, "spec.pipeline"),
+        ({"pipeline": "p" * 254}, "Too long"),
+        ({"forgetBefore": "yesterday"}, "spec.forgetBefore"),
+        ({"forgetSteps": [{"step": "train"}]}, "before: Required value"),
+        ({"forgetSteps": [{"step": "", "before": MOMENT}]}, "step"),
+        ({"forgetSteps": [{"step": "s" * 513, "before": MOMENT}]}, "Too long"),
+        ({"forgetSteps": [{"step": "a", "before": MOMENT}] * 2}, "Duplicate value"),
+        (
+            {"forgetSteps": [{"step": str(number), "before": MOMENT} for number in range(201)]},
+            "Too many",
+        ),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_specs_that_make_no_sense_are_refused(api, history, spec, message):
+    with pytest.raises(ApiError, match=message):
+        api.patch(history, {"spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        ({"nodes": [""]}, "status.nodes"),
+        ({"nodes": ["n"] * 5001}, "status.nodes"),
+        ({"steps": [[0] * 9]}, r"status.steps\[0\]"),
+        ({"steps": [[]] * 10_001}, "status.steps"),
+        ({"steps": ["train"]}, r"status.steps\[0\]"),
+        ({"runs": [a_run(0, uid="u" * 65)]}, "uid"),
+        ({"runs": [a_run(0, endedAt="now")]}, "endedAt"),
+        ({"runs": [{"uid": "u"}]}, "endedAt: Required value"),
+        ({"runs": [a_run(0, seconds=-1)]}, "seconds"),
+        ({"runs": [a_run(0, plannedSeconds=1e308)]}, "plannedSeconds"),
+        ({"runs": [a_run(0, steps=[[0] * 9])]}, r"steps\[0\]"),
+        ({"runs": [a_run(0, steps=[[]] * 20_001)]}, "steps"),
+        ({"runs": [a_run(0, steps=[])] * 1001}, "status.runs"),
+        ({"runsSeen": -1}, "runsSeen"),
+        ({"typical": "a while"}, "typical"),
+        ({"range": "r" * 65}, "range"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_statuses_that_make_no_sense_are_refused(api, history, status, message):
+    with pytest.raises(ApiError, match=message):
+        with_status(api, history, status)
+
+
+def test_histories_outlive_an_uninstallation_without_the_feature(api, namespace, history):
+    """As the guide says: what the overlay does not name stays, with all that was learned."""
+    stored = with_status(api, history, a_history(namespace)["status"])
+    installation = manifests.rendered("history")
+    manifests.apply(api, installation)
+    try:
+        manifests.remove(api, manifests.rendered())
+        found = api.get(API_VERSION, "PipelineHistory", history["metadata"]["name"], namespace)
+        assert found["status"] == stored["status"]
+    finally:
+        for item in installation:
+            if item["kind"] in ("ClusterRole", "ClusterRoleBinding"):
+                api.delete(item)
