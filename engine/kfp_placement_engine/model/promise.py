@@ -29,7 +29,7 @@ def parse_confidence(value: object) -> float:
     text = value.strip() if isinstance(value, str) else repr(value) if is_number else ""
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except (ValueError, OverflowError):
+    except ValueError:
         share = math.nan
     if not LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE:
         raise QuantityError(
