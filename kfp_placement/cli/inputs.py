@@ -32,14 +32,17 @@ def usage_errors(*kinds: type[EngineError]) -> Iterator[None]:
         raise click.UsageError(visible(str(error))) from error
 
 
-def check_sources(run: str, cluster: str | None) -> None:
+def check_sources(run: str, cluster: str | None, history: str | None = None) -> None:
     """Refuse what cannot be meant.
 
     Raises:
-        click.UsageError: both from stdin.
+        click.UsageError: two of them from stdin.
     """
-    if run == STDIN and cluster == STDIN:
-        raise click.UsageError("RUN and CLUSTER cannot both come from stdin; name a file for one")
+    sources = {"RUN": run, "CLUSTER": cluster, "the history": history}
+    piped = [name for name, source in sources.items() if source == STDIN]
+    if len(piped) > 1:
+        both = " and ".join(piped[:2])
+        raise click.UsageError(f"{both} cannot both come from stdin; name a file for one")
 
 
 def read_package(run: str) -> "Package":
@@ -64,14 +67,16 @@ def read_package(run: str) -> "Package":
     return package_file(run)
 
 
-def connect_live(cluster: str | None, target: Target) -> Connection | None:
-    """The live cluster, if that is what CLUSTER names.
+def connect_live(
+    cluster: str | None, target: Target, history: str | None = None
+) -> Connection | None:
+    """The live cluster, if that is what CLUSTER, or the history, names.
 
     Raises:
         click.UsageError: a kubeconfig or context is named for a file.
         ClusterError: no usable kubeconfig.
     """
-    if cluster == LIVE:
+    if LIVE in (cluster, history):
         return connect(target)
     for option, value in (("--kubeconfig", target.kubeconfig), ("--context", target.context)):
         if value is not None:

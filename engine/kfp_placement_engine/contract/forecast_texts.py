@@ -1,6 +1,7 @@
 """What run times rest on and what is promised, in words; the same wherever it is shown."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.history import Basis, Level
@@ -17,6 +18,27 @@ _ALIKE = {
 
 Written = Callable[[float], str]
 """Seconds as a time of day, or as a duration."""
+
+
+def time_of_day(begin: datetime, zone: tzinfo | None = None) -> Written:
+    """Writes seconds since a moment as `10:26`, on another day than it as `Nov 27 10:26`.
+
+    Args:
+        begin: the moment, with its time zone.
+        zone: in which times are written; None = that of this machine.
+    """
+    first_day = begin.astimezone(zone).date()
+
+    def written(seconds: float) -> str:
+        try:
+            # To the nearest minute, by UTC: a zone's clock may jump in between.
+            at = (begin.astimezone(UTC) + timedelta(seconds=seconds + 30)).astimezone(zone)
+        except (OverflowError, ValueError):
+            return f"{format_duration(seconds)} later"
+        day = "" if at.date() == first_day else f"{at:%b} {at.day} "
+        return f"{day}{at:%H:%M}"
+
+    return written
 
 
 def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
@@ -59,3 +81,18 @@ def latest_end_text(promise: Promise, written: Written = format_duration) -> str
         return ""
     percent = 50 * (1 + promise.confidence)
     return f"by {written(promise.ends.high_seconds)} ({percent:.3g}%)"
+
+
+def end_sentence(promise: Promise, begin: datetime | None = None) -> str:
+    """Both as people read it: `ends after 12m (11m-14m); by 14m (95%)`, or `end: unknown (...)`.
+
+    Args:
+        promise: what is promised.
+        begin: the plan's time zero, for times of day: `ends 10:26 (10:22-10:31); by 10:31 (95%)`.
+    """
+    if promise.ends is None:
+        return f"end: {ends_text(promise)}"
+    written, ends = (format_duration, "ends after")
+    if begin is not None:
+        written, ends = time_of_day(begin), "ends"
+    return f"{ends} {ends_text(promise, written)}; {latest_end_text(promise, written)}"
