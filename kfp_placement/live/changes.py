@@ -58,7 +58,7 @@ def changes(
             yield alarm_text(each)
     yield from _step_changes(before, run, now)
     if run.phase != before.phase:
-        yield ending(run, now) if run.ended else f"{shown(run.phase, 20)}, {progress_text(run)}"
+        yield ending(run) if run.ended else f"{shown(run.phase, 20)}, {progress_text(run)}"
 
 
 def is_replanned(announced: RunView, run: RunView) -> bool:
@@ -134,10 +134,10 @@ def _with_state(old: StepView | None, step: StepView) -> StepView:
     )
 
 
-def ending(run: RunView, now: datetime) -> str:
+def ending(run: RunView) -> str:
     """How it ended: `Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned`."""
     parts = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
-    parts += filter(None, [first_promise_sentence(run, now)])
+    parts += filter(None, [first_promise_sentence(run)])
     if run.workflow_message:
         parts.append(f"Argo says: {run.workflow_message}")
     return sentence(", ".join(parts))
@@ -147,7 +147,7 @@ def _first(run: RunView, now: datetime) -> str:
     if run.placement is None:
         return f"{run_title(run)}: no plan yet"
     if run.ended:
-        return f"{run_title(run)}: {ending(run, now)}"
+        return f"{run_title(run)}: {ending(run)}"
     waits = waiting_summary(run, now)
     parts = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
     parts += filter(None, [run_ends_sentence(run, now)])
@@ -179,7 +179,7 @@ def _step(run: RunView, step: StepView, now: datetime) -> str:
     if step.state == StepState.RUNNING or step.state in ENDED_STATES:
         parts.append(drift_text(step))
     if step.state == StepState.RUNNING:
-        ends = step_ends(run, step, now)
+        ends = step_ends(run, step)
         until = f"until about {values.duration(step.planned_finish_seconds)}"
         parts.append(f"ends {ends}" if ends else until)
     return ", ".join(filter(None, parts))

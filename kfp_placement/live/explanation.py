@@ -127,7 +127,7 @@ def _head(run: RunView, now: datetime) -> list[str]:
             f"{makespans_text(run)}; revision {spec.revision}, planned"
             f" {moment_text(spec.planned_at)}, dispatch {shown(spec.dispatch, 20)}",
         ]
-        promises = (run_ends_sentence(run, now), first_promise_sentence(run, now))
+        promises = (run_ends_sentence(run, now), first_promise_sentence(run))
         lines += ["; ".join(filter(None, promises))] if any(promises) else []
     if run.workflow_message:
         lines.append(f"Argo says: {sentence(run.workflow_message)}")
@@ -149,8 +149,8 @@ def step_table(
         Column("ACTUAL", spare=1): actual_text,
     }
     told = {
-        Column("STARTS", spare=5): lambda step: step_starts(run, step, now),
-        Column("ENDS", spare=3): lambda step: step_ends(run, step, now),
+        Column("STARTS", spare=5): lambda step: step_starts(run, step),
+        Column("ENDS", spare=3): lambda step: step_ends(run, step),
         Column("RESTS ON", spare=4): rests_on,
     }
     columns |= {column: text for column, text in told.items() if any(map(text, steps))}
@@ -180,8 +180,8 @@ def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> li
     facts = [
         ("planned", _joined(name_text(step.planned_node), planned_text(step))),
         ("actual", _joined(name_text(step.node), actual_text(step), drift_text(step))),
-        ("starts", step_starts(run, step, now)),
-        ("ends", step_ends(run, step, now)),
+        ("starts", step_starts(run, step)),
+        ("ends", step_ends(run, step)),
         ("rests on", rests_on(step)),
         ("latency", sentence(latency_text(step.latency))),
         ("why there" if step.planned_node else "why", sentence(step.reason)),

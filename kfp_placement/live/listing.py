@@ -48,7 +48,7 @@ def runs_table(
         unplanned: those of them that have no plan.
         namespaces: with a column for the namespace.
     """
-    ends = _ends(runs, now, queued, style)
+    ends = _ends(runs, queued, style)
     columns = [
         # Names that other commands ask for stay whole.
         *([Column("NAMESPACE")] if namespaces else []),
@@ -87,13 +87,10 @@ def runs_table(
 
 
 def _ends(
-    runs: Sequence[RunView],
-    now: datetime,
-    queued: Mapping[RunKey, QueueView],
-    style: TableStyle,
+    runs: Sequence[RunView], queued: Mapping[RunKey, QueueView], style: TableStyle
 ) -> Mapping[RunKey, str]:
     """When runs end, where that is promised; of runs that wait in a queue it is not."""
-    texts = {run.key: run_ends(run, now, reasons=style.wide) for run in runs}
+    texts = {run.key: run_ends(run, reasons=style.wide) for run in runs}
     return {key: text for key, text in texts.items() if text and key not in queued}
 
 

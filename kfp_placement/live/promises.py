@@ -4,25 +4,23 @@ All other times of a run are seconds since its submission, or UTC; these are in 
 since people compare them with their watch.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement.live.runs import RunView, StepView
-from kfp_placement.report import values
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.forecast_texts import (
+    Written,
     basis_text,
     ends_text,
     latest_end_text,
     range_text,
+    time_of_day,
 )
 from kfp_placement_engine.contract.placement import EndRange, Phase
 from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
 
 _MAX_WHY = 120
-_EXACT_BELOW = timedelta(minutes=2)
-"""Ranges narrower than this are written with seconds."""
 
 
 def promise_of(run: RunView) -> Promise | None:
@@ -50,38 +48,37 @@ def without_promise(run: RunView) -> RunView:
     return replace(run, placement=placement, steps=steps)
 
 
-def run_ends(run: RunView, now: datetime, *, reasons: bool = True) -> str:
+def run_ends(run: RunView, *, reasons: bool = True) -> str:
     """When a run ends: `10:26 (10:22-10:31)`, or `unknown (no run seen)`; "" = nobody says.
 
     Args:
         run: the run.
-        now: the time.
         reasons: also why nothing is promised.
     """
     promise = promise_of(run)
     if promise is None or (promise.ends is None and not reasons):
         return ""
-    return ends_text(promise, _clock(run, promise.ends, now))
+    return ends_text(promise, _written(run))
 
 
 def run_ends_sentence(run: RunView, now: datetime) -> str:
-    """The same in a sentence: `ends 10:26 (10:22-10:31) CET, by 10:31 (95%)`; "" = nobody says."""
+    """The same in a sentence: `ends 10:26 (10:22-10:31), by 10:31 (95%), CET`; "" = nobody says."""
     promise = promise_of(run)
     if promise is None:
         return ""
     if promise.ends is None:
         return f"ends {ends_text(promise)}"
-    written = _clock(run, promise.ends, now)
-    ends = f"ends {ends_text(promise, written)} {now.astimezone():%Z}"
-    return f"{ends}, {latest_end_text(promise, written)}"
+    written = _written(run)
+    ends, latest = ends_text(promise, written), latest_end_text(promise, written)
+    return f"ends {ends}, {latest}, {now.astimezone():%Z}"
 
 
-def first_promise_sentence(run: RunView, now: datetime) -> str:
+def first_promise_sentence(run: RunView) -> str:
     """What was promised first, where that is no longer what is promised; "" = nothing to say."""
     first, promise = first_promise_of(run), promise_of(run)
     if first is None or (promise is not None and not promise.differs_from(first)):
         return ""
-    text = f"first promised {ends_text(first, _clock(run, first.ends, now))}"
+    text = f"first promised {ends_text(first, _written(run))}"
     return f"{text}, {outcome}" if (outcome := _outcome(run, first)) else text
 
 
@@ -95,18 +92,18 @@ def _outcome(run: RunView, first: Promise) -> str:
     return "ended later" if actual > first.ends.high_seconds else "kept"
 
 
-def step_starts(run: RunView, step: StepView, now: datetime) -> str:
+def step_starts(run: RunView, step: StepView) -> str:
     """When a step starts: `10:08 (10:05-10:11)`; "" = it has started, or nobody says."""
     if step.promise is None or step.start_seconds is not None:
         return ""
-    return range_text(step.promise.starts, _clock(run, step.promise.starts, now))
+    return range_text(step.promise.starts, _written(run))
 
 
-def step_ends(run: RunView, step: StepView, now: datetime) -> str:
+def step_ends(run: RunView, step: StepView) -> str:
     """When a step ends, likewise; "" = it has ended, or nobody says."""
     if step.promise is None:
         return ""
-    return range_text(step.promise.ends, _clock(run, step.promise.ends, now))
+    return range_text(step.promise.ends, _written(run))
 
 
 def rests_on(step: StepView) -> str:
@@ -114,32 +111,10 @@ def rests_on(step: StepView) -> str:
     return basis_text(shown(step.source, 40), step.basis)
 
 
-def _clock(run: RunView, times: TimeRange | None, now: datetime) -> Callable[[float], str]:
-    """Writes seconds since the submission as a time of day.
-
-    Days are named where they are not today, and where they are not the typical time's.
-    """
-    submitted = now if run.placement is None else run.placement.spec.submitted_at
-    width = 0.0 if times is None else times.high_seconds - times.low_seconds
-    form, rounding = "%H:%M", timedelta(seconds=30)
-    if timedelta(seconds=width) < _EXACT_BELOW:
-        form, rounding = "%H:%M:%S", timedelta(seconds=0.5)
-
-    def moment(seconds: float) -> datetime:
-        return (submitted + timedelta(seconds=seconds) + rounding).astimezone()
-
-    def written(seconds: float) -> str:
-        try:
-            found = moment(seconds)
-            typical = found if times is None else moment(times.typical_seconds)
-        except (OverflowError, ValueError, OSError):
-            # Whoever wrote the object may have chosen the year 9999.
-            return values.NONE
-        is_typical = times is None or seconds == times.typical_seconds
-        usual_day = now.astimezone().date() if is_typical else typical.date()
-        return f"{found:{form}}" if found.date() == usual_day else f"{found:%Y-%m-%d {form}}"
-
-    return written
+def _written(run: RunView) -> Written:
+    """Writes seconds since the submission as a time of day."""
+    assert run.placement is not None  # it says what is promised
+    return time_of_day(run.placement.spec.submitted_at)
 
 
 def _confidence(run: RunView) -> float:
