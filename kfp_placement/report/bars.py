@@ -57,9 +57,7 @@ def bar_of(
     left = scale.x(start)
     right = max(scale.x(finish), left + 2.0)
     run = max(left, right - scale.pixels(step.duration_seconds)) if finish > start else left
-    moments = () if ends is None else (ends.low_seconds, ends.typical_seconds, ends.high_seconds)
-    pixels = tuple(map(scale.x, moments))
-    place = partial(Bar, step, left, run, right, ends=pixels or None)
+    place = partial(Bar, step, left, run, right, ends=_pixels(ends, scale))
     needed = text_width(label, _LABEL_SIZE) + 2 * _LABEL_GAP
     # The label is on the run phase alone: the tints before it are too light for its colour.
     inside = right - run
@@ -71,6 +69,13 @@ def bar_of(
     if right + needed <= scale.right:
         return place(label, "after", Interval(left, right + needed))
     return place(label, "before", Interval(left - needed, right))
+
+
+def _pixels(times: TimeRange | None, scale: Scale) -> tuple[float, float, float] | None:
+    if times is None:
+        return None
+    low, high = scale.x(times.low_seconds), scale.x(times.high_seconds)
+    return low, scale.x(times.typical_seconds), high
 
 
 def draw_bar(bar: Bar, y: float, height: float, pen: Pen, *, critical: bool) -> Markup:

@@ -198,8 +198,8 @@ def _critical(plan: Plan) -> frozenset[str]:
 
 def _ends(plan: Plan) -> dict[str, TimeRange]:
     """When steps end by past runs, where that is known."""
-    ranges = {step.name: promises.end_range(plan, step) for step in plan.steps}
-    return {name: times for name, times in ranges.items() if times is not None}
+    known = {step.name: promises.promise_of(plan, step) for step in plan.steps}
+    return {name: promise.ends for name, promise in known.items() if promise is not None}
 
 
 def _busiest(plan: Plan, busy: dict[str, float], limits: Limits) -> list[str]:

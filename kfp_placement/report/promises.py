@@ -13,7 +13,7 @@ from kfp_placement_engine.contract.forecast_texts import (
 )
 from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.plan import Plan, PlannedStep
-from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.promise import StepPromise
 
 
 def moment(plan: Plan, seconds: float | None) -> str:
@@ -30,7 +30,9 @@ def headline(plan: Plan) -> str:
     """
     if plan.promise is None or not summary.ends(plan):
         return ""
-    return f"By past runs: {visible(end_sentence(plan.promise, plan.submitted_at))}."
+    words = visible(end_sentence(plan.promise, plan.submitted_at))
+    is_known = plan.promise.ends is not None
+    return f"By past runs: {words}." if is_known else f"{words[0].upper()}{words[1:]}."
 
 
 def end(plan: Plan) -> tuple[str, str] | None:
@@ -45,20 +47,20 @@ def end(plan: Plan) -> tuple[str, str] | None:
 
 def starts(plan: Plan, step: PlannedStep) -> str:
     """When a step starts: `3m (2m-5m)`; "" where that is not known."""
-    promise = _ranges(plan, step)
-    return "" if promise is None else range_text(promise[0], _written(plan))
+    promise = promise_of(plan, step)
+    return "" if promise is None else range_text(promise.starts, _written(plan))
 
 
 def ends(plan: Plan, step: PlannedStep) -> str:
     """When it ends."""
-    promise = _ranges(plan, step)
-    return "" if promise is None else range_text(promise[1], _written(plan))
+    promise = promise_of(plan, step)
+    return "" if promise is None else range_text(promise.ends, _written(plan))
 
 
-def end_range(plan: Plan, step: PlannedStep) -> TimeRange | None:
-    """The same in seconds since the submission."""
-    promise = _ranges(plan, step)
-    return None if promise is None else promise[1]
+def promise_of(plan: Plan, step: PlannedStep) -> StepPromise | None:
+    """Both in seconds since the submission."""
+    known = None if plan.promise is None else plan.promise.steps.get(step.name)
+    return None if step.node is None else known
 
 
 def basis(step: PlannedStep) -> str:
@@ -66,19 +68,9 @@ def basis(step: PlannedStep) -> str:
     return visible(basis_text(str(step.duration_source), step.duration_basis, step.sized_input))
 
 
-def is_learned(plan: Plan) -> bool:
-    """Whether somebody asked for times of past runs."""
-    return plan.promise is not None
-
-
 def percent(plan: Plan) -> str:
     """How often the ranges are to hold: `90%`."""
     return "" if plan.promise is None else f"{100 * plan.promise.confidence:.3g}%"
-
-
-def _ranges(plan: Plan, step: PlannedStep) -> tuple[TimeRange, TimeRange] | None:
-    known = None if plan.promise is None else plan.promise.steps.get(step.name)
-    return None if known is None or step.node is None else (known.starts, known.ends)
 
 
 def _written(plan: Plan) -> Written:

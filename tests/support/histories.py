@@ -1,7 +1,10 @@
 """PipelineHistories with made-up runs, always the same."""
 
+import json
+import random
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
@@ -10,8 +13,10 @@ from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistorySpec,
     history_name,
     history_status,
+    step_identity,
 )
 from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
+from kfp_placement_engine.model.run_graph import RunGraph
 
 MIB = 2**20
 
@@ -70,3 +75,46 @@ def taxi_runs(last_ended_at: datetime, count: int = 9) -> list[PastRun]:
         )
         for number in range(count)
     ]
+
+
+def runs_of(graph: RunGraph, count: int = 9, *, factor: float = 1.0, **steps: float) -> list[PastRun]:
+    """Past runs of a pipeline: its steps took what its hints say, each a bit more or less.
+
+    Args:
+        graph: the pipeline, as read.
+        count: how many runs.
+        factor: how many times as long they took as planned.
+        steps: other run times, in seconds.
+    """
+    rng = random.Random(graph.name)
+    seconds = {step.name: step.duration_seconds or 60.0 for step in graph.steps} | steps
+    runs = []
+    for number in range(count):
+        observations = tuple(
+            Observation(
+                step_identity(graph.name, step),
+                seconds[step.name] * rng.lognormvariate(0, 0.05),
+                "node-1",
+                step.input_bytes,
+            )
+            for step in graph.steps
+        )
+        ended_at = datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=number)
+        runs.append(
+            PastRun(
+                f"run-{number}",
+                graph.name,
+                ended_at,
+                observations,
+                planned_seconds=1000.0,
+                seconds=1000.0 * factor * rng.lognormvariate(0, 0.03),
+            )
+        )
+    return runs
+
+
+def history_file(path: Path, *objects: Any) -> Path:
+    """A file of these objects, as `kubectl get -o json` prints them."""
+    document = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+    path.write_text(json.dumps(document), "utf-8")
+    return path

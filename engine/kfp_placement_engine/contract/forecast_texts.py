@@ -58,9 +58,10 @@ def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
 
 
 def range_text(times: TimeRange, written: Written = format_duration) -> str:
-    """A typical time and its range: `10:26 (10:22-10:31)`."""
+    """A typical time and its range: `10:26 (10:22-10:31)`; one time where all are written alike."""
+    typical = written(times.typical_seconds)
     low, high = written(times.low_seconds), written(times.high_seconds)
-    return f"{written(times.typical_seconds)} ({low}-{high})"
+    return typical if low == typical == high else f"{typical} ({low}-{high})"
 
 
 def ends_text(promise: Promise, written: Written = format_duration) -> str:
@@ -92,7 +93,6 @@ def end_sentence(promise: Promise, begin: datetime | None = None) -> str:
     """
     if promise.ends is None:
         return f"end: {ends_text(promise)}"
-    written, ends = (format_duration, "ends after")
-    if begin is not None:
-        written, ends = time_of_day(begin), "ends"
+    written: Written = format_duration if begin is None else time_of_day(begin)
+    ends = "ends after" if begin is None else "ends"
     return f"{ends} {ends_text(promise, written)}; {latest_end_text(promise, written)}"
