@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kfp_placement.check.findings import CheckReport, Finding, Level
 from kfp_placement.check.marks import (
@@ -23,6 +24,9 @@ from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 
+if TYPE_CHECKING:
+    from kfp_placement_engine.history import Past
+
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
 _SAID_HERE = frozenset(
     {"location-unused", "near-scheduler", "near-type", "no-location", "unmarked-steps"}
@@ -40,21 +44,32 @@ _OPTIONS = GivenOptions(budget_seconds=0.05, compare=())
 """How a check plans on a cluster."""
 
 
-def check_run(graph: RunGraph, *, cluster: Cluster | None = None) -> CheckReport:
+def check_run(
+    graph: RunGraph, *, cluster: Cluster | None = None, past: "Past | None" = None
+) -> CheckReport:
     """Apply every rule.
 
     Args:
         graph: the run.
         cluster: where it will run, if known; its PlacementPolicy, if it has one, says which types
             follow a location and what is assumed of steps by their type.
+        past: what past runs of its namespace tell; None = nothing is asked of them.
 
     Raises:
         PlanningError: a cluster that cannot be planned with.
     """
+    findings: list[Finding] = []
+    if past is not None:
+        # Here and not above: most checks are made without, and it takes long to import.
+        from kfp_placement.check.durations import hints_off
+        from kfp_placement_engine.planning.learned_times import with_history
+
+        findings += hints_off(graph, past)
+        graph = with_history(graph, past).graph
     request = None if cluster is None else plan_request(graph, cluster, options=_OPTIONS)
     run = graph if request is None else request.run
     ruled = LATENCY_RULED_TYPES if request is None else request.options.latency_ruled_types
-    findings = [*unmarked_steps(run), *guessed_types(run, ruled), *ineffective_marks(run, ruled)]
+    findings += [*unmarked_steps(run), *guessed_types(run, ruled), *ineffective_marks(run, ruled)]
     findings += [finding for rule in _RULES for finding in rule(run)]
     findings += _notices(run.notices)
     if request is not None:

@@ -146,7 +146,7 @@ class _Source:
             self.where = f"{file}, namespace {self.namespace}" if self.namespace else str(file)
 
     def histories(self) -> "list[PipelineHistory]":
-        """Those that there are; what cannot be read is told on stderr."""
+        """All of them; what cannot be read is named on stderr."""
         if self.connection is not None:
             from kfp_placement.live.histories import list_histories
 

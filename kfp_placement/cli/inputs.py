@@ -15,6 +15,7 @@ from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFou
 
 if TYPE_CHECKING:
     from kfp_placement._package import Package
+    from kfp_placement.histories import KnownPast
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.model.cluster import Cluster
     from kfp_placement_engine.model.progress import Progress
@@ -130,6 +131,30 @@ def read_histories_source(file: str) -> "tuple[PipelineHistory, ...]":
     if file == STDIN:
         return read_histories(_stdin(MAX_FILE_BYTES), name="stdin")
     return read_histories_file(file)
+
+
+def read_past(
+    history: str | None, namespace: str, progress: "Progress", live: Connection | None = None
+) -> "KnownPast":
+    """What past runs tell, as far as somebody asks, or the live cluster keeps them.
+
+    Args:
+        history: what is on the command line: a file, `-`, `live` or `none`; None = nothing.
+        namespace: of the run; "" = nobody says.
+        progress: told what is read.
+        live: the cluster that `live` means.
+
+    Raises:
+        ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
+        EngineError: the file is not there, cannot be read, or is of another namespace.
+    """
+    from kfp_placement.histories import past_given, past_in
+
+    if history == STDIN:
+        return past_in(read_histories_source(history), namespace)
+    if live is not None or history is not None:
+        progress(0.0, "reading past runs")
+    return past_given(history, namespace, None if live is None else live.cluster)
 
 
 def _stdin(max_bytes: int) -> bytes:

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 
 from kfp_placement.cli.inputs import (
     LIVE,
-    STDIN,
     check_sources,
     connect_live,
     read_cluster_source,
-    read_histories_source,
     read_package,
+    read_past,
     usage_errors,
 )
-from kfp_placement.cli.live_options import Connection, Target
+from kfp_placement.cli.live_options import Target
 from kfp_placement.cli.progress import LiveLine
 
 if TYPE_CHECKING:
-    from kfp_placement.histories import KnownPast
     from kfp_placement.planning import GivenOptions, PlanRequest
     from kfp_placement_engine.model.changes import Change
     from kfp_placement_engine.model.objective import MakespanWithin
@@ -99,7 +97,8 @@ def make_plan(given: PlanInputs) -> PlannedRun:
         overrides = Overrides(
             given.durations, given.assume_cached, given.namespace, default_namespace
         )
-        known = _past(given.history, overrides.namespace_of(run) or run.namespace, live, progress)
+        namespace = overrides.namespace_of(run) or run.namespace
+        known = read_past(given.history, namespace, progress, live)
         run = replace(run, notices=(*run.notices, *known.notices))
         overrides = replace(overrides, history=known.past, confidence=given.confidence)
         with usage_errors(InputError):
@@ -109,19 +108,6 @@ def make_plan(given: PlanInputs) -> PlannedRun:
                 request.after(given.what_if)
         plan = replace(request.plan(progress), submitted_at=given.at)
         return PlannedRun(plan, _answer(request, plan, given.what_if, progress))
-
-
-def _past(
-    given: str | None, namespace: str, live: Connection | None, progress: "Progress"
-) -> "KnownPast":
-    """What past runs tell, as far as somebody asks, or the live cluster keeps them."""
-    from kfp_placement.histories import past_given, past_in
-
-    if given == STDIN:
-        return past_in(read_histories_source(given), namespace)
-    if live is not None or given is not None:
-        progress(0.0, "reading past runs")
-    return past_given(given, namespace, None if live is None else live.cluster)
 
 
 def _answer(

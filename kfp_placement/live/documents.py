@@ -14,6 +14,7 @@ import yaml
 
 from kfp_placement.live.formatting import moment_text
 from kfp_placement.live.past_times import PipelineDetails, PipelineTimes
+from kfp_placement.live.promises import first_promise_of, promise_of
 from kfp_placement.live.queues import QueueView
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement_engine.contract.keys import API_VERSION
@@ -193,6 +194,7 @@ def _run(run: RunView, now: datetime) -> Document:
     spec = None if placement is None else placement.spec
     status = None if placement is None else placement.status
     counts = None if status is None or status.counts is None else status.counts.model_dump()
+    promise, first = promise_of(run), first_promise_of(run)
     return {
         "name": run.name,
         "namespace": run.namespace,
@@ -208,6 +210,10 @@ def _run(run: RunView, now: datetime) -> Document:
         "makespanSeconds": run.makespan_seconds,
         "firstMakespanSeconds": run.first_makespan_seconds,
         "actualMakespanSeconds": run.actual_makespan_seconds,
+        "ends": None if promise is None else _range(promise.ends),
+        "endsUnknown": None if promise is None else promise.unknown or None,
+        "firstEnds": None if first is None else _range(first.ends),
+        "confidence": None if spec is None else spec.confidence,
         "dispatch": None if spec is None else spec.dispatch,
         "revision": None if spec is None else spec.revision,
         "waiting": [_waiting(run, step, now) for step in run.waiting],
@@ -227,6 +233,10 @@ def _step(run: RunView, step: StepView, now: datetime) -> Document:
         "plannedFinishSeconds": step.planned_finish_seconds,
         "startSeconds": step.start_seconds,
         "endSeconds": step.end_seconds,
+        "starts": None if step.promise is None else _range(step.promise.starts),
+        "ends": None if step.promise is None else _range(step.promise.ends),
+        "durationSource": step.source or None,
+        "durationBasis": _basis(step.basis),
         "location": step.latency.location or None,
         "latencyMs": step.latency.latency_ms,
         "maxLatencyMs": step.latency.max_latency_ms,

@@ -142,7 +142,7 @@ def histories_named(
     """The histories of the pipeline of that name; several objects may be of one.
 
     Args:
-        histories: those that there are.
+        histories: all of them.
         wanted: the pipeline.
         where: they are from, for messages.
 

@@ -42,7 +42,9 @@ def past_run(
         for index, time in enumerate(times)
     )
     uid = f"{pipeline[:40]}-{number}"
-    return PastRun(uid, pipeline, ended_at, observations, planned_seconds, seconds)
+    return PastRun(
+        uid, pipeline, ended_at, observations, seconds=seconds, planned_seconds=planned_seconds
+    )
 
 
 def history_object(runs: Sequence[PastRun], namespace: str = "team-a", **spec: Any) -> Any:

@@ -54,7 +54,7 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, ObservedNode], now: datetime)
 def _usable(seconds: float | None) -> float | None:
     """A time that can be true: clocks jump, and anybody may write a status."""
     is_usable = seconds is not None and 0 <= seconds <= MAX_DURATION_SECONDS
-    return seconds if is_usable else None
+    return round(seconds, 1) if is_usable and seconds is not None else None
 
 
 def _observations(
@@ -71,7 +71,8 @@ def _observations(
         moved = _transfer_seconds(step, node, graph)
         yield Observation(
             identity=step_identity(graph.name, step),
-            seconds=max(0.0, seconds - moved),
+            # As it is stored, so that a new leader knows the same.
+            seconds=max(0.0, round(seconds - moved, 1)),
             node=pod.pod.node_name,
             input_bytes=step.input_bytes,
         )

@@ -250,8 +250,9 @@ class TrackedRun:
         new = plan.promise.later(-plan.release_seconds)
         if self.promise is None or new.differs_from(self.promise):
             self.promise = new
-        has_begun = any(not each.unstarted for each in self.statuses.values())
-        if self.first_promise is None and new.ends is not None and not has_begun:
+        # The first steps of a run start while its first plan is being made.
+        is_first = not any(each.ended for each in self.statuses.values())
+        if self.first_promise is None and new.ends is not None and is_first:
             self.first_promise = FirstPromise(
                 ends=new.ends,
                 planned_seconds=plan.figures.makespan_seconds - plan.release_seconds,

@@ -86,7 +86,7 @@ _OF_A_BEGINNING = ("startedAt", "nodes", "compressedNodes", "offloadNodeStatusVe
 """What Argo writes into the status of a Workflow that it has worked on, and nobody else."""
 
 _GZIP = 16 + zlib.MAX_WBITS
-_METADATA = ("name", "namespace", "uid", "labels", "annotations")
+_METADATA = ("name", "generateName", "namespace", "uid", "labels", "annotations")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,10 @@ def time_of_day(begin: datetime, zone: tzinfo | None = None) -> Written:
         begin: the moment, with its time zone.
         zone: in which times are written; None = that of this machine.
     """
-    first_day = begin.astimezone(zone).date()
 
     def written(seconds: float) -> str:
         try:
+            first_day = begin.astimezone(zone).date()
             # To the nearest minute, by UTC: a zone's clock may jump in between.
             at = (begin.astimezone(UTC) + timedelta(seconds=seconds + 30)).astimezone(zone)
         except (OverflowError, ValueError):

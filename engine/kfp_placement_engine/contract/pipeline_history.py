@@ -144,7 +144,7 @@ class PipelineHistoryStatus(ResourceStatus):
     runs: tuple[RecordedRun, ...] = Field(default=(), max_length=1000)
     """The last runs, the oldest first."""
 
-    runs_seen: int | None = Field(default=None, ge=0, le=2**53)
+    runs_seen: int | None = Field(default=None, ge=0)
     """Runs that were learned from, those that are no longer kept included."""
 
     typical: Makespan | None = None

@@ -149,25 +149,21 @@ def _end(result: Result, own: Booleans) -> float:
 def _overrun_factors(active: ActiveRun, ends: Floats, planned_end: float) -> Floats:
     """[S] by how much what is left of each sample is stretched.
 
-    Before a run begins, its end is as past runs have ended beside their plans: the sample that ends
-    first becomes the least of their quantiles, and so on. Once it is under way, its own steps tell
-    more than other runs, and only the median of the past counts.
+    Until a step has ended, the run ends as past runs have ended beside their plans: the sample that
+    ends first becomes the least of their quantiles, and so on. From then on its own steps tell more
+    than other runs, and only the median of the past counts.
     """
     forecast, begin = active.forecast, max(0.0, active.release_seconds)
     assert forecast is not None
     if forecast.overrun is None:
         return np.ones(ends.size)
-    if _has_begun(active):
+    if any(each.state is ProgressState.DONE for each in active.progress.values()):
         return np.full(ends.size, forecast.overrun.median_seconds)
     order, left = np.argsort(np.argsort(ends)), planned_end - begin
     overrun = forecast.overrun
     quantiles = [overrun.quantile((place + 0.5) / ends.size) for place in range(ends.size)]
     stretched = left * np.array(quantiles)[order]
     return np.asarray(stretched / np.maximum(ends - begin, 1e-9))
-
-
-def _has_begun(active: ActiveRun) -> bool:
-    return any(each.state is not ProgressState.WAITING for each in active.progress.values())
 
 
 def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:

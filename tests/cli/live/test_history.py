@@ -1,6 +1,7 @@
 """`history`: what past runs tell, exports of it, and what is to be forgotten."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import jsonschema
@@ -9,12 +10,15 @@ import yaml
 
 from kfp_placement.cli import history_command
 from kfp_placement.live.exceptions import ClusterConflictError, ClusterForbiddenError
+from kfp_placement.live.history import details_text, pipelines_table
 from kfp_placement.live.kinds import HISTORIES
+from kfp_placement.live.past_times import PipelineDetails, PipelineTimes, StepTimes
+from kfp_placement.report.table import TableStyle
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.history import Basis, Level
-from kfp_placement_engine.model.promise import range_of
+from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.readers.history_file import past_of, read_histories_file
 from tests.cli.live.conftest import NOW
 from tests.support.histories import history_object, past_run, taxi_runs
@@ -37,14 +41,40 @@ def rows(result):
     return heading.split(), [line.split() for line in lines]
 
 
-def test_pipelines_with_the_range_of_their_next_run(live, kept, golden):
+def test_pipelines_with_the_time_of_their_runs(live, kept):
     result = live("history")
     assert (result.exit_code, result.stderr) == (0, "")
-    golden(result.stdout)
     heading, (mnist, taxi) = rows(result)
     assert heading == ["PIPELINE", "RUNS", "TAKES", "LAST", "RUN", "NOTES"]
     assert mnist == ["mnist", "1", "-", "3h", "ago"]
     assert taxi[:2] == ["taxi", "9"]
+    assert taxi[2].startswith("23m")
+
+
+TAKES = TimeRange(1265, 1395, 1539)
+TIMES = PipelineTimes(("team-a", "taxi"), 9, 12, TAKES, LAST)
+STEPS = (
+    StepTimes("train", 9, 1, TimeRange(1167, 1195, 1225), Basis(Level.ITERATION, 9, True), 50e6),
+    StepTimes("for-loop-1[*].score", 6, 3, TimeRange(38, 82, 124), Basis(Level.STEP, 6)),
+    StepTimes(
+        "fetch", 1, 1, TimeRange(33, 34, 35), Basis(Level.ITERATION, 1), 0.0, NOW - timedelta(1)
+    ),
+)
+
+
+def test_the_table_of_pipelines(golden):
+    forgotten = replace(TIMES, key=("team-b", "nothing"), runs=0, takes=None, last_run_at=None)
+    forgotten = replace(forgotten, forget_before=NOW)
+    golden(pipelines_table([TIMES, forgotten], NOW, TableStyle(), namespaces=True), "all")
+    golden(pipelines_table([TIMES], NOW, TableStyle(), namespaces=False), "one namespace")
+
+
+def test_the_text_of_a_pipeline(golden):
+    details = PipelineDetails(TIMES, STEPS, TimeRange(0.97, 1.07, 1.18), 8)
+    golden(details_text(details, NOW, TableStyle()))
+    golden(details_text(details, NOW, TableStyle(columns=80)), "narrow")
+    alone = PipelineTimes(("", "taxi"), forget_before=NOW)
+    golden(details_text(PipelineDetails(alone), NOW, TableStyle()), "nothing counts")
 
 
 def test_all_namespaces(live, kept):
@@ -59,12 +89,16 @@ def test_all_namespaces(live, kept):
     assert len(rows(live("history"))[1]) == 2
 
 
-def test_the_steps_of_one_pipeline(live, kept, golden):
+def test_the_steps_of_one_pipeline(live, kept):
     result = live("history", "taxi")
     assert (result.exit_code, result.stderr) == (0, "")
-    golden(result.stdout)
-    assert "9 runs, the last 3h ago" in result.stdout
-    assert "1.07 times (" in result.stdout
+    head, table = result.stdout.split("\n\n")
+    assert "team-a/taxi: 9 runs, the last 3h ago" in head
+    assert "times (" in head
+    _, *lines = table.splitlines()
+    assert [line.split()[0] for line in lines] == ["fetch", "train", "for-loop-1[*].score"]
+    assert "9 runs" in lines[1]
+    assert "other iterations, 9 runs" in lines[2]
 
 
 def test_times_are_those_that_plans_use(live, kept):

@@ -7,18 +7,22 @@ coordinator, every decision of it is carried out; nothing sleeps.
 import copy
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from kfp_placement_controller.kinds import PLACEMENT_METADATA
+from kfp_placement_controller.actuators.histories import change_history
+from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
+from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
+    DeleteHistory,
     DeletePod,
     OpenGate,
     ReportDeviation,
     SayFindings,
     StartRound,
+    WriteHistory,
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -41,6 +45,7 @@ from tests.support.placements import planned_nodes
 
 if TYPE_CHECKING:
     from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+    from kfp_placement_kube.client import KubeClient
 
 Json = dict[str, Any]
 
@@ -48,11 +53,55 @@ READ: Mapping[Kind, Callable[[Json], Any]] = {
     NODES: observe_node,
     PODS: DEFAULT_SOURCES.observe_pod,
     WORKFLOWS: observe_workflow,
+    PIPELINE_HISTORIES: observe_history,
 }
 MOST_STEPS = 2000
 
 NO_PULLS = {"defaults": {"image": "0"}}
 """Of a policy: the kubelets here pull no image, and their nodes report none."""
+
+
+class StoredHistories:
+    """PipelineHistories, written as an API server writes them.
+
+    Attributes:
+        stored: by namespace and name.
+        writes: how often a status was written.
+    """
+
+    def __init__(self) -> None:
+        self.stored: dict[tuple[str, str], Json] = {}
+        self.writes = 0
+
+    def get(self, _kind: Kind, name: str, namespace: str) -> Json | None:
+        """One of them."""
+        return self.stored.get((namespace, name))
+
+    def create(self, _kind: Kind, body: Json) -> Json:
+        """A new one, without a status."""
+        metadata = {**body["metadata"], "resourceVersion": "1"}
+        created = {**body, "metadata": metadata, "status": None}
+        self.stored[metadata["namespace"], metadata["name"]] = created
+        return created
+
+    def patch(
+        self, _kind: Kind, name: str, namespace: str, patch: Json, *, subresource: str
+    ) -> Json:
+        """Another status."""
+        before = self.stored[namespace, name]
+        assert subresource == "status"
+        assert patch["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+        version = str(int(before["metadata"]["resourceVersion"]) + 1)
+        status = {key: each for key, each in patch["status"].items() if each is not None}
+        metadata = {**before["metadata"], "resourceVersion": version}
+        after = json.loads(json.dumps({**before, "metadata": metadata, "status": status}))
+        self.stored[namespace, name] = after
+        self.writes += 1
+        return after
+
+    def delete(self, _kind: Kind, name: str, namespace: str) -> bool:
+        """Remove one."""
+        return self.stored.pop((namespace, name), None) is not None
 
 
 class PlayedCluster:
@@ -70,6 +119,7 @@ class PlayedCluster:
         search: answers rounds.
         postponed: runs that Argo does not begin, and the phase that it shows for them.
         offload_nodes: Argo keeps its nodes in its database.
+        histories: PipelineHistories as they are stored, by namespace and name.
         events: what was delivered, in order, if that is recorded.
         read: how objects are read, by kind.
     """
@@ -86,6 +136,7 @@ class PlayedCluster:
         self.now = START
         self.placements: dict[tuple[str, str], PipelinePlacement] = {}
         self.writes: list[WritePlacement] = []
+        self.histories = StoredHistories()
         self.announced: list[Announce] = []
         self.deviations: list[str] = []
         self.deleted: list[str] = []
@@ -331,6 +382,8 @@ class PlayedCluster:
             found[WORKFLOWS, ("team", player.workflow["metadata"]["name"])] = self._shown(player)
         for pod in self.pods():
             found[PODS, ("team", pod["metadata"]["name"])] = pod
+        for name, history in self.histories.stored.items():
+            found[PIPELINE_HISTORIES, name] = history
         return found
 
     def _shown(self, player: Player) -> Json:
@@ -393,6 +446,9 @@ class PlayedCluster:
                 for each in findings:
                     say = [each.condition, each.holds, each.reason, each.message, each.flag]
                     recording.keep("finding", at=self.now, say=say)
+            case WriteHistory() | DeleteHistory():
+                change_history(cast("KubeClient", self.histories), action, self.now)
+                self._dirty = True
             case _:
                 pass
 
