@@ -1,7 +1,6 @@
 """Past runs as people give them, for plans made on them: a file, or those of a cluster."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,8 @@ from kfp_placement_engine.model.run_graph import Notice
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.history import Past

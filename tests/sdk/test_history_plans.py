@@ -1,4 +1,4 @@
-"""Plans of real pipelines on the runs before: precedence of times, promises, files that are wrong."""
+"""Plans of real pipelines on the runs before: precedence of times, promises, wrong files."""
 
 from dataclasses import replace
 from typing import Any
@@ -221,5 +221,5 @@ def test_rows_that_somebody_has_broken_do_not_count_and_are_told(tmp_path):
 def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("kfp_placement_engine.readers.history_file.MAX_FILE_BYTES", 1000)
     history = history_file(tmp_path / "h.json", history_object(runs_of(TAXI)))
-    with pytest.raises(RunError, match="h.json"):
+    with pytest.raises(RunError, match=r"h\.json"):
         planned(history)

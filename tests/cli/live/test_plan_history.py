@@ -1,6 +1,7 @@
 """Plans on the past runs that a cluster keeps."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_a_plan_on_a_file_may_rest_on_live_past_runs(live, with_history):
 def test_a_preview_asks_the_same(with_history, monkeypatch):
     connect = "kfp_placement.live.connection.LiveCluster.connect"
     monkeypatch.setattr(connect, lambda: with_history)
-    options = {"generations": 5, "compare": ()}
+    options: dict[str, Any] = {"generations": 5, "compare": ()}
     plan = preview(RUN, "live", **options)
     assert plan.ends is not None
     assert preview(RUN, CLUSTER, history="live", **options).ends is not None
