@@ -82,7 +82,7 @@ def past_in_cluster(api: "Api", namespace: str, *, is_asked_for: bool) -> KnownP
 
     Args:
         api: the cluster.
-        namespace: whose histories; "" = the one of the context.
+        namespace: of the histories; "" = the one of the context.
         is_asked_for: that there are none that can be read is an error, else no past.
 
     Raises:
