@@ -16,6 +16,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.overrides import (
     in_namespace,
@@ -35,6 +36,7 @@ from kfp_placement_engine.readers.options import ReadOptions
 
 # What plans again after changes is imported when somebody asks for it: most plans are made once.
 if TYPE_CHECKING:
+    from kfp_placement_engine.history import Past
     from kfp_placement_engine.model.changes import Change
     from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
 
@@ -63,12 +65,16 @@ class Overrides:
         assume_cached: steps whose result is taken to be in KFP's cache.
         namespace: where the run goes; None = in its own.
         default_namespace: where it goes if neither says so; "" = nowhere in particular.
+        history: what past runs of its namespace tell; None = nothing is asked of them.
+        confidence: how often ranges made of that are to hold.
     """
 
     durations: Mapping[str, object] = field(default_factory=dict)
     assume_cached: Iterable[str] = ()
     namespace: str | None = None
     default_namespace: str = ""
+    history: "Past | None" = None
+    confidence: float = CONFIDENCE
 
     def namespace_of(self, run: RunGraph) -> str | None:
         """Where the run goes; None = in its own."""
@@ -112,17 +118,19 @@ class PlanRequest:
     """A run, ready to be planned on a cluster.
 
     Attributes:
-        run: the run as it is planned: with overrides, and with what the cluster's policy assumes
-            of steps by their type.
+        run: the run as it is planned: with overrides, with run times that past runs tell, and with
+            what the cluster's policy assumes of steps by their type.
         cluster: the cluster.
         options: how to plan: as asked for, else by the cluster's policy, else as usual.
         policy: what is taken from the policy, in its words: `objective: packing`.
+        forecast: what past runs tell of the run; None = nobody asked.
     """
 
     run: RunGraph
     cluster: Cluster
     options: PlanOptions
     policy: tuple[str, ...] = ()
+    forecast: RunForecast | None = None
 
     def plan(self, progress: Progress = no_progress, *, limits: bool = True) -> Plan:
         """Make the plan; it says what it took from the policy, and what lets steps onto a node.
@@ -134,7 +142,8 @@ class PlanRequest:
         Raises:
             PlanningError: a run without steps, or a cluster without nodes.
         """
-        plan = plan_run(self.run, self.cluster, replace(self.options, limits=limits), progress)
+        options = replace(self.options, limits=limits)
+        plan = plan_run(self.run, self.cluster, options, progress, forecast=self.forecast)
         return with_remedies(replace(plan, policy=self.policy), self.run, self.cluster)
 
     def after(self, changes: "Iterable[Change]") -> "PlanRequest":
@@ -166,7 +175,9 @@ class PlanRequest:
         from kfp_placement_engine.planning.what_if import what_if
 
         options = replace(self.options, limits=True)
-        answer = what_if(self.run, self.cluster, present, changes, options, progress)
+        answer = what_if(
+            self.run, self.cluster, present, changes, options, progress, forecast=self.forecast
+        )
         if answer.plan is present:
             return answer
         plan, after = replace(answer.plan, policy=self.policy), self.after(changes)
@@ -237,11 +248,22 @@ def plan_request(
     if run.namespace in cluster.all_pipelines:
         run = with_all_marked(run)
     run = with_cached(with_durations(run, better.durations), better.assume_cached)
+    run, forecast = _with_history(run, better)
     planned_with, policy = options_on(cluster, given), cluster.policy
     if policy is None:
-        return PlanRequest(run, cluster, planned_with)
+        return PlanRequest(run, cluster, planned_with, forecast=forecast)
     run = with_type_defaults(run, policy)
-    return PlanRequest(run, cluster, planned_with, followed(policy, given))
+    return PlanRequest(run, cluster, planned_with, followed(policy, given), forecast)
+
+
+def _with_history(run: RunGraph, better: Overrides) -> tuple[RunGraph, RunForecast | None]:
+    if better.history is None:
+        return run, None
+    # Here and not above: most plans are made without, and it takes long to import.
+    from kfp_placement_engine.planning.learned_times import with_history
+
+    learned = with_history(run, better.history, better.confidence)
+    return learned.graph, learned.forecast
 
 
 def _loop_width(cluster: Cluster | None, options: GivenOptions) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kfp_placement.check.findings import CheckReport, Finding, Level
 from kfp_placement.check.marks import (
@@ -24,6 +25,9 @@ from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 
+if TYPE_CHECKING:
+    from kfp_placement_engine.history import Past
+
 _MARK_LABELS = frozenset({TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL, UNPLANNED_LABEL})
 _SAID_HERE = frozenset(
     {"location-unused", "near-scheduler", "near-type", "no-location", "unmarked-steps"}
@@ -42,7 +46,11 @@ _OPTIONS = GivenOptions(budget_seconds=0.05, compare=())
 
 
 def check_run(
-    graph: RunGraph, *, cluster: Cluster | None = None, default_namespace: str = ""
+    graph: RunGraph,
+    *,
+    cluster: Cluster | None = None,
+    default_namespace: str = "",
+    past: "Past | None" = None,
 ) -> CheckReport:
     """Apply every rule.
 
@@ -51,15 +59,24 @@ def check_run(
         cluster: where it will run, if known; its PlacementPolicy, if it has one, says which types
             follow a location and what is assumed of steps by their type.
         default_namespace: where the run goes if it does not say so; "" = nowhere in particular.
+        past: what past runs of its namespace tell; None = nothing is asked of them.
 
     Raises:
         PlanningError: a cluster that cannot be planned with.
     """
+    findings: list[Finding] = []
+    if past is not None:
+        # Here and not above: most checks are made without, and it takes long to import.
+        from kfp_placement.check.durations import hints_off
+        from kfp_placement_engine.planning.learned_times import with_history
+
+        findings += hints_off(graph, past)
+        graph = with_history(graph, past).graph
     where = Overrides(default_namespace=default_namespace)
     request = None if cluster is None else plan_request(graph, cluster, where, _OPTIONS)
     run = graph if request is None else request.run
     ruled = LATENCY_RULED_TYPES if request is None else request.options.latency_ruled_types
-    findings = [*unmarked_steps(run), *guessed_types(run, ruled), *ineffective_marks(run, ruled)]
+    findings += [*unmarked_steps(run), *guessed_types(run, ruled), *ineffective_marks(run, ruled)]
     findings += [finding for rule in _RULES for finding in rule(run)]
     findings += _notices(run.notices)
     if request is not None:

@@ -32,6 +32,7 @@ COMMANDS = {
     "queue": "queue_command:queue",
     "admit": "queue_command:admit",
     "preempt": "queue_command:preempt",
+    "history": "history_command:history",
     "release": "release_command:release",
     "demo": "demo_command:demo",
     "completion": "completion_command:completion",

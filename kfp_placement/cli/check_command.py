@@ -1,6 +1,7 @@
 """`check`: what would surprise about a run."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,13 @@ import click
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.live_options import Connection, Target, connection_options
-from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, pairs
+from kfp_placement.cli.parameters import (
+    INPUT_FILE,
+    LOCAL_PATH,
+    FormatType,
+    NamespaceType,
+    pairs,
+)
 
 if TYPE_CHECKING:
     from kfp_placement.check.findings import CheckReport
@@ -22,6 +29,7 @@ Examples:
   kfp-placement check pipeline.yaml
   kfp-placement check pipelines:taxi --cluster cluster.yaml
   kfp-placement check pipeline.yaml --cluster live
+  kfp-placement check pipeline.yaml --history history.yaml
   kfp-placement check pipeline.yaml -o json
 
 \b
@@ -48,6 +56,20 @@ was found, or the input cannot be read.
     help="A pipeline parameter, typed by the pipeline. Repeatable.",
 )
 @click.option(
+    "--history",
+    metavar="FILE|live",
+    type=INPUT_FILE,
+    help="Also compare hints with past runs: what `history --output` wrote, or live.",
+)
+@click.option(
+    "-n",
+    "--namespace",
+    type=NamespaceType(),
+    metavar="NAME",
+    help="Namespace of the run, whose past runs count.  [default: the run's own, if any, else the"
+    " only one of FILE, with live the context's]",
+)
+@click.option(
     "-o",
     "output_format",
     type=FormatType(("table", "json")),
@@ -67,30 +89,44 @@ def check(
     run: str,
     cluster: str | None,
     arguments: dict[str, str],
+    history: str | None,
     output_format: str,
     output: Path | None,
     **target: Any,
 ) -> int:
     """List what would surprise about a run.
 
-    Unknown locations, marks that get lost, steps that fit nowhere, retries that are ignored.
+    Unknown locations, marks that get lost, steps that fit nowhere, retries that are ignored, hints
+    that are far from what past runs took.
     Follows the PlacementPolicy of CLUSTER, if it holds one.
     """
     from kfp_placement.cli.inputs import check_sources, connect_live
     from kfp_placement.cli.output import check_target, emit
 
-    check_sources(run, cluster)
+    check_sources(run, cluster, history)
     check_target(output)
-    live = connect_live(cluster, Target(**target))
-    report = _report(run, cluster, live, arguments)
+    where = Target(**target)
+    live = connect_live(cluster, where, history)
+    report = _report(run, cluster, live, arguments, history, where.namespace or "")
     emit(_json(report) if output_format == "json" else _text(report, output), output)
     return _exit_code(report)
 
 
 def _report(
-    run: str, cluster: str | None, live: Connection | None, arguments: dict[str, str]
+    run: str,
+    cluster: str | None,
+    live: Connection | None,
+    arguments: dict[str, str],
+    history: str | None,
+    namespace: str,
 ) -> "CheckReport":
-    from kfp_placement.cli.inputs import read_cluster_source, read_package, usage_errors
+    from kfp_placement.cli.inputs import (
+        LIVE,
+        read_cluster_source,
+        read_package,
+        read_past,
+        usage_errors,
+    )
     from kfp_placement.cli.progress import LiveLine
 
     with LiveLine() as progress:
@@ -99,11 +135,16 @@ def _report(
         from kfp_placement.planning import RunSource, read_graph
         from kfp_placement_engine.exceptions import ArgumentError
 
-        known = None if cluster is None else read_cluster_source(cluster, progress, live)
+        read = live if cluster == LIVE else None
+        known = None if cluster is None else read_cluster_source(cluster, progress, read)
         with usage_errors(ArgumentError):
             graph = read_graph(RunSource(package, arguments), known, progress=progress)
-        namespace = "" if live is None else live.namespace
-        return check_run(graph, cluster=known, default_namespace=namespace)
+        place = namespace or ("" if live is None else live.namespace)
+        if history is None:
+            return check_run(graph, cluster=known, default_namespace=place)
+        past = read_past(history, namespace or graph.namespace, progress, live)
+        graph = replace(graph, notices=(*graph.notices, *past.notices))
+        return check_run(graph, cluster=known, default_namespace=place, past=past.past)
 
 
 def _text(report: "CheckReport", output: Path | None) -> str:

@@ -15,6 +15,8 @@ from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFou
 
 if TYPE_CHECKING:
     from kfp_placement._package import Package
+    from kfp_placement.histories import KnownPast
+    from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.model.cluster import Cluster
     from kfp_placement_engine.model.progress import Progress
 
@@ -31,14 +33,17 @@ def usage_errors(*kinds: type[EngineError]) -> Iterator[None]:
         raise click.UsageError(visible(str(error))) from error
 
 
-def check_sources(run: str, cluster: str | None) -> None:
+def check_sources(run: str, cluster: str | None, history: str | None = None) -> None:
     """Refuse what cannot be meant.
 
     Raises:
-        click.UsageError: both from stdin.
+        click.UsageError: two of them from stdin.
     """
-    if run == STDIN and cluster == STDIN:
-        raise click.UsageError("RUN and CLUSTER cannot both come from stdin; name a file for one")
+    sources = {"RUN": run, "CLUSTER": cluster, "the history": history}
+    piped = [name for name, source in sources.items() if source == STDIN]
+    if len(piped) > 1:
+        both = " and ".join(piped[:2])
+        raise click.UsageError(f"{both} cannot both come from stdin; name a file for one")
 
 
 def read_package(run: str) -> "Package":
@@ -63,14 +68,16 @@ def read_package(run: str) -> "Package":
     return package_file(run)
 
 
-def connect_live(cluster: str | None, target: Target) -> Connection | None:
-    """The live cluster, if that is what CLUSTER names.
+def connect_live(
+    cluster: str | None, target: Target, history: str | None = None
+) -> Connection | None:
+    """The live cluster, if that is what CLUSTER, or the history, names.
 
     Raises:
         click.UsageError: a kubeconfig or context is named for a file.
         ClusterError: no usable kubeconfig.
     """
-    if cluster == LIVE:
+    if LIVE in (cluster, history):
         return connect(target)
     for option, value in (("--kubeconfig", target.kubeconfig), ("--context", target.context)):
         if value is not None:
@@ -107,6 +114,47 @@ def read_cluster_source(
     if cluster == STDIN:
         return read_cluster(_stdin(CLUSTER_MAX_BYTES), name="stdin", progress=progress)
     return named_cluster(cluster, progress)
+
+
+def read_histories_source(file: str) -> "tuple[PipelineHistory, ...]":
+    """The past runs that a file holds; `-` is stdin.
+
+    Raises:
+        EngineError: it is not there or cannot be read.
+    """
+    from kfp_placement_engine.readers.history_file import (
+        MAX_FILE_BYTES,
+        read_histories,
+        read_histories_file,
+    )
+
+    if file == STDIN:
+        return read_histories(_stdin(MAX_FILE_BYTES), name="stdin")
+    return read_histories_file(file)
+
+
+def read_past(
+    history: str | None, namespace: str, progress: "Progress", live: Connection | None = None
+) -> "KnownPast":
+    """What past runs tell, as far as somebody asks, or the live cluster keeps them.
+
+    Args:
+        history: what is on the command line: a file, `-`, `live` or `none`; None = nothing.
+        namespace: of the run; "" = nobody says.
+        progress: told what is read.
+        live: the cluster that `live` means.
+
+    Raises:
+        ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
+        EngineError: the file is not there, cannot be read, or is of another namespace.
+    """
+    from kfp_placement.histories import past_given, past_in
+
+    if history == STDIN:
+        return past_in(read_histories_source(history), namespace)
+    if live is not None or history is not None:
+        progress(0.0, "reading past runs")
+    return past_given(history, namespace, None if live is None else live.cluster)
 
 
 def _stdin(max_bytes: int) -> bytes:

@@ -1,6 +1,8 @@
 """Types of options: what people write on a command line -> values."""
 
+import re
 from collections.abc import Callable, Iterable
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,8 @@ LOCAL_PATH = click.Path(path_type=Path, readable=False)
 
 _LARGEST_NUMBER = 2**63 - 1
 """What seeds of other tools go up to."""
+
+_TIME_OF_DAY = re.compile(r"[0-9]{1,2}:[0-9]{2}")
 
 BEST = "best"
 """In place of a change: the single changes that help most."""
@@ -66,6 +70,52 @@ class DurationType(click.ParamType):  # type: ignore[type-arg]
             return parse_duration(value)
         except EngineError as error:
             self.fail(str(error), param, ctx)
+
+
+class ConfidenceType(click.ParamType):  # type: ignore[type-arg]
+    """`90%`, or 0.9."""
+
+    name = "share"
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The share, above 0 and below 1."""
+        from kfp_placement_engine.model.promise import parse_confidence
+
+        try:
+            return parse_confidence(value)
+        except EngineError as error:
+            self.fail(str(error), param, ctx)
+
+
+class TimeType(click.ParamType):  # type: ignore[type-arg]
+    """`10:26`, `now`, or a date with a time; without a zone it is that of this machine."""
+
+    name = "time"
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """The moment; a time of day is the next one."""
+        from kfp_placement.cli.live_options import now
+
+        if isinstance(value, datetime):
+            return value
+        text, present = str(value).strip(), now().astimezone()
+        if text == "now":
+            return present
+        try:
+            if _TIME_OF_DAY.fullmatch(text):
+                found = datetime.combine(present.date(), time.fromisoformat(text.zfill(5)))
+                is_over = found.astimezone() < present.replace(second=0, microsecond=0)
+                return (found + timedelta(days=is_over)).astimezone()
+            return datetime.fromisoformat(text).astimezone()
+        except (ValueError, OverflowError):
+            example = "10:26, now or 2026-11-26T10:26:00Z"
+            self.fail(f"{text!r:.60} is not a time; write for example {example}", param, ctx)
 
 
 class MakespanWithinType(click.ParamType):  # type: ignore[type-arg]

@@ -13,12 +13,14 @@ from kfp_placement.cli.parameters import (
     FORMATS,
     INPUT_FILE,
     LOCAL_PATH,
+    ConfidenceType,
     DurationType,
     FormatType,
     KubeVersionType,
     MakespanWithinType,
     NamespaceType,
     NamesType,
+    TimeType,
     WholeNumberType,
     changes,
     pairs,
@@ -46,6 +48,7 @@ Examples:
   kfp-placement plan pipelines:taxi --cluster cluster.yaml --duration train=1h --seed 7
   kfp-placement plan run.yaml --cluster cluster.yaml --output plan.html
   kfp-placement plan pipeline.yaml --cluster live -n team-a
+  kfp-placement plan pipeline.yaml --cluster cluster.yaml --history history.yaml --at 10:14
   kfp-placement plan pipeline.yaml --cluster cluster.yaml --what-if best
   kfp-placement plan pipeline.yaml --cluster cluster.yaml --what-if '+2 of worker'
 
@@ -117,6 +120,27 @@ def _duration(text: str) -> float:
     multiple=True,
     metavar="STEP",
     help="A step whose result is taken to be in KFP's cache. Repeatable.",
+)
+@click.option(
+    "--history",
+    type=INPUT_FILE,
+    metavar="FILE|live|none",
+    help="Past runs to take run times from: what `history --output` wrote, or live, those of the"
+    " run's namespace.  [default: live with --cluster live, where there are any, else none]",
+)
+@click.option(
+    "--confidence",
+    type=ConfidenceType(),
+    metavar="SHARE",
+    default="90%",
+    show_default=True,
+    help="How often the ranges that are made of past runs are to hold.",
+)
+@click.option(
+    "--at",
+    type=TimeType(),
+    metavar="TIME",
+    help="When the run is submitted, to see times of day: 10:26, now, or a date with a time.",
 )
 @click.option(
     "-n",

@@ -1,14 +1,17 @@
 """What `plan` was given -> the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kfp_placement.cli.inputs import (
+    LIVE,
     check_sources,
     connect_live,
     read_cluster_source,
     read_package,
+    read_past,
     usage_errors,
 )
 from kfp_placement.cli.live_options import Target
@@ -28,7 +31,7 @@ class PlanInputs:
     """What was given to `plan`, as click parsed it; the fields are its options.
 
     None is what nobody asked for: the policy of the cluster says it, or the planner. `what_if` is
-    changes to plan again with, or `parameters.BEST`.
+    changes to plan again with, or `parameters.BEST`; `at` is when the run is submitted.
     """
 
     run: str
@@ -49,6 +52,9 @@ class PlanInputs:
     compare: tuple[str, ...]
     marked_only: bool
     what_if: "tuple[Change, ...] | str"
+    history: str | None
+    confidence: float
+    at: datetime | None
     kubeconfig: Path | None = None
     context: str | None = None
 
@@ -68,13 +74,14 @@ class PlannedRun:
 
 def make_plan(given: PlanInputs) -> PlannedRun:
     """Read, override, plan, and plan again after changes; with a live line on a terminal."""
-    check_sources(given.run, given.cluster)
+    check_sources(given.run, given.cluster, given.history)
     target = Target(given.kubeconfig, given.context, given.namespace)
-    live = connect_live(given.cluster, target)
+    live = connect_live(given.cluster, target, given.history)
     with LiveLine() as progress:
         # Before a cluster is asked: a wrong name is reported at once.
         package = read_package(given.run)
-        cluster = read_cluster_source(given.cluster, progress, live)
+        is_live = given.cluster == LIVE
+        cluster = read_cluster_source(given.cluster, progress, live if is_live else None)
         from kfp_placement.planning import Overrides, RunSource, plan_request, read_graph
         from kfp_placement_engine.exceptions import ArgumentError, InputError, UnknownLoopError
         from kfp_placement_engine.planning.overrides import with_durations
@@ -90,12 +97,16 @@ def make_plan(given: PlanInputs) -> PlannedRun:
         overrides = Overrides(
             given.durations, given.assume_cached, given.namespace, default_namespace
         )
+        namespace = overrides.namespace_of(run) or run.namespace
+        known = read_past(given.history, namespace, progress, live)
+        run = replace(run, notices=(*run.notices, *known.notices))
+        overrides = replace(overrides, history=known.past, confidence=given.confidence)
         with usage_errors(InputError):
             request = plan_request(run, cluster, overrides, options)
             # Before the search: what does not exist is reported at once.
             if given.what_if and isinstance(given.what_if, tuple):
                 request.after(given.what_if)
-        plan = request.plan(progress)
+        plan = replace(request.plan(progress), submitted_at=given.at)
         return PlannedRun(plan, _answer(request, plan, given.what_if, progress))
 
 

@@ -18,6 +18,11 @@ def can_redraw(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "") != "dumb"
 
 
+def can_ask() -> bool:
+    """Whether somebody can answer a question."""
+    return sys.stdin.isatty()
+
+
 def has_colour(stream: TextIO) -> bool:
     """Whether escape sequences for colours belong there: a terminal, and nobody minds."""
     # https://no-color.org: present and not empty.

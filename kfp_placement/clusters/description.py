@@ -17,7 +17,7 @@ from kfp_placement_engine.model import cluster as model
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_model import KIND
-from kfp_placement_engine.readers.cluster_writer import document_text
+from kfp_placement_engine.readers.text.yaml_text import yaml_text
 
 _GPU = "nvidia.com/gpu"
 _PARTS = ("latencies", "claims", "images", "defaults", "policy", "pipelines")
@@ -154,7 +154,7 @@ class Cluster:
         """
         target = Path(path)
         # The detour leaves plain values only, which is what the reader has seen too.
-        write_whole(target, document_text(json.loads(_json(self.document(), self.name))))
+        write_whole(target, yaml_text(json.loads(_json(self.document(), self.name))))
         return target
 
     # `typing.override` is there from Python 3.12 on.

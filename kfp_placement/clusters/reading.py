@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import kfp_placement_engine.model.cluster as model
 from kfp_placement._reading import engine_errors
@@ -14,6 +14,9 @@ from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, read_file
+
+if TYPE_CHECKING:
+    from kfp_placement.live.kinds import Api
 
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -27,10 +30,12 @@ class KnownCluster(NamedTuple):
     Attributes:
         cluster: the cluster.
         namespace: where a run goes that names no namespace; "" = nowhere in particular.
+        api: the API server that it was read from, if it is live.
     """
 
     cluster: model.Cluster
     namespace: str = ""
+    api: "Api | None" = None
 
 
 def known_cluster(given: object) -> KnownCluster:
@@ -123,7 +128,7 @@ def _live() -> KnownCluster:
 
     api = LiveCluster.connect()
     with engine_errors():
-        return KnownCluster(live_cluster(api, api.namespace, no_progress), api.namespace)
+        return KnownCluster(live_cluster(api, api.namespace, no_progress), api.namespace, api)
 
 
 def _is_name(text: str) -> bool:

@@ -14,6 +14,12 @@ from kfp_placement.live.formatting import (
     sentence,
     waiting_summary,
 )
+from kfp_placement.live.promises import (
+    first_promise_sentence,
+    promise_of,
+    run_ends_sentence,
+    step_ends,
+)
 from kfp_placement.live.runs import UNKNOWN_STATE, RunView, StepView
 from kfp_placement.report import values
 from kfp_placement.report.visible import shown
@@ -41,7 +47,11 @@ def changes(
         yield f"cannot be read any more: {sentence(run.problems[0])}" if run.problems else "gone"
         return
     if is_replanned(before if announced is None else announced, run):
-        yield f"replanned (revision {run.placement.spec.revision}): {makespans_text(run)}"
+        parts = [makespans_text(run), run_ends_sentence(run, now)]
+        facts = ", ".join(filter(None, parts))
+        yield f"replanned (revision {run.placement.spec.revision}): {facts}"
+    elif is_promised_anew(before if announced is None else announced, run):
+        yield f"now {run_ends_sentence(run, now)}"
     known = {(each.type, each.reason, each.message) for each in before.alarms}
     for each in run.alarms:
         if (each.type, each.reason, each.message) not in known:
@@ -75,6 +85,22 @@ def is_replanned(announced: RunView, run: RunView) -> bool:
     return abs(moved_seconds) > _NEWS_SECONDS and not slid
 
 
+def is_promised_anew(announced: RunView, run: RunView) -> bool:
+    """Whether the end that is promised now lies outside of what people know, or is first known.
+
+    Args:
+        announced: the run with the promise that people know.
+        run: the run now.
+    """
+    promise, known = promise_of(run), promise_of(announced)
+    if promise is None or promise.ends is None:
+        return False
+    if known is None or known.ends is None:
+        return True
+    low, high = known.ends.low_seconds, known.ends.high_seconds
+    return not low <= promise.ends.typical_seconds <= high
+
+
 def _moved(announced: RunView, run: RunView) -> bool:
     """Whether a step still to end is to go elsewhere, or has come new."""
     known = {step.name: step.planned_node for step in announced.steps}
@@ -103,6 +129,7 @@ def _with_state(old: StepView | None, step: StepView) -> StepView:
         node=old.node,
         start_seconds=old.start_seconds,
         end_seconds=old.end_seconds,
+        promise=old.promise,
         waiting=old.waiting,
     )
 
@@ -110,6 +137,7 @@ def _with_state(old: StepView | None, step: StepView) -> StepView:
 def ending(run: RunView) -> str:
     """How it ended: `Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned`."""
     parts = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
+    parts += filter(None, [first_promise_sentence(run)])
     if run.workflow_message:
         parts.append(f"Argo says: {run.workflow_message}")
     return sentence(", ".join(parts))
@@ -122,6 +150,7 @@ def _first(run: RunView, now: datetime) -> str:
         return f"{run_title(run)}: {ending(run)}"
     waits = waiting_summary(run, now)
     parts = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
+    parts += filter(None, [run_ends_sentence(run, now)])
     parts += [f"waiting: {waits}"] if waits else []
     return f"{run_title(run)}: {', '.join(parts)}"
 
@@ -150,5 +179,7 @@ def _step(run: RunView, step: StepView, now: datetime) -> str:
     if step.state == StepState.RUNNING or step.state in ENDED_STATES:
         parts.append(drift_text(step))
     if step.state == StepState.RUNNING:
-        parts.append(f"until about {values.duration(step.planned_finish_seconds)}")
+        ends = step_ends(run, step)
+        until = f"until about {values.duration(step.planned_finish_seconds)}"
+        parts.append(f"ends {ends}" if ends else until)
     return ", ".join(filter(None, parts))

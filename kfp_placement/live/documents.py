@@ -13,11 +13,15 @@ from typing import Any
 import yaml
 
 from kfp_placement.live.formatting import moment_text
+from kfp_placement.live.past_times import PipelineDetails, PipelineTimes
+from kfp_placement.live.promises import first_promise_of, promise_of
 from kfp_placement.live.queues import QueueView
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import Condition
+from kfp_placement_engine.model.history import Basis
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.promise import TimeRange
 
 Document = dict[str, Any]
 
@@ -79,6 +83,77 @@ def _queued(view: QueueView) -> Document:
     }
 
 
+def history_document(pipelines: Iterable[PipelineTimes]) -> Document:
+    """What `history` prints.
+
+    Args:
+        pipelines: in the order shown.
+    """
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "HistoryList",
+        "items": [_pipeline(each) for each in pipelines],
+    }
+
+
+def pipeline_document(details: PipelineDetails) -> Document:
+    """What `history PIPELINE` prints."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "HistoryExplanation",
+        "pipeline": _pipeline(details.times),
+        "overrun": None
+        if details.overrun is None
+        else {
+            "low": details.overrun.low_seconds,
+            "typical": details.overrun.typical_seconds,
+            "high": details.overrun.high_seconds,
+            "runs": details.overrun_runs,
+        },
+        "steps": [
+            {
+                "step": each.step,
+                "runs": each.runs,
+                "iterations": each.iterations,
+                "takes": _range(each.takes),
+                "basis": _basis(each.basis),
+                "inputBytes": each.input_bytes,
+                "forgetBefore": _moment(each.forget_before),
+            }
+            for each in details.steps
+        ],
+    }
+
+
+def _pipeline(times: PipelineTimes) -> Document:
+    namespace, name = times.key
+    return {
+        "namespace": namespace or None,
+        "name": name,
+        "runs": times.runs,
+        "runsSeen": times.runs_seen,
+        "takes": _range(times.takes),
+        "lastRunAt": _moment(times.last_run_at),
+        "forgetBefore": _moment(times.forget_before),
+    }
+
+
+def _range(times: TimeRange | None) -> Document | None:
+    if times is None:
+        return None
+    return {
+        "lowSeconds": times.low_seconds,
+        "typicalSeconds": times.typical_seconds,
+        "highSeconds": times.high_seconds,
+    }
+
+
+def _basis(basis: Basis | None) -> Document | None:
+    if basis is None:
+        return None
+    return {"level": str(basis.level), "runs": basis.runs, "bySize": basis.by_size}
+
+
 def _moment(at: datetime | None) -> str | None:
     return None if at is None else moment_text(at)
 
@@ -119,6 +194,7 @@ def _run(run: RunView, now: datetime) -> Document:
     spec = None if placement is None else placement.spec
     status = None if placement is None else placement.status
     counts = None if status is None or status.counts is None else status.counts.model_dump()
+    promise, first = promise_of(run), first_promise_of(run)
     return {
         "name": run.name,
         "namespace": run.namespace,
@@ -134,6 +210,10 @@ def _run(run: RunView, now: datetime) -> Document:
         "makespanSeconds": run.makespan_seconds,
         "firstMakespanSeconds": run.first_makespan_seconds,
         "actualMakespanSeconds": run.actual_makespan_seconds,
+        "ends": None if promise is None else _range(promise.ends),
+        "endsUnknown": None if promise is None else promise.unknown or None,
+        "firstEnds": None if first is None else _range(first.ends),
+        "confidence": None if spec is None else spec.confidence,
         "dispatch": None if spec is None else spec.dispatch,
         "revision": None if spec is None else spec.revision,
         "waiting": [_waiting(run, step, now) for step in run.waiting],
@@ -153,6 +233,10 @@ def _step(run: RunView, step: StepView, now: datetime) -> Document:
         "plannedFinishSeconds": step.planned_finish_seconds,
         "startSeconds": step.start_seconds,
         "endSeconds": step.end_seconds,
+        "starts": None if step.promise is None else _range(step.promise.starts),
+        "ends": None if step.promise is None else _range(step.promise.ends),
+        "durationSource": step.source or None,
+        "durationBasis": _basis(step.basis),
         "location": step.latency.location or None,
         "latencyMs": step.latency.latency_ms,
         "maxLatencyMs": step.latency.max_latency_ms,

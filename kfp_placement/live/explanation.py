@@ -20,6 +20,14 @@ from kfp_placement.live.formatting import (
     sentence,
 )
 from kfp_placement.live.latencies import latency_text
+from kfp_placement.live.promises import (
+    first_promise_sentence,
+    rests_on,
+    run_ends_sentence,
+    step_ends,
+    step_starts,
+    without_promise,
+)
 from kfp_placement.live.queues import QueueView, waiting_text
 from kfp_placement.live.runs import UNKNOWN_STATE, AlternativeView, RunView, StepView
 from kfp_placement.report import values
@@ -88,7 +96,8 @@ def without_past_plan(run: RunView, queue: QueueView | None) -> RunView:
     """
     if queue is None or not queue.is_waiting:
         return run
-    return replace(run, steps=tuple(map(_without_planned_times, run.steps)))
+    bare = without_promise(run)
+    return replace(bare, steps=tuple(map(_without_planned_times, bare.steps)))
 
 
 def _without_planned_times(step: StepView) -> StepView:
@@ -102,7 +111,9 @@ def active_lines(run: RunView, now: datetime, style: TableStyle) -> list[str]:
     steps = [step for step in run.steps if step.state in ACTIVE]
     counted = f"{shown(run.phase, 20)}, {progress_text(run)}"
     age = age_text(run.age_seconds(now))
-    return ["", f"{counted}, {age} since submission", *_table(run, steps[:_MAX_ACTIVE], now, style)]
+    facts = [counted, f"{age} since submission", run_ends_sentence(run, now)]
+    head = ", ".join(filter(None, facts))
+    return ["", head, *_table(run, steps[:_MAX_ACTIVE], now, style)]
 
 
 def _head(run: RunView, now: datetime) -> list[str]:
@@ -116,6 +127,8 @@ def _head(run: RunView, now: datetime) -> list[str]:
             f"{makespans_text(run)}; revision {spec.revision}, planned"
             f" {moment_text(spec.planned_at)}, dispatch {shown(spec.dispatch, 20)}",
         ]
+        promises = (run_ends_sentence(run, now), first_promise_sentence(run))
+        lines += ["; ".join(filter(None, promises))] if any(promises) else []
     if run.workflow_message:
         lines.append(f"Argo says: {sentence(run.workflow_message)}")
     lines += [alarm_text(each) for each in run.alarms]
@@ -124,31 +137,30 @@ def _head(run: RunView, now: datetime) -> list[str]:
     return [*lines, *(f"not readable: {sentence(problem)}" for problem in run.problems)]
 
 
-def step_rows(run: RunView, steps: Sequence[StepView], now: datetime) -> list[list[str]]:
-    """A row for each step: name, state, node, planned and actual times, why."""
-    return [
-        [
-            name_text(step.name),
-            shown(step.state, 20),
-            where(step),
-            planned_text(step),
-            actual_text(step),
-            _why(run, step, now),
-        ]
-        for step in steps
-    ]
+def step_table(
+    run: RunView, steps: Sequence[StepView], now: datetime
+) -> tuple[list[Column], list[list[str]]]:
+    """Columns, and a row for each step; what is said of no step has no column."""
+    columns = {
+        Column("STEP", shrink_to=_MIN_STEP, is_path=True): lambda step: name_text(step.name),
+        Column("STATE"): lambda step: shown(step.state, 20),
+        Column("NODE"): where,
+        Column("PLANNED", spare=2): planned_text,
+        Column("ACTUAL", spare=1): actual_text,
+    }
+    told = {
+        Column("STARTS", spare=5): lambda step: step_starts(run, step),
+        Column("ENDS", spare=3): lambda step: step_ends(run, step),
+        Column("RESTS ON", spare=4): rests_on,
+    }
+    columns |= {column: text for column, text in told.items() if any(map(text, steps))}
+    columns[Column("WHY", wrap_from=_MIN_WHY)] = lambda step: _why(run, step, now)
+    return list(columns), [[text(step) for text in columns.values()] for step in steps]
 
 
 def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableStyle) -> list[str]:
-    columns = [
-        Column("STEP", shrink_to=_MIN_STEP, is_path=True),
-        Column("STATE"),
-        Column("NODE"),
-        Column("PLANNED", spare=2),
-        Column("ACTUAL", spare=1),
-        Column("WHY", wrap_from=_MIN_WHY),
-    ]
-    return layout(columns, step_rows(run, steps, now), style.columns)
+    columns, rows = step_table(run, steps, now)
+    return layout(columns, rows, style.columns)
 
 
 def _why(run: RunView, step: StepView, now: datetime) -> str:
@@ -168,6 +180,9 @@ def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> li
     facts = [
         ("planned", _joined(name_text(step.planned_node), planned_text(step))),
         ("actual", _joined(name_text(step.node), actual_text(step), drift_text(step))),
+        ("starts", step_starts(run, step)),
+        ("ends", step_ends(run, step)),
+        ("rests on", rests_on(step)),
         ("latency", sentence(latency_text(step.latency))),
         ("why there" if step.planned_node else "why", sentence(step.reason)),
         *(("else", text) for text in _others(step)),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kfp_placement_engine.contract.keys import (
+    HISTORY_NAMES,
     LOCATION_NAMES,
     PLACEMENT_NAMES,
     POLICY_NAMES,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CLAIMS",
     "EVENTS",
+    "HISTORIES",
     "LOCATIONS",
     "NAMESPACES",
     "NODES",
@@ -49,6 +51,7 @@ POLICIES = Kind(*POLICY_NAMES)
 LOCATIONS = Kind(*LOCATION_NAMES)
 RUN_QUEUES = Kind(*QUEUE_NAMES)
 RUN_REQUESTS = Kind(*REQUEST_NAMES)
+HISTORIES = Kind(*HISTORY_NAMES)
 
 NOT_INSTALLED = (
     "the cluster does not serve kind {}: the controller is not installed there; deploy/README.md"

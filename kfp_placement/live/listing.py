@@ -14,6 +14,7 @@ from kfp_placement.live.formatting import (
     sentence,
     waiting_summary,
 )
+from kfp_placement.live.promises import run_ends
 from kfp_placement.live.queues import QueueView, queue_text
 from kfp_placement.live.runs import RunView
 from kfp_placement.report import values
@@ -47,6 +48,7 @@ def runs_table(
         unplanned: those of them that have no plan.
         namespaces: with a column for the namespace.
     """
+    ends = _ends(runs, queued, style)
     columns = [
         # Names that other commands ask for stay whole.
         *([Column("NAMESPACE")] if namespaces else []),
@@ -56,6 +58,7 @@ def runs_table(
         Column("STEPS", right=True),
         Column("PLANNED", right=True, spare=1),
         Column("FIRST PLAN", right=True, spare=4),
+        *([Column("ENDS", spare=2)] if ends else []),
         *([Column("ACTUAL", right=True, spare=2)] if style.wide else []),
         *([Column("DISPATCH", spare=6)] if style.wide else []),
         *([Column("REVISION", right=True, spare=5)] if style.wide else []),
@@ -66,12 +69,15 @@ def runs_table(
     aged = [
         (
             run.age_seconds(now),
-            _row(run, now, queued.get(run.key), wide=style.wide, namespaces=namespaces),
+            _row(run, now, queued.get(run.key), ends, wide=style.wide, namespaces=namespaces),
         )
         for run in runs
     ]
     aged += [
-        (_age_seconds(view, now), _unplanned_row(view, now, style, namespaces=namespaces))
+        (
+            _age_seconds(view, now),
+            _unplanned_row(view, now, style, ends=bool(ends), namespaces=namespaces),
+        )
         for view in unplanned
     ]
     if unplanned:
@@ -80,8 +86,22 @@ def runs_table(
     return "".join(f"{line.rstrip()}\n" for line in layout(columns, rows, style.columns))
 
 
+def _ends(
+    runs: Sequence[RunView], queued: Mapping[RunKey, QueueView], style: TableStyle
+) -> Mapping[RunKey, str]:
+    """When runs end, where that is promised; of runs that wait in a queue it is not."""
+    texts = {run.key: run_ends(run, reasons=style.wide) for run in runs}
+    return {key: text for key, text in texts.items() if text and key not in queued}
+
+
 def _row(
-    run: RunView, now: datetime, queue: QueueView | None, *, wide: bool, namespaces: bool
+    run: RunView,
+    now: datetime,
+    queue: QueueView | None,
+    ends: Mapping[RunKey, str],
+    *,
+    wide: bool,
+    namespaces: bool,
 ) -> list[str]:
     placement = run.placement
     ids = [name_text(run.run_id), name_text(run.run_name)]
@@ -96,6 +116,7 @@ def _row(
         shown(run.progress, 20) or NONE,
         values.duration(run.makespan_seconds),
         _first_plan(run),
+        *([ends.get(run.key, "")] if ends else []),
         *([values.duration(run.actual_makespan_seconds)] if wide else []),
         *([shown(text, 20) for text in plan] if wide else []),
         ago_text(run.age_seconds(now)),
@@ -105,7 +126,7 @@ def _row(
 
 
 def _unplanned_row(
-    view: QueueView, now: datetime, style: TableStyle, *, namespaces: bool
+    view: QueueView, now: datetime, style: TableStyle, *, ends: bool, namespaces: bool
 ) -> list[str]:
     """A run that waits in a queue and has no plan, such as one without a marked step."""
     return [
@@ -113,7 +134,9 @@ def _unplanned_row(
         name_text(view.key.name),
         *([NONE, name_text(view.run_name)] if style.wide else []),
         str(RequestPhase.WAITING),
-        *[NONE] * (6 if style.wide else 3),
+        *[NONE] * 3,
+        *([""] if ends else []),
+        *[NONE] * (3 if style.wide else 0),
         ago_text(_age_seconds(view, now)),
         "",
         queue_text(view),

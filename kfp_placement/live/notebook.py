@@ -15,7 +15,7 @@ from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.live.explanation import (
     ACTIVE,
     explanation,
-    step_rows,
+    step_table,
     unplanned_explanation,
     without_past_plan,
 )
@@ -23,6 +23,7 @@ from kfp_placement.live.fetching import NamedRun
 from kfp_placement.live.formatting import clock_text, makespans_text, progress_text, run_title
 from kfp_placement.live.kinds import Api
 from kfp_placement.live.policy import why_off
+from kfp_placement.live.promises import run_ends_sentence
 from kfp_placement.live.queues import QueueView, queue_of, queue_text, waiting_text
 from kfp_placement.live.runs import RunView, StepView, run_view
 from kfp_placement.live.watching import Clock, Look, Outcome, looks
@@ -44,7 +45,6 @@ REDRAW_SECONDS = 5.0
 """A cell in which nothing has changed is drawn again after this: running times grow."""
 
 _WIDER = "namespace=''"
-_TITLES = ("step", "state", "node", "planned", "actual", "why")
 # Notebooks lay tables out in their own way, and those that are not trusted keep no style sheets.
 _TABLE_STYLE = "border-collapse:collapse;table-layout:auto;margin:4px 0"
 _CELL_STYLE = "text-align:left;vertical-align:top;padding:2px 12px 2px 0;white-space:normal"
@@ -259,16 +259,19 @@ class _Snapshot:
         waits = [queue_text(queue)] if queue is not None and queue.is_waiting else []
         if self.run is None:
             return f"{visible(self.key)}: {', '.join(['no plan yet', *waits])}"
-        facts = (visible(self.run.phase), progress_text(self.run), makespans_text(self.run))
-        return f"{run_title(self.run)}: {', '.join([*facts, *waits])}"
+        run = without_past_plan(self.run, queue)
+        facts = [visible(run.phase), progress_text(run), makespans_text(run)]
+        facts += filter(None, [run_ends_sentence(run, self.moment)])
+        return f"{run_title(run)}: {', '.join([*facts, *waits])}"
 
     def markup(self) -> Markup:
         """A small table; bounded whatever the run is, and without a style sheet."""
         parts = [tag("p", tag("b", text(self.title)))]
         if self.run is not None and self.run.steps:
             chosen = _chosen(without_past_plan(self.run, self.queue).steps)
-            rows = step_rows(self.run, chosen, self.moment)
-            table = [_row("th", _TITLES), *(_row("td", row) for row in rows)]
+            columns, rows = step_table(self.run, chosen, self.moment)
+            titles = [column.title.lower() for column in columns]
+            table = [_row("th", titles), *(_row("td", row) for row in rows)]
             parts.append(tag("table", *table, style=_TABLE_STYLE))
             hidden = len(self.run.steps) - len(chosen)
             parts += [tag("p", text(f"{hidden:,} more steps are not shown."))] if hidden else []

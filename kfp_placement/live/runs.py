@@ -18,8 +18,10 @@ from kfp_placement_engine.contract.resources import Condition, PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.contract.texts import waiting_text
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.history import Basis
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.step_state import StepState, Waiting
+from kfp_placement_engine.model.promise import StepPromise
+from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting
 
 FAILED_PHASES = frozenset({Phase.FAILED, Phase.REFUSED})
 ENDED_PHASES = FAILED_PHASES | {Phase.SUCCEEDED}
@@ -53,6 +55,9 @@ class StepView:
         planned_node: where it should be; None = nowhere.
         planned_start_seconds, planned_finish_seconds: by the plan in force.
         start_seconds, end_seconds: when it was bound and ended.
+        promise: when it starts and ends; None = not known, or it has ended.
+        source: where its run time comes from, as in `DurationSource`; "" = not said.
+        basis: which past runs that rests on; None = none.
         reason: why there, in a sentence; "" = not said.
         alternatives: the next best nodes.
         waiting: what it waits for.
@@ -71,6 +76,9 @@ class StepView:
     planned_finish_seconds: float | None = None
     start_seconds: float | None = None
     end_seconds: float | None = None
+    promise: StepPromise | None = None
+    source: str = ""
+    basis: Basis | None = None
     reason: str = ""
     alternatives: tuple[AlternativeView, ...] = ()
     waiting: Waiting | None = None
@@ -284,6 +292,9 @@ def _step(
         planned_finish_seconds=row.finish_seconds,
         start_seconds=state.start_seconds,
         end_seconds=state.end_seconds,
+        promise=None if state.state in ENDED_STATES else state.promise,
+        source=row.duration_source,
+        basis=row.duration_basis,
         reason=reason_of(row, nodes, is_bound=bound is not None),
         is_ruled=is_ruled(row),
         is_compared=is_compared(row),

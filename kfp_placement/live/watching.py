@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from kfp_placement.live.changes import changes, is_replanned, with_states_seen
+from kfp_placement.live.changes import (
+    changes,
+    is_promised_anew,
+    is_replanned,
+    with_states_seen,
+)
 from kfp_placement.live.exceptions import (
     ClusterError,
     ClusterForbiddenError,
@@ -214,13 +219,17 @@ class _Watcher:
             warnings = (f"why it failed is not known: {visible(str(error))}",)
         lines = changes(self.run, run, moment, self._announced)
         told = tuple(f"{clock_text(moment)} {line}" for line in lines)
-        if self._announced is None or is_replanned(self._announced, run):
+        if self._announced is None or self._is_news(self._announced, run):
             self._announced = run if run.placement is not None else None
         self.run = run
         outcome = None
         if run.ended:
             outcome = Outcome.SUCCEEDED if run.phase == Phase.SUCCEEDED else Outcome.FAILED
         return Look(run, told, warnings=warnings, outcome=outcome, queue=self._queue)
+
+    @staticmethod
+    def _is_news(announced: RunView, run: RunView) -> bool:
+        return is_replanned(announced, run) or is_promised_anew(announced, run)
 
     def absent(self) -> Look:
         """There is no plan, or no longer one."""

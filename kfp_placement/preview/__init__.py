@@ -1,10 +1,12 @@
 """`preview(pipeline, cluster)`: where every step of a run would go, when and why."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never
 
 if TYPE_CHECKING:
     from datetime import timedelta
+    from os import PathLike
 
     from kfp_placement.preview.planned import Preview
     from kfp_placement_engine.model.assumptions import Assumptions
@@ -28,6 +30,8 @@ def preview(
     kube_version: str | tuple[int, int] = (1, 36),
     marked_only: bool = False,
     assumptions: "Assumptions | None" = None,
+    history: "str | PathLike[str] | None" = None,
+    confidence: str | float = 0.9,
     **unknown: Never,
 ) -> "Preview":
     """Plan a run without submitting it; contacts no cluster unless the cluster is `"live"`.
@@ -57,11 +61,15 @@ def preview(
         kube_version: of the default scheduler that is simulated: `1.36`.
         marked_only: plan only the marked steps, as the cluster does.
         assumptions: stand-ins for what nobody said; the cluster file's, else the defaults.
+        history: past runs that run times are taken from, and when the run and its steps will end:
+            the path of what `kfp-placement history --output` wrote; `"live"`, those of the run's
+            namespace; `"none"`. By default `"live"` where the cluster is and has any.
+        confidence: how often the ranges that are made of past runs are to hold: 0.9, or `90%`.
         **unknown: anything else is an `UnknownOptionError`.
 
     Returns:
-        The plan; `.makespan`, `.steps["train"].node`, `.explain("train")`, `.what_if("+2 of
-        worker")`, `.save("plan.html")`.
+        The plan; `.makespan`, `.ends`, `.steps["train"].node`, `.explain("train")`,
+        `.what_if("+2 of worker")`, `.save("plan.html")`.
 
     Raises:
         PlacementError: the pipeline or the cluster cannot be read or planned.
@@ -70,6 +78,7 @@ def preview(
     from kfp_placement._marks import unknown_option
     from kfp_placement._reading import engine_errors
     from kfp_placement.clusters.reading import known_cluster
+    from kfp_placement.histories import past_given
     from kfp_placement.planning import plan_request, read_graph
     from kfp_placement.preview import options as given
     from kfp_placement.preview.planned import Preview
@@ -89,10 +98,15 @@ def preview(
             dispatch=dispatch,
             objective=objective,
         )
-    known, default_namespace = known_cluster(cluster)
+    past = given.history(history)
+    share = given.confidence(confidence)
+    known, default_namespace, api = known_cluster(cluster)
     source = given.run_source(pipeline, arguments, loop_widths)
     with engine_errors():
         run = read_graph(source, known, options)
         overrides = given.overrides(durations, assume_cached, namespace, default_namespace)
+        learned = past_given(past, overrides.namespace_of(run) or run.namespace, api)
+        run = replace(run, notices=(*run.notices, *learned.notices))
+        overrides = replace(overrides, history=learned.past, confidence=share)
         request = plan_request(run, known, overrides, options)
         return Preview(request.plan(), request)

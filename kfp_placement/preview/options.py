@@ -1,5 +1,6 @@
 """Options of `preview` as people write them in a notebook -> what is planned, checked at once."""
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from kfp_placement.planning import GivenOptions, Overrides, RunSource
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.durations import parse_duration
+from kfp_placement_engine.model.promise import parse_confidence
 
 
 def run_source(pipeline: object, arguments: object, loop_widths: object) -> RunSource:
@@ -72,6 +74,29 @@ def planning_options(
         marked_only=_flag("marked_only", marked_only),
         assumptions=_assumed("assumptions", assumptions),
     )
+
+
+def history(value: object) -> str | os.PathLike[str] | None:
+    """Where past runs are: a path, `live` or `none`; None is what nobody asked for.
+
+    Raises:
+        MarkValueError: it is something else.
+    """
+    if value is None or (isinstance(value, str) and value) or isinstance(value, os.PathLike):
+        return value
+    raise _bad("history", value, "a path, 'live' or 'none'")
+
+
+def confidence(value: object) -> float:
+    """How often ranges are to hold.
+
+    Raises:
+        MarkValueError: it is not valid.
+    """
+    try:
+        return parse_confidence(value)
+    except QuantityError as error:
+        raise MarkValueError(f"preview: confidence: {error}") from error
 
 
 def _names(option: str, value: object) -> tuple[str, ...]:

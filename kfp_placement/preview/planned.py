@@ -16,8 +16,9 @@ from kfp_placement.exceptions import (
     UsageError,
 )
 from kfp_placement.planning import PlanRequest
+from kfp_placement.preview.promised import PreviewedStep, Range, previewed, range_of
 from kfp_placement.preview.what_if import Suggestions, WhatIf
-from kfp_placement.report import summary, values
+from kfp_placement.report import promises, summary, values
 from kfp_placement.report.document import plan_json, plan_yaml
 from kfp_placement.report.html import notebook_html, plan_html
 from kfp_placement.report.labels import title
@@ -37,7 +38,7 @@ _ROOM = frozenset({"cpu", "memory", "pods"})
 """Requests with a column of a fixed name, or none."""
 
 
-class StepMapping(Mapping[str, PlannedStep]):
+class StepMapping(Mapping[str, PreviewedStep]):
     """The steps of a plan by name; asked for one that is not there, it names those that are close.
 
     The error is a `KeyError`, so that `in` and `get` work as always.
@@ -45,10 +46,10 @@ class StepMapping(Mapping[str, PlannedStep]):
 
     def __init__(self, plan: Plan) -> None:
         self._run_name = plan.run_name
-        self._steps = {step.name: step for step in plan.steps}
+        self._steps = {step.name: previewed(plan, step) for step in plan.steps}
         self._names = StepNames((step.name, step.task, step.display_name) for step in plan.steps)
 
-    def __getitem__(self, name: str) -> PlannedStep:  # type: ignore[explicit-override]
+    def __getitem__(self, name: str) -> PreviewedStep:  # type: ignore[explicit-override]
         """The step of that name; an author's name will do where it means a single step.
 
         Raises:
@@ -62,7 +63,7 @@ class StepMapping(Mapping[str, PlannedStep]):
             )
         return steps[0]
 
-    def named(self, name: object) -> list[PlannedStep]:
+    def named(self, name: object) -> list[PreviewedStep]:
         """All steps that a name means: one, or the iterations of a task.
 
         Raises:
@@ -113,7 +114,16 @@ class Preview:
         return self.plan.figures.makespan_seconds if summary.ends(self.plan) else math.inf
 
     @property
-    def steps(self) -> Mapping[str, PlannedStep]:
+    def ends(self) -> Range | None:
+        """When the run ends by past runs: `.low`, `.typical`, `.high`, since its submission.
+
+        None without past runs, or if too little is known, and then the preview says why.
+        """
+        promise = self.plan.promise
+        return None if promise is None or not summary.ends(self.plan) else range_of(promise.ends)
+
+    @property
+    def steps(self) -> Mapping[str, PreviewedStep]:
         """The steps by name; `for-loop-1[0].work` names one iteration, `work` an only one."""
         return self._steps
 
@@ -134,7 +144,7 @@ class Preview:
         """
         steps = self._steps.named(step)
         waiting = summary.waiting_for(self.plan)
-        return "\n".join(_explanation(item, waiting.get(item.name)) for item in steps)
+        return "\n".join(_explanation(self.plan, item, waiting.get(item.name)) for item in steps)
 
     @overload
     def what_if(self) -> Suggestions: ...
@@ -203,7 +213,8 @@ class Preview:
 
         Times are seconds since the submission of the run; what a step does not have is missing
         (NaN). The index is the step's name. Resources that it asks for beside CPU and memory are
-        columns of their own, such as `nvidia.com/gpu`.
+        columns of their own, such as `nvidia.com/gpu`. A plan on past runs has columns for when
+        steps start and end by them, and for what their run times rest on.
 
         Raises:
             MissingLibraryError: pandas is not installed.
@@ -214,7 +225,8 @@ class Preview:
             raise MissingLibraryError(
                 "to_dataframe() needs pandas, which is not installed: `pip install pandas`"
             ) from error
-        return DataFrame([_row(step) for step in self.plan.steps]).set_index("step")
+        rows = [_row(step) | _promised_row(self.plan, step) for step in self.plan.steps]
+        return DataFrame(rows).set_index("step")
 
     # `typing.override` is there from Python 3.12 on.
     def __repr__(self) -> str:  # type: ignore[explicit-override]
@@ -252,6 +264,18 @@ def _row(step: PlannedStep) -> dict[str, object]:
     }
 
 
+def _promised_row(plan: Plan, step: PlannedStep) -> dict[str, object]:
+    """What past runs tell, where somebody asked."""
+    if plan.promise is None:
+        return {}
+    as_shown, row = previewed(plan, step), dict[str, object]()
+    for name, times in (("starts", as_shown.starts), ("ends", as_shown.ends)):
+        row[f"{name}_low_seconds"] = math.nan if times is None else times.low
+        row[f"{name}_typical_seconds"] = math.nan if times is None else times.typical
+        row[f"{name}_high_seconds"] = math.nan if times is None else times.high
+    return {**row, "run_time_basis": as_shown.basis}
+
+
 def _number(value: float | None) -> float:
     """A figure; NaN where there is none, so that the column stays one of numbers."""
     return math.nan if value is None else float(value)
@@ -269,17 +293,29 @@ def _summary(plan: Plan) -> str:
     nodes = values.counted(len(plan.cluster_nodes), "node")
     found = search_verdict(plan)
     warnings = values.counted(len(plan.notices), "warning") if plan.notices else ""
-    parts = [headline(plan).removesuffix("."), found, warnings, "see .explain(step)"]
+    learned = promises.headline(plan).removesuffix(".")
+    learned = f"{learned[:1].lower()}{learned[1:]}"
+    parts = [headline(plan).removesuffix("."), learned, found, warnings, "see .explain(step)"]
     return f"{shown(plan.run_name, 80)}, {steps} on {nodes}: {'; '.join(filter(None, parts))}"
 
 
-def _explanation(step: PlannedStep, cause: PlannedStep | None) -> str:
+def _explanation(plan: Plan, step: PlannedStep, cause: PlannedStep | None) -> str:
     name = visible(title(step))
     if step.node is None:
         return f"{name} goes nowhere: {visible(step.reason)}"
     start, end = values.duration(step.start_seconds), values.duration(step.finish_seconds)
     waits = f"; but it comes {summary.waits(cause)}" if cause is not None else ""
-    return f"{name} goes to {visible(step.node)}, {start} to {end}: {summary.why(step)}{waits}"
+    where = f"{name} goes to {visible(step.node)}, {start} to {end}"
+    return f"{where}: {summary.why(step)}{waits}{_past(plan, step)}"
+
+
+def _past(plan: Plan, step: PlannedStep) -> str:
+    """What the run time rests on, and when the step starts and ends by past runs."""
+    if plan.promise is None:
+        return ""
+    rests = f". Its run time rests on: {promises.basis(step)}"
+    starts, ends = promises.starts(plan, step), promises.ends(plan, step)
+    return f"{rests}; starts after {starts}, ends after {ends}" if starts and ends else rests
 
 
 def _rendered(plan: Plan, target: Path) -> str:

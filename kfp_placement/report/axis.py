@@ -1,6 +1,6 @@
 """The axis of the time line, and the key to what it shows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kfp_placement.report import values
 from kfp_placement.report.drawing import Pen
@@ -37,7 +37,12 @@ class Scale:
         return (self.right - self.left) * seconds / self.end
 
 
-def axis(scale: Scale, top: float, bottom: float) -> list[Markup]:
+def axis(
+    scale: Scale,
+    top: float,
+    bottom: float,
+    written: Callable[[float], str] = values.duration,
+) -> list[Markup]:
     """Round times above a line each."""
     parts = []
     count = int((scale.right - scale.left) / _TICK_PIXELS)
@@ -46,7 +51,7 @@ def axis(scale: Scale, top: float, bottom: float) -> list[Markup]:
         anchor = "end" if x > scale.right - 20 else "middle"
         line = f"M{number(x)} {number(top - 6)}V{number(bottom)}"
         parts.append(tag("path", d=line, class_="grid"))
-        label = plain(values.duration(second))
+        label = plain(written(second))
         parts.append(tag("text", label, x=x, y=top - 12, text_anchor=anchor, class_="tick"))
     return parts
 
@@ -62,6 +67,13 @@ def bound_line(seconds: float, scale: Scale, top: float, bottom: float) -> list[
         tag("path", d=f"M{number(x)} {number(top - 6)}V{number(bottom + 6)}", class_="bound"),
         tag("text", label, x=x, y=bottom + 19, text_anchor=anchor, class_="tick"),
     ]
+
+
+def whisker(low: float, typical: float, high: float, y: float) -> Markup:
+    """A range, with a mark at its ends and at what is typical."""
+    line = f"M{number(low)} {number(y)}H{number(high)}"
+    marks = "".join(f"M{number(x)} {number(y - 2.5)}v5" for x in (low, typical, high))
+    return tag("path", d=line + marks, class_="whisker")
 
 
 def key(items: Sequence[tuple[str, str]], width: float, pen: Pen) -> tuple[list[Markup], float]:
@@ -82,6 +94,8 @@ def key(items: Sequence[tuple[str, str]], width: float, pen: Pen) -> tuple[list[
 def _swatch(css_class: str, x: float, y: float, pen: Pen) -> list[Markup]:
     if css_class == "driver":
         return [tag("rect", x=x, y=y + 4, width=_SWATCH, height=5.0, class_="driver")]
+    if css_class == "whisker":
+        return [whisker(x, x + _SWATCH / 2, x + _SWATCH, y + 6)]
     room = {"x": x, "y": y, "width": _SWATCH, "height": 12.0, "rx": 2.0}
     if css_class == "load":
         return [tag("rect", class_="load", **room)]

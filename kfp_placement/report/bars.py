@@ -5,23 +5,28 @@ from dataclasses import dataclass
 from functools import partial
 
 from kfp_placement.report import summary, values
-from kfp_placement.report.axis import Scale
+from kfp_placement.report.axis import Scale, whisker
 from kfp_placement.report.drawing import Pen
 from kfp_placement.report.labels import fit, short_name, text_width, unlike
 from kfp_placement.report.markup import Markup, plain, tag
 from kfp_placement.report.timeline import Interval
 from kfp_placement_engine.model.plan import PlannedStep
+from kfp_placement_engine.model.promise import TimeRange
 
 _LABEL_GAP = 5.0
 _LABEL_SIZE = 11.0
 _LABEL_PIXELS = 220.0
+_WHISKER_GAP = 1.0
 _WIDE_ENOUGH = 90.0
 """A run phase of this many pixels holds a shortened label."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A step's bar: `run` is the start of the run phase, `extent` what it takes of a lane."""
+    """A step's bar: `run` is the start of the run phase, `extent` what it takes of a lane.
+
+    `ends` is when the step ends by past runs, in pixels: low, typical and high.
+    """
 
     step: PlannedStep
     left: float
@@ -30,6 +35,7 @@ class Bar:
     label: str
     anchor: str
     extent: Interval
+    ends: tuple[float, float, float] | None = None
 
 
 def bar_labels(steps: Iterable[PlannedStep]) -> dict[str, str]:
@@ -38,13 +44,20 @@ def bar_labels(steps: Iterable[PlannedStep]) -> dict[str, str]:
     return unlike(short, _LABEL_PIXELS, _LABEL_SIZE, bold=False)
 
 
-def bar_of(step: PlannedStep, scale: Scale, label: str, *, labelled: bool) -> Bar:
+def bar_of(
+    step: PlannedStep,
+    scale: Scale,
+    label: str,
+    *,
+    labelled: bool,
+    ends: TimeRange | None = None,
+) -> Bar:
     """Place a step's bar; with `labelled`, a label too long for it is beside it."""
     start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
     left = scale.x(start)
     right = max(scale.x(finish), left + 2.0)
     run = max(left, right - scale.pixels(step.duration_seconds)) if finish > start else left
-    place = partial(Bar, step, left, run, right)
+    place = partial(Bar, step, left, run, right, ends=_pixels(ends, scale))
     needed = text_width(label, _LABEL_SIZE) + 2 * _LABEL_GAP
     # The label is on the run phase alone: the tints before it are too light for its colour.
     inside = right - run
@@ -58,6 +71,13 @@ def bar_of(step: PlannedStep, scale: Scale, label: str, *, labelled: bool) -> Ba
     return place(label, "before", Interval(left - needed, right))
 
 
+def _pixels(times: TimeRange | None, scale: Scale) -> tuple[float, float, float] | None:
+    if times is None:
+        return None
+    low, high = scale.x(times.low_seconds), scale.x(times.high_seconds)
+    return low, scale.x(times.typical_seconds), high
+
+
 def draw_bar(bar: Bar, y: float, height: float, pen: Pen, *, critical: bool) -> Markup:
     """The bar with its phases, hatches, label and tooltip; what the run's end waits for is bold."""
     step = bar.step
@@ -67,6 +87,8 @@ def draw_bar(bar: Bar, y: float, height: float, pen: Pen, *, critical: bool) -> 
             parts.append(_rect(bar.left, bar.right, y, height, fill=pen.hatch(kind)))
     outline = "outline critical" if critical else "outline"
     parts.append(_rect(bar.left, bar.right, y, height, class_=outline))
+    if bar.ends is not None:
+        parts.append(whisker(*bar.ends, y + height + _WHISKER_GAP))
     if bar.label and height >= 11:
         x, anchor = {
             "inside": (bar.run + _LABEL_GAP, "start"),

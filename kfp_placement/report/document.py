@@ -16,6 +16,7 @@ from kfp_placement.report.verdict import DEFAULT_SCHEDULER
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.limits import CriticalPiece, ResourceUse
 from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
+from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.quantities import format_resources
 
 SECONDS_DIGITS = 6
@@ -47,7 +48,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         **_use_of(plan, plan.figures),
         "weights": {"cpu": number(plan.weights.cpu), "memory": number(plan.weights.memory)},
         "baselines": _baselines(plan),
-        "steps": [_step(step) for step in plan.steps],
+        "steps": [_step(step) | _promised(plan, step) for step in plan.steps],
         "unschedulable": [{"name": name, "reason": reason} for name, reason in plan.unschedulable],
         "warnings": [
             {"code": notice.code, "step": notice.step, "message": notice.message}
@@ -63,6 +64,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "orderedMakespanSeconds": number(plan.ordered_makespan_seconds),
         "criticalPath": [_piece(piece) for piece in plan.critical_path],
         "bindingResources": [_use(use) for use in plan.binding_resources],
+        **_promise(plan),
     }
 
 
@@ -138,6 +140,46 @@ def _use_of(plan: Plan, figures: Figures) -> dict[str, Any]:
     return {
         "use": {name: number(share) for name, share in use.items()},
         "weightedUse": number(plan.weights.mean_of(use)),
+    }
+
+
+def _promise(plan: Plan) -> dict[str, Any]:
+    """When the run ends by past runs, where somebody asked; and when it is submitted, likewise."""
+    at = plan.submitted_at
+    submitted = {} if at is None else {"submittedAt": at.isoformat(timespec="seconds")}
+    if plan.promise is None:
+        return submitted
+    return {
+        "promise": {
+            "confidence": number(plan.promise.confidence),
+            "ends": _range(plan.promise.ends),
+            "unknown": plan.promise.unknown,
+        },
+        **submitted,
+    }
+
+
+def _promised(plan: Plan, step: PlannedStep) -> dict[str, Any]:
+    """When a step starts and ends by past runs, and what its run time rests on."""
+    if plan.promise is None:
+        return {}
+    known, basis = plan.promise.steps.get(step.name), step.duration_basis
+    return {
+        "starts": None if known is None else _range(known.starts),
+        "ends": None if known is None else _range(known.ends),
+        "durationBasis": None
+        if basis is None
+        else {"level": str(basis.level), "runs": basis.runs, "bySize": basis.by_size},
+    }
+
+
+def _range(times: TimeRange | None) -> dict[str, Any] | None:
+    if times is None:
+        return None
+    return {
+        "lowSeconds": number(times.low_seconds),
+        "typicalSeconds": number(times.typical_seconds),
+        "highSeconds": number(times.high_seconds),
     }
 
 

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from kfp_placement.report import axis, summary, values
+from kfp_placement.report import axis, promises, summary, values
 from kfp_placement.report.axis import Scale
 from kfp_placement.report.bars import bar_labels, bar_of, draw_bar
 from kfp_placement.report.drawing import Drawing, Pen
@@ -15,6 +16,7 @@ from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.timeline import Interval, lanes, load
 from kfp_placement_engine.model.limits import Phases, PieceKind, ScheduledStep
 from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.model.promise import TimeRange
 
 _TOP = 30.0
 _BOTTOM = 26.0
@@ -42,6 +44,7 @@ class _Schedule:
     nodes: Sequence[str]
     labels: Mapping[str, str]
     critical: frozenset[str] = frozenset()
+    ends: Mapping[str, TimeRange] = field(default_factory=dict)
 
 
 def gantt(plan: Plan, colours: NodeColours, limits: Limits, pen: Pen) -> Drawing:
@@ -63,7 +66,7 @@ def gantt(plan: Plan, colours: NodeColours, limits: Limits, pen: Pen) -> Drawing
         parts=[
             hatches(pen),
             *legend,
-            *axis.axis(scale, top, y),
+            *axis.axis(scale, top, y, partial(promises.moment, plan)),
             *axis.bound_line(plan.lower_bound.seconds, scale, top, y),
             *rows,
         ],
@@ -136,6 +139,7 @@ def legend_items(plan: Plan, limits: Limits) -> list[tuple[str, str]]:
         ("conditional", "conditional", any(step.conditional for step in plan.steps)),
         ("assumed", "assumed iteration", any(step.assumed for step in plan.steps)),
         ("critical", "what the end of the run waits for", bool(_critical(plan))),
+        ("whisker", f"{promises.percent(plan)} range of the end, by past runs", bool(_ends(plan))),
     ]
     return [(css, words) for css, words, occurs in present if occurs]
 
@@ -170,6 +174,7 @@ def _schedules(plan: Plan, limits: Limits) -> list[_Schedule]:
         nodes=nodes_shown(plan, limits),
         labels=labels,
         critical=_critical(plan),
+        ends={} if is_summed_up(plan, limits) else _ends(plan),
     )
     if not compared:
         return [mine]
@@ -191,6 +196,12 @@ def _critical(plan: Plan) -> frozenset[str]:
     return frozenset(piece.step for piece in plan.critical_path if piece.kind is PieceKind.RUNNING)
 
 
+def _ends(plan: Plan) -> dict[str, TimeRange]:
+    """When steps end by past runs, where that is known."""
+    known = {step.name: promises.promise_of(plan, step) for step in plan.steps}
+    return {name: promise.ends for name, promise in known.items() if promise is not None}
+
+
 def _busiest(plan: Plan, busy: dict[str, float], limits: Limits) -> list[str]:
     chosen = set(sorted(busy, key=lambda node: -busy[node])[: limits.nodes])
     order = dict.fromkeys((*plan.cluster_nodes, *sorted(busy)))
@@ -200,7 +211,8 @@ def _busiest(plan: Plan, busy: dict[str, float], limits: Limits) -> list[str]:
 def _end(schedules: Sequence[_Schedule]) -> float:
     steps = [step.finish_seconds or 0.0 for each in schedules for step in each.steps]
     drivers = [driver.finish_seconds for each in schedules for driver in each.drivers]
-    return max([*steps, *drivers], default=0.0)
+    latest = [times.high_seconds for each in schedules for times in each.ends.values()]
+    return max([*steps, *drivers, *latest], default=0.0)
 
 
 def _description(plan: Plan) -> str:
@@ -260,7 +272,16 @@ def _bars(
 ) -> tuple[list[Markup], float]:
     """Drivers and steps, one by one; also the height that they take."""
     labelled = len(steps) <= _PACKED_BARS
-    bars = [bar_of(step, scale, schedule.labels[step.name], labelled=labelled) for step in steps]
+    bars = [
+        bar_of(
+            step,
+            scale,
+            schedule.labels[step.name],
+            labelled=labelled,
+            ends=schedule.ends.get(step.name),
+        )
+        for step in steps
+    ]
     bar_lanes = lanes([bar.extent for bar in bars])
     count = max(bar_lanes, default=-1) + 1
     lane_height = 24.0 if count <= 12 else 15.0 if count <= 40 else 7.0

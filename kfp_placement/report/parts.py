@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kfp_placement.report import summary, values
+from kfp_placement.report import promises, summary, values
 from kfp_placement.report.comparison import comparison
 from kfp_placement.report.critical_path import LimitRow, limit_rows, scarcest, shares_by_kind
 from kfp_placement.report.dag import dag
@@ -66,6 +66,7 @@ def header(context: Context) -> Markup:
         tag(f"h{context.top}", name(plan.run_name), style=_HEADING),
         tag("p", text(f"{count} on {nodes}{source}, read from {source_words}"), class_="kp-lead"),
         tag("p", text(headline(plan)), class_="kp-verdict"),
+        *_lead(promises.headline(plan)),
         tag("ul", *_tiles(plan), class_="kp-tiles"),
     )
 
@@ -90,6 +91,9 @@ def _tiles(plan: Plan) -> list[Markup]:
             "kp-bad" if missing else "",
         ),
     ]
+    promised = promises.end(plan)
+    if promised is not None:
+        tiles.append(_tile("End, by past runs", *promised))
     compared = summary.schedules(plan)[1:]
     if compared and compared[0].verdict != values.NONE:
         first = compared[0]
@@ -112,6 +116,10 @@ def _tiles(plan: Plan) -> list[Markup]:
         value = "unknown" if unknown else values.latency(plan.figures.latency_ms)
         tiles.append(_tile("Latency to users", value, note, "kp-bad" if excess > 0 else ""))
     return tiles
+
+
+def _lead(words: str) -> list[Markup]:
+    return [tag("p", text(words), class_="kp-lead")] if words else []
 
 
 def _tile(title: str, value: str, note: str, css_class: str = "") -> Markup:

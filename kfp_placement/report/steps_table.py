@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kfp_placement.report import summary, values
+from kfp_placement.report import promises, summary, values
 from kfp_placement.report.labels import display_name
 from kfp_placement.report.limits import FOLDED, Limits
 from kfp_placement.report.markup import BREAK, NOTHING, Markup, join, name, tag, text
@@ -38,8 +38,8 @@ def steps_table(plan: Plan, colours: NodeColours, limits: Limits) -> Markup:
     for group in grouped(plan, most=FOLDED):
         steps = group.steps[: limits.rows - shown]
         shown += len(steps)
-        lines = [_row(step, colours, waiting.get(step.name)) for step in steps]
-        rows += [_folded(group, lines)] if group.is_folded and lines else lines
+        lines = [_row(plan, step, colours, waiting.get(step.name)) for step in steps]
+        rows += [_folded(plan, group, lines)] if group.is_folded and lines else lines
     return tag(
         "table",
         tag("caption", text(_caption(plan, shown)), style=_CELL),
@@ -57,7 +57,10 @@ def _caption(plan: Plan, shown: int) -> str:
     if any(step.requests_nothing for step in plan.steps):
         marked.append("requests that nobody made")
     assumed = f"; ~ marks {' and '.join(marked)}" if marked else ""
-    return f"{words}, dependencies first{assumed}."
+    learned = ""
+    if plan.promise is not None and plan.promise.steps:
+        learned = f" In brackets the range that holds in {promises.percent(plan)} of the cases."
+    return f"{words}, dependencies first{assumed}.{learned}"
 
 
 def _any_assumed(plan: Plan) -> bool:
@@ -68,10 +71,12 @@ def _head(title: str, share: int) -> Markup:
     return tag("th", text(title), scope="col", style=f"{_CELL};width:{share}%")
 
 
-def _folded(group: StepGroup, rows: Sequence[Markup]) -> Markup:
+def _folded(plan: Plan, group: StepGroup, rows: Sequence[Markup]) -> Markup:
     """A row for the items of a loop: what is true of all, and the items when it is opened."""
     known = group.start_seconds, group.finish_seconds
-    times = "" if None in known else f"; {' to '.join(map(values.duration, known))}"
+    times = (
+        "" if None in known else f"; {' to '.join(promises.moment(plan, each) for each in known)}"
+    )
     words = f" on {node_text(group)}{times}; run {run_text(group)}"
     given = f"{display_text(group)}: " if display_text(group) else ""
     inner = tag("table", tag("tbody", *rows), class_="kp-steps", style=_TABLE)
@@ -83,13 +88,13 @@ def _folded(group: StepGroup, rows: Sequence[Markup]) -> Markup:
     return tag("tr", tag("td", details, colspan=len(_COLUMNS), style=_CELL))
 
 
-def _row(step: PlannedStep, colours: NodeColours, cause: PlannedStep | None) -> Markup:
+def _row(plan: Plan, step: PlannedStep, colours: NodeColours, cause: PlannedStep | None) -> Markup:
     waits = [tag("small", text(summary.waits(cause)), class_="kp-bad")] if cause is not None else []
     cells = [
         tag("th", _lines([*_names(step), *_remarks(step), *waits]), scope="row", style=_CELL),
         _node_cell(step, colours),
-        _cell([_when(step)]),
-        _cell([_time(summary.run_time(step)), *_phases(step)]),
+        _cell([_when(plan, step), *_ranges(plan, step)]),
+        _cell([_time(summary.run_time(step)), *_basis(plan, step), *_phases(step)]),
     ]
     requests = ", ".join(f"{resource} {amount}" for resource, amount in summary.requests(step))
     small = [tag("small", text(f"requests {requests}"))] if requests else []
@@ -133,11 +138,21 @@ def _node_cell(step: PlannedStep, colours: NodeColours) -> Markup:
     return tag("td", _lines(lines), class_="kp-node", style=f"{_CELL};{edge}")
 
 
-def _when(step: PlannedStep) -> Markup:
+def _when(plan: Plan, step: PlannedStep) -> Markup:
     if step.start_seconds is None or step.finish_seconds is None:
         return NOTHING
-    start, end = _time(values.duration(step.start_seconds)), values.duration(step.finish_seconds)
-    return join([start, _time(end)], " to ")
+    moments = (step.start_seconds, step.finish_seconds)
+    return join([_time(promises.moment(plan, each)) for each in moments], " to ")
+
+
+def _ranges(plan: Plan, step: PlannedStep) -> list[Markup]:
+    """When it starts and ends by past runs."""
+    known = {"starts": promises.starts(plan, step), "ends": promises.ends(plan, step)}
+    return [tag("small", text(f"{word} {when}")) for word, when in known.items() if when]
+
+
+def _basis(plan: Plan, step: PlannedStep) -> list[Markup]:
+    return [] if plan.promise is None else [tag("small", text(promises.basis(step)))]
 
 
 def _time(words: str) -> Markup:

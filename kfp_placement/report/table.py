@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kfp_placement.report import summary, values
+from kfp_placement.report import promises, summary, values
 from kfp_placement.report.columns import Column, layout, natural_width
 from kfp_placement.report.critical_path import limits_lines
 from kfp_placement.report.steps_rows import (
@@ -75,6 +75,7 @@ def _header(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
     lines = [
         *map(paint.bold, wrapped(title, style.columns)),
         *map(paint.bold, wrapped(headline(plan), style.columns)),
+        *map(paint.bold, wrapped(promises.headline(plan), style.columns)),
         *wrapped(search_sentence(plan), style.columns),
     ]
     small = [facts, *(f"policy: {visible(line)}" for line in plan.policy)]
@@ -173,15 +174,22 @@ def _step_columns(
         (Column("NODE", shrink_to=_MIN_NAME), (node_text(group, named) for group in groups), True),
         (
             Column("START", right=True),
-            (values.duration(group.start_seconds) for group in groups),
+            (promises.moment(plan, group.start_seconds) for group in groups),
             True,
         ),
         (
             Column("END", right=True),
-            (values.duration(group.finish_seconds) for group in groups),
+            (promises.moment(plan, group.finish_seconds) for group in groups),
             True,
         ),
         (Column("RUN", right=True), map(run_text, groups), True),
+        (
+            Column("RESTS ON", shrink_to=_MIN_WORD),
+            map(promises.basis, steps),
+            wide and plan.promise is not None,
+        ),
+        (Column("STARTS", spare=2), (promises.starts(plan, step) for step in steps), wide),
+        (Column("ENDS", spare=1), (promises.ends(plan, step) for step in steps), wide),
         (Column("PULL", right=True), _amounts(step.image_pull_seconds for step in steps), wide),
         (Column("TRANSFER", right=True), _amounts(step.transfer_seconds for step in steps), wide),
         (Column("LATENCY", right=True), map(latency_text, groups), True),

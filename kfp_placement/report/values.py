@@ -29,6 +29,18 @@ def latency(milliseconds: float | None) -> str:
     return NONE if known is None else round_trip_figure(known)
 
 
+def size(size_bytes: float | None) -> str:
+    """A size for people, to three figures: `52.4Mi`."""
+    known = finite(size_bytes)
+    if known is None:
+        return NONE
+    for unit in ("", "Ki", "Mi", "Gi", "Ti", "Pi"):
+        if known < 999.5:
+            return f"{known:.3g}{unit}"
+        known /= 1024
+    return f"{known:.3g}Ei"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 step`, `2 steps`, `1,000 steps`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -6,7 +6,11 @@ from typing import Any
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of that name: `plan` (`plan`, `preview`) or `runs` (`list`, `explain`)."""
+    """The schema of that name.
+
+    Args:
+        name: `plan` (`plan`, `preview`) or `runs` (`list`, `explain`, `queue`, `history`).
+    """
     text = resources.files(__name__).joinpath(f"{name}.schema.json").read_text("utf-8")
     document: dict[str, Any] = json.loads(text)
     return document

@@ -322,7 +322,7 @@ def test_steps_are_a_mapping():
 def test_the_namespace_says_whose_claims_are_meant(monkeypatch, golden):
     graphs = []
 
-    def planned(graph, *_args):
+    def planned(graph, *_args, **_options):
         graphs.append(graph)
         return a_plan()
 

@@ -40,6 +40,7 @@ MAX_RUNS = 60
 """Of one pipeline. More tell nothing new: of a step the last 20 values count, 5 of an iteration."""
 
 MAX_STEPS, MAX_NODES, MAX_ROWS = 10_000, 5_000, 20_000
+MAX_FORGOTTEN_STEPS = 200
 MAX_PATH_CHARACTERS = 512
 MAX_PIPELINE_CHARACTERS = 253
 
@@ -102,7 +103,7 @@ class PipelineHistorySpec(ResourceModel):
     forget_before: Moment | None = None
     """Runs that ended before are forgotten."""
 
-    forget_steps: Annotated[tuple[ForgottenStep, ...], Field(max_length=200)] = ()
+    forget_steps: Annotated[tuple[ForgottenStep, ...], Field(max_length=MAX_FORGOTTEN_STEPS)] = ()
     """Steps whose times of before are forgotten; the runs count for the others."""
 
     def forgets(self, step: str, ended_at: datetime) -> bool:
@@ -318,7 +319,7 @@ def _rounded(seconds: float | None) -> float | None:
     """To a tenth of a second, in the shortest form."""
     if seconds is None:
         return None
-    rounded = round(seconds, 1)
+    rounded = round(float(seconds), 1)
     return int(rounded) if rounded.is_integer() else rounded
 
 

@@ -8,6 +8,7 @@ simulation of the plan; the baselines' figures from the same simulation of their
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from kfp_placement_engine.model.active_runs import ProgressState, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.history import Basis
@@ -63,6 +64,8 @@ class PlannedStep:
         alternatives: the next best nodes, if they were asked for; node as in `why`.
         display_name: the name that its author gave to the task, or "".
         node_speed: of its node; run times are divided by it.
+        sized_input: the name of its only input, where the run time depends on its size; "" = there
+            is no such input.
     """
 
     name: str
@@ -97,6 +100,7 @@ class PlannedStep:
     display_name: str = ""
     node_speed: float = 1.0
     duration_basis: Basis | None = None
+    sized_input: str = ""
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,8 @@ class Plan:
             short search, where this one may not (`ready`) and does not reach the bound; else None.
         weights: by which the use of CPU and memory is one figure.
         promise: when the run and its steps start and end, by past runs; None = nobody asked.
+        submitted_at: when the run is submitted, so that its times are shown as times of day; None =
+            they are shown since then.
     """
 
     run_name: str
@@ -224,6 +230,7 @@ class Plan:
     ordered_makespan_seconds: float | None = None
     weights: ResourceWeights = field(default_factory=ResourceWeights)
     promise: Promise | None = None
+    submitted_at: datetime | None = None
     _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

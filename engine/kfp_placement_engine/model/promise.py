@@ -1,9 +1,12 @@
 """When a run and its steps will start and end, as far as past runs tell: ranges, not moments."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
 
+from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.history import CommonFactor, Distribution, Forecast
+from kfp_placement_engine.model.quantities import shown_value
 
 CONFIDENCE = 0.9
 """How often a range is to hold, unless somebody asks for another figure."""
@@ -11,6 +14,29 @@ CONFIDENCE = 0.9
 
 LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE = 10.0, 0.02
 """A promise is another one when one of its times moves by this, the larger of both."""
+
+LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.999
+"""200 samples tell nothing of what is rarer."""
+
+
+def parse_confidence(value: object) -> float:
+    """Read how often a range is to hold: `90%`, or 0.9.
+
+    Raises:
+        QuantityError: it is not a share, or not from 50% to 99.9%.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    text = value.strip() if isinstance(value, str) else repr(value) if is_number else ""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE:
+        raise QuantityError(
+            f"{shown_value(value)} is not a confidence from 50% to 99.9%; write for example 90% or"
+            " 0.9"
+        )
+    return share
 
 
 @dataclass(frozen=True)
@@ -27,10 +53,20 @@ class TimeRange:
     high_seconds: float
 
     def later(self, seconds: float) -> "TimeRange":
-        """The same on a clock that began so much earlier."""
+        """The same on a clock that began that much earlier."""
         return TimeRange(
             self.low_seconds + seconds, self.typical_seconds + seconds, self.high_seconds + seconds
         )
+
+
+def range_of(distribution: Distribution, confidence: float = CONFIDENCE) -> TimeRange:
+    """The range in which a time lies with this confidence, as many times below it as above."""
+    outside = (1 - confidence) / 2
+    return TimeRange(
+        distribution.quantile(outside),
+        distribution.median_seconds,
+        distribution.quantile(1 - outside),
+    )
 
 
 @dataclass(frozen=True)
@@ -62,7 +98,7 @@ class Promise:
     unknown: str = ""
 
     def later(self, seconds: float) -> "Promise":
-        """The same on a clock that began so much earlier."""
+        """The same on a clock that began that much earlier."""
         steps = {
             name: StepPromise(each.starts.later(seconds), each.ends.later(seconds))
             for name, each in self.steps.items()
@@ -72,7 +108,7 @@ class Promise:
         return replace(self, ends=ends, played_seconds=played, steps=steps)
 
     def differs_from(self, other: "Promise") -> bool:
-        """Whether the run ends so much earlier or later that people should know."""
+        """Whether the run ends that much earlier or later that people should know."""
         if self.ends is None or other.ends is None:
             return (self.ends, self.unknown) != (other.ends, other.unknown)
         least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * other.ends.typical_seconds)

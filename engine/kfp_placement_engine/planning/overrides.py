@@ -39,8 +39,12 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
     def changed(step: Step) -> Step:
         for name in names.called(step.name, step.task):
             if name in seconds:
-                source = DurationSource.GIVEN
-                return replace(step, duration_seconds=seconds[name], duration_source=source)
+                return replace(
+                    step,
+                    duration_seconds=seconds[name],
+                    duration_source=DurationSource.GIVEN,
+                    duration_basis=None,
+                )
         return step
 
     return replace(graph, steps=tuple(changed(step) for step in graph.steps))

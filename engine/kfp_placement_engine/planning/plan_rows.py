@@ -73,6 +73,7 @@ def _common_fields(run: int, lowered: Lowered, step: Step) -> dict[str, Any]:
         if step.duration_seconds is None
         else step.duration_source,
         "duration_basis": step.duration_basis,
+        "sized_input": _sized_input(step),
         "requests": requests_of(graph, step),
         "image": step.image,
         "labels": step.labels,
@@ -83,6 +84,12 @@ def _common_fields(run: int, lowered: Lowered, step: Step) -> dict[str, Any]:
         "is_latency_ruled": is_ruled(step.type, ruled_types),
         "requests_nothing": step.kind is StepKind.CONTAINER and not step.requests,
     }
+
+
+def _sized_input(step: Step) -> str:
+    """The only input, where its size tells the run time."""
+    is_by_size = step.duration_basis is not None and step.duration_basis.by_size
+    return step.inputs[0].key if is_by_size and len(step.inputs) == 1 else ""
 
 
 def _ended_row(run: int, lowered: Lowered, step: Step) -> PlannedStep:

@@ -22,6 +22,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.model.plan import Bound, Plan, RunsPlan
 from kfp_placement_engine.model.progress import GenerationProgress, Progress, no_progress
+from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
@@ -59,6 +60,7 @@ def plan_run(
     progress: Progress = no_progress,
     *,
     warm_start: Plan | None = None,
+    forecast: RunForecast | None = None,
 ) -> Plan:
     """Plan `graph` on `cluster`.
 
@@ -69,12 +71,13 @@ def plan_run(
         progress: told how far planning is.
         warm_start: a plan of the run to start from, made before something about it or its cluster
             changed.
+        forecast: what past runs tell of the run; None = nobody asked.
 
     Raises:
         PlanningError: an option, a run without steps or a cluster without nodes, which cannot be
             planned with.
     """
-    runs = (ActiveRun("", graph),)
+    runs = (ActiveRun("", graph, forecast=forecast),)
     planned = plan_runs(runs, cluster, options, warm_start=warm_start, progress=progress)
     plan = planned.plans[""]
     if options is None or options.makespan_within is None:

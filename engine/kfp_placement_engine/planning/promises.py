@@ -107,9 +107,10 @@ def _distributions(run: int, lowered: Lowered) -> Iterator[tuple[int, Distributi
     """Of the steps of a run that have not ended, by activity; running ones run on."""
     active, activities = lowered.runs[run], lowered.step_activities[run]
     assert active.forecast is not None
+    given = _given_times(active)
     for name, forecast in active.forecast.steps.items():
         index = activities.get(name)
-        if index is None:
+        if index is None or name in given:
             continue
         running = lowered.activities[index].running
         if running is None:
@@ -117,6 +118,12 @@ def _distributions(run: int, lowered: Lowered) -> Iterator[tuple[int, Distributi
         else:
             ran = running.seconds_since_start * _speed(lowered, index)
             yield index, forecast.distribution.after(ran)
+
+
+def _given_times(active: ActiveRun) -> set[str]:
+    """Steps whose run time somebody has given, maybe since the forecast."""
+    steps = active.graph.steps
+    return {step.name for step in steps if step.duration_source is DurationSource.GIVEN}
 
 
 def _only_what_is_left(durations: Floats, run: int, lowered: Lowered, columns: list[int]) -> None:

@@ -6,6 +6,7 @@ because the search was short. `best_changes` tries single changes automatically.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from kfp_placement_engine.model.changes import (
     SHARED,
@@ -20,6 +21,7 @@ from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.objective import ENDS_EARLIEST
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.resources import is_less
 from kfp_placement_engine.model.run_graph import Group, RunGraph
 from kfp_placement_engine.model.what_if import ChangedPlan, end_seconds, gain_seconds
@@ -41,6 +43,8 @@ def what_if(
     changes: Sequence[Change],
     options: PlanOptions | None = None,
     progress: Progress = no_progress,
+    *,
+    forecast: RunForecast | None = None,
 ) -> ChangedPlan:
     """Plan a run as it is after changes.
 
@@ -56,6 +60,7 @@ def what_if(
         changes: what changes, made one after another.
         options: how to plan.
         progress: told how far planning is.
+        forecast: what past runs tell of the run; of steps with another run time it does not hold.
 
     Raises:
         ChangeError: a node, image or claim that is not there; or no node is left.
@@ -64,12 +69,13 @@ def what_if(
     """
     changed_graph, changed_cluster = with_changes(graph, cluster, changes)
     options = options or PlanOptions()
-    plan = plan_run(changed_graph, changed_cluster, options, progress, warm_start=present)
+    replan = partial(plan_run, changed_graph, changed_cluster, progress=progress)
+    replan = partial(replan, warm_start=present, forecast=forecast)
+    plan = replan(options)
     gain = _gain(present, plan)
     is_only_more = gain < 0 and _is_only_more(graph, cluster, changes)
     if is_only_more and _differ_in_time_alone(present, plan) and not plan.exact:
-        longer = _longer(options)
-        plan = plan_run(changed_graph, changed_cluster, longer, progress, warm_start=present)
+        plan = replan(_longer(options))
         gain = _gain(present, plan)
     is_anomaly = is_only_more and gain < 0 and _differ_in_time_alone(present, plan)
     return ChangedPlan(tuple(changes), plan, gain, is_anomaly)

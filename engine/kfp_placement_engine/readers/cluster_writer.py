@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import yaml
-
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
     API_VERSION,
@@ -26,10 +24,9 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
     read_rate,
     read_speed,
 )
-from kfp_placement_engine.readers.text.yaml_events import parse_scalar
+from kfp_placement_engine.readers.text.yaml_text import yaml_text
 
 _DEFAULT_PODS = 110
-_ASTRAL = 0x10000
 
 
 def write_cluster_file(cluster: Cluster) -> str:
@@ -55,24 +52,7 @@ def write_cluster_file(cluster: Cluster) -> str:
         document["defaults"] = defaults
     if cluster.all_pipelines:
         document["pipelines"] = dict.fromkeys(sorted(cluster.all_pipelines), ALL_PIPELINES)
-    return document_text(document)
-
-
-def document_text(document: Mapping[str, Any]) -> str:
-    """Write a document of plain values as YAML that our reader reads back."""
-    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-    return _visible(text)
-
-
-def _visible(text: str) -> str:
-    """Text that cannot steer a terminal; what is not printable is in double quotes by now."""
-    return text if text.isascii() else "".join(map(_escaped, text))
-
-
-def _escaped(char: str) -> str:
-    if char.isprintable() or char == "\n":
-        return char
-    return f"\\u{ord(char):04x}" if ord(char) < _ASTRAL else f"\\U{ord(char):08x}"
+    return yaml_text(document)
 
 
 def _node(node: Node) -> dict[str, Any]:
@@ -222,21 +202,3 @@ def _defaults(cluster: Cluster) -> dict[str, Any]:
         else:
             written[name] = int(value)
     return written
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    plain = text.isprintable() and _reads_back(text)
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
-
-
-def _reads_back(text: str) -> bool:
-    """Whether our YAML reader takes the plain text for that text."""
-    try:
-        return text != "" and parse_scalar(text) == text
-    except ValueError:
-        return False
-
-
-# libyaml's emitter is ten times as fast; it is part of PyYAML's wheels.
-_Dumper: Any = type("_Dumper", (getattr(yaml, "CSafeDumper", yaml.SafeDumper),), {})
-_Dumper.add_representer(str, _represent_text)

@@ -31,7 +31,7 @@ def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
     """
     documents = load_documents(data, name=name, max_bytes=MAX_FILE_BYTES)
     try:
-        return tuple(read_resource(PipelineHistory, each) for each in _objects(documents, name))
+        return tuple(read_resource(PipelineHistory, each) for each in _objects(documents))
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
@@ -75,17 +75,17 @@ def _is_of(history: PipelineHistory, namespace: str) -> bool:
     return history.metadata.namespace in (None, "", namespace)
 
 
-def _objects(documents: Sequence[Any], name: str) -> Iterator[Any]:
+def _objects(documents: Sequence[Any]) -> Iterator[Any]:
     for document in documents:
         if not isinstance(document, dict):
-            raise InputError(f"{name}: holds {kind_of(document)}; {_EXPECTED}")
+            raise InputError(f"holds {kind_of(document)}; {_EXPECTED}")
         kind = document.get("kind")
         if kind in ("List", f"{_KIND}List") and isinstance(document.get("items"), list):
-            yield from _objects(document["items"], name)
+            yield from _objects(document["items"])
         elif kind == _KIND:
             yield document
         else:
-            raise InputError(f"{name}: holds kind {kind!r:.80}; {_EXPECTED}")
+            raise InputError(f"holds kind {kind!r:.80}; {_EXPECTED}")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -53,7 +53,7 @@ def live(run, cluster, monkeypatch):
         return cluster
 
     monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", connect)
-    for command in ("list", "explain", "watch", "queue"):
+    for command in ("list", "explain", "watch", "queue", "history"):
         monkeypatch.setattr(f"kfp_placement.cli.{command}_command.now", lambda: NOW)
     run.connected = connected
     return run

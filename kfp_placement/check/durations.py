@@ -1,0 +1,58 @@
+"""Hints of run times beside what past runs took."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kfp_placement.check.findings import Finding, Level
+from kfp_placement.check.marks import container_tasks
+from kfp_placement.report.values import counted
+from kfp_placement_engine.contract.forecast_texts import range_text
+from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.durations import format_duration
+from kfp_placement_engine.model.history import StepIdentity
+from kfp_placement_engine.model.promise import range_of
+from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step
+from kfp_placement_engine.planning.learned_times import ENOUGH_RUNS, rests_on_own_runs
+
+MOST_OFF = 2.0
+"""Hints that are too long or too short by this factor are named."""
+
+_STEPS = ((60, 1), (600, 15), (3600, 60), (86400, 300))
+"""Up to how many seconds a duration is written in multiples of how many."""
+
+
+def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
+    """Hints that are off by 2 times or more, against three or more runs of the step."""
+    for step in container_tasks(run):
+        hint = step.duration_seconds
+        if step.duration_source is not DurationSource.HINT or hint is None:
+            continue
+        forecast = past.steps.predict(_identity(run, step), "", step.input_bytes)
+        if forecast is None or not rests_on_own_runs(forecast.basis):
+            continue
+        times, runs = range_of(forecast.distribution), forecast.basis.runs
+        typical = times.typical_seconds
+        if runs < ENOUGH_RUNS or 1 / MOST_OFF < hint / max(typical, 1e-9) < MOST_OFF:
+            continue
+        yield Finding(
+            Level.WARNING,
+            "hint-off",
+            f"the hint says {format_duration(hint)}, {counted(runs, 'run')} took"
+            f' {range_text(times)}: write duration="{format_duration(rounded(typical))}"',
+            step.task,
+        )
+
+
+def _identity(run: RunGraph, step: Step) -> StepIdentity:
+    """Whose past counts: a hint is one for all iterations of a loop."""
+    identity = step_identity(run.name, step)
+    return replace(identity, iteration=None) if step.iteration_key else identity
+
+
+def rounded(seconds: float) -> float:
+    """A duration as people write one: 4m12s is 4m15s."""
+    if seconds < 1:
+        return round(max(seconds, 0.1), 1)
+    multiple = next((size for limit, size in _STEPS if seconds < limit), 3600)
+    return max(multiple, round(seconds / multiple) * multiple)

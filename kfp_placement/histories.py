@@ -1,0 +1,120 @@
+"""Past runs as people give them, for plans made on them: a file, or those of a cluster."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kfp_placement.report.values import counted
+from kfp_placement_engine.model.run_graph import Notice
+
+# Pydantic and what learns take long to import, and most plans are made without.
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kfp_placement.live.kinds import Api
+    from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+    from kfp_placement_engine.history import Past
+
+LIVE, NONE = "live", "none"
+"""In place of a file: the histories of the cluster; nothing, wherever the run goes."""
+
+_UNREADABLE_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class KnownPast:
+    """What past runs tell of the next ones.
+
+    Attributes:
+        past: that; None = nothing is asked of them.
+        notices: what of it could not be read, and does not count.
+    """
+
+    past: "Past | None" = None
+    notices: tuple[Notice, ...] = ()
+
+
+def past_given(
+    given: str | os.PathLike[str] | None, namespace: str, api: "Api | None"
+) -> KnownPast:
+    """The past that somebody names.
+
+    Args:
+        given: the path of a file, `live`, `none`; None = the cluster's, where the run is planned on
+            a live one that has them.
+        namespace: of the run; "" = nobody says.
+        api: the live cluster, if the run is planned on one.
+
+    Raises:
+        ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
+        EngineError: the file is not there, cannot be read, or is of another namespace.
+    """
+    if given == NONE or (given is None and api is None):
+        return KnownPast()
+    if given is None or given == LIVE:
+        if api is None:
+            from kfp_placement.live.connection import LiveCluster
+
+            api = LiveCluster.connect()
+        return past_in_cluster(api, namespace, is_asked_for=given is not None)
+    from kfp_placement_engine.readers.history_file import read_histories_file
+
+    return past_in(read_histories_file(os.fspath(given)), namespace)
+
+
+def past_in(histories: "Iterable[PipelineHistory]", namespace: str) -> KnownPast:
+    """What these histories tell of the next runs in a namespace; "" = where they are from.
+
+    Raises:
+        InputError: they are of several namespaces, or of another one.
+    """
+    from kfp_placement_engine.contract.pipeline_history import unreadable_rows
+    from kfp_placement_engine.readers.history_file import past_of
+
+    known = tuple(histories)
+    bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}
+    notices = tuple(_bad_rows(pipeline, rows) for pipeline, rows in bad.items())
+    return KnownPast(past_of(known, namespace), notices[:_UNREADABLE_SHOWN])
+
+
+def past_in_cluster(api: "Api", namespace: str, *, is_asked_for: bool) -> KnownPast:
+    """The same of the histories of a cluster.
+
+    Args:
+        api: the cluster.
+        namespace: of the histories; "" = the one of the context.
+        is_asked_for: that there are none that can be read is an error, else no past.
+
+    Raises:
+        ClusterError: no answer; or it refuses or has none, and that is an error.
+    """
+    from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+    from kfp_placement.live.histories import list_histories
+
+    namespace, problems = namespace or api.namespace, list[str]()
+    try:
+        histories = list(list_histories(api, namespace, problems))
+    except (ClusterForbiddenError, ClusterMissingError) as error:
+        if is_asked_for:
+            raise
+        # Histories are a feature of its own: a cluster without is as it always was.
+        is_there = isinstance(error, ClusterForbiddenError)
+        return KnownPast(notices=(_not_allowed(error),) if is_there else ())
+    known = past_in(histories, namespace)
+    bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
+    return KnownPast(known.past, (*bad, *known.notices))
+
+
+def _not_allowed(error: Exception) -> Notice:
+    return Notice(
+        "not-allowed",
+        f"may not read pipelinehistories: no run time is taken from past runs ({error})",
+    )
+
+
+def _bad_rows(pipeline: str, rows: int) -> Notice:
+    return Notice(
+        "bad-history",
+        f"the history of pipeline {pipeline!r:.80} has {counted(rows, 'row')} that cannot be read"
+        " or cannot be true; they do not count",
+    )

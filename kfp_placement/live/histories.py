@@ -1,0 +1,131 @@
+"""PipelineHistories of a cluster: read, and told what not to count any more."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from kfp_placement.live.exceptions import (
+    ClusterConflictError,
+    ClusterError,
+    ClusterForbiddenError,
+    ClusterMissingError,
+)
+from kfp_placement.live.kinds import HISTORIES, Api, JsonObject
+from kfp_placement.report.visible import shown
+from kfp_placement_engine.contract.pipeline_history import (
+    MAX_FORGOTTEN_STEPS,
+    ForgottenStep,
+    PipelineHistory,
+    PipelineHistorySpec,
+)
+from kfp_placement_engine.contract.resources import read_resource
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.times import time_text
+from kfp_placement_kube.client import modify
+
+NO_HISTORIES = (
+    "the cluster does not serve kind PipelineHistory: histories are not installed there;"
+    " deploy/README.md of kfp-placement says how to (features/history)"
+)
+MAX_HISTORIES = 20_000
+"""Objects that are listed."""
+
+_PAGE = 20
+"""Each has up to 256 KiB."""
+
+
+def list_histories(api: Api, namespace: str, problems: list[str]) -> Iterator[PipelineHistory]:
+    """The histories of a namespace ("" = all), each when it is wanted.
+
+    Args:
+        api: the cluster.
+        namespace: where.
+        problems: what cannot be read is added, in words.
+
+    Raises:
+        ClusterMissingError: histories are not installed.
+        ClusterError: refused, or no answer.
+    """
+    seen = 0
+    try:
+        for page in api.pages(HISTORIES, namespace=namespace, limit=_PAGE):
+            for raw in page.items:
+                if seen == MAX_HISTORIES:
+                    problems.append(f"only {MAX_HISTORIES:,} PipelineHistories are looked at")
+                    return
+                seen += 1
+                try:
+                    yield read_resource(PipelineHistory, raw)
+                except InputError as error:
+                    problems.append(f"{error}; it does not count")
+    except ClusterMissingError as error:
+        raise ClusterMissingError(NO_HISTORIES) from error
+
+
+def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: datetime) -> None:
+    """Say in a history that what ended before now does not count.
+
+    Args:
+        api: the cluster.
+        history: of a pipeline.
+        steps: paths of the only steps that are meant; none = all, and whole runs.
+        now: the time.
+
+    Raises:
+        ClusterMissingError: the history is gone.
+        ClusterError: too many steps, refused, or no answer.
+    """
+    name, namespace = history.metadata.name or "", history.metadata.namespace or ""
+    read = partial(api.get, HISTORIES, name, namespace)
+
+    def write(raw: JsonObject | None) -> None:
+        if raw is None:
+            raise ClusterMissingError(f"PipelineHistory {shown(name, 253)} is gone")
+        patch = {
+            "metadata": {"resourceVersion": raw["metadata"].get("resourceVersion")},
+            "spec": _forgetting(raw, steps, now),
+        }
+        api.patch(HISTORIES, name, namespace, patch)
+
+    try:
+        modify(read(), write, read, again_on=(ClusterConflictError,))
+    except ClusterForbiddenError as error:
+        raise ClusterForbiddenError(
+            f"{error}; the ClusterRole kfp-placement-edit-history allows it"
+        ) from error
+
+
+def _forgetting(raw: JsonObject, steps: Sequence[str], now: datetime) -> dict[str, Any]:
+    """The fields of a spec that change; later times of others stay."""
+    try:
+        spec = read_resource(PipelineHistory, raw).spec
+    except InputError as error:
+        raise ClusterError(f"{error}; correct it with kubectl edit, or delete it") from error
+    # Moments are written in whole seconds; what has ended by now must be before this one.
+    before = (now + timedelta(microseconds=999_999)).replace(microsecond=0)
+    if not steps:
+        since = max(before, spec.forget_before or before)
+        left = [_written(each) for each in spec.forget_steps if each.before > since]
+        return {"forgetBefore": time_text(since), "forgetSteps": left or None}
+    return {"forgetSteps": [_written(each) for each in _with_steps(spec, steps, before)]}
+
+
+def _with_steps(
+    spec: PipelineHistorySpec, steps: Sequence[str], before: datetime
+) -> list[ForgottenStep]:
+    known = {each.step: each for each in spec.forget_steps}
+    for step in steps:
+        was = known.get(step)
+        if was is None or was.before < before:
+            known[step] = ForgottenStep(step=step, before=before)
+    if len(known) > MAX_FORGOTTEN_STEPS:
+        raise ClusterError(
+            f"{len(known)} steps would be forgotten one by one, and at most {MAX_FORGOTTEN_STEPS}"
+            " can; forget the whole pipeline, without --step"
+        )
+    return list(known.values())
+
+
+def _written(each: ForgottenStep) -> dict[str, str]:
+    return {"step": each.step, "before": time_text(each.before)}

@@ -1,0 +1,128 @@
+"""What past runs tell, in tables: what `history` prints."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from kfp_placement.live.formatting import NONE, ago_text, moment_text, name_text
+from kfp_placement.live.past_times import PipelineDetails, PipelineTimes, StepTimes
+from kfp_placement.report import values
+from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.table import TableStyle
+from kfp_placement_engine.contract.forecast_texts import basis_text, range_text
+from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.run_graph import DurationSource
+
+_MIN_NAME = 24
+_MIN_NOTE = 24
+
+
+def pipelines_table(
+    pipelines: Sequence[PipelineTimes], now: datetime, style: TableStyle, *, namespaces: bool
+) -> str:
+    """The table of pipelines.
+
+    Args:
+        pipelines: in the order shown.
+        now: the time.
+        style: how to print.
+        namespaces: with a column for the namespace.
+    """
+    columns = [
+        *([Column("NAMESPACE")] if namespaces else []),
+        Column("PIPELINE"),
+        Column("RUNS", right=True),
+        Column("TAKES"),
+        Column("LAST RUN", right=True, spare=1),
+        Column("NOTES", wrap_from=_MIN_NOTE),
+    ]
+    rows = [
+        [
+            *([name_text(each.key[0])] if namespaces else []),
+            name_text(each.key[1]),
+            f"{each.runs:,}",
+            _takes(each.takes),
+            _ago(each.last_run_at, now),
+            _forgotten(each.forget_before),
+        ]
+        for each in pipelines
+    ]
+    return _lines(layout(columns, rows, style.columns))
+
+
+def details_text(details: PipelineDetails, now: datetime, style: TableStyle) -> str:
+    """A pipeline, and the table of its steps.
+
+    Args:
+        details: what is known.
+        now: the time.
+        style: how to print.
+    """
+    head = _lines(_head(details, now))
+    if not details.steps:
+        return head
+    columns = [
+        Column("STEP", shrink_to=_MIN_NAME, is_path=True),
+        Column("RUNS", right=True),
+        Column("ITERATIONS", right=True, spare=3),
+        Column("TAKES"),
+        Column("RESTS ON", spare=1),
+        Column("INPUTS", right=True, spare=2),
+        Column("NOTES", wrap_from=_MIN_NOTE),
+    ]
+    rows = [_step_row(each) for each in details.steps]
+    return f"{head}\n{_lines(layout(columns, rows, style.columns))}"
+
+
+def _head(details: PipelineDetails, now: datetime) -> Iterator[str]:
+    times = details.times
+    namespace, name = times.key
+    title = f"{name_text(namespace)}/{name_text(name)}" if namespace else name_text(name)
+    if times.last_run_at is None:
+        yield f"{title}: no run counts"
+    else:
+        runs = values.counted(times.runs, "run")
+        yield f"{title}: {runs}, the last {_ago(times.last_run_at, now)}"
+    if times.takes is not None:
+        yield f"a run takes {range_text(times.takes)}"
+    if details.overrun is not None:
+        runs = values.counted(details.overrun_runs, "run")
+        yield f"{overrun_text(details.overrun)} as its plan says, by {runs}"
+    if times.forget_before is not None:
+        yield f"what {_forgotten(times.forget_before)}"
+
+
+def overrun_text(overrun: TimeRange) -> str:
+    """How much longer runs take than planned: `a run takes 1.08 times (1.02-1.15) as long`."""
+    low, typical, high = (
+        f"{each:.2f}"
+        for each in (overrun.low_seconds, overrun.typical_seconds, overrun.high_seconds)
+    )
+    return f"a run takes {typical} times ({low}-{high}) as long"
+
+
+def _step_row(step: StepTimes) -> list[str]:
+    return [
+        name_text(step.step),
+        f"{step.runs:,}",
+        f"{step.iterations:,}" if step.iterations > 1 else NONE,
+        range_text(step.takes),
+        basis_text(DurationSource.HISTORY, step.basis),
+        values.size(step.input_bytes),
+        _forgotten(step.forget_before),
+    ]
+
+
+def _takes(times: TimeRange | None) -> str:
+    return NONE if times is None else range_text(times)
+
+
+def _forgotten(before: datetime | None) -> str:
+    return "" if before is None else f"ended before {moment_text(before)} is forgotten"
+
+
+def _ago(at: datetime | None, now: datetime) -> str:
+    return ago_text(None if at is None else max(0.0, (now - at).total_seconds()))
+
+
+def _lines(lines: Sequence[str] | Iterator[str]) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in lines)

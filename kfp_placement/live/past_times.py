@@ -1,0 +1,248 @@
+"""What histories say of pipelines and their steps, by the same forecasts that plans are made on."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
+from kfp_placement.report.visible import shown
+from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.history.run_ends import RunEnds
+from kfp_placement_engine.model.history import Basis, Level, Observation, PastRun
+from kfp_placement_engine.model.promise import TimeRange, range_of
+from kfp_placement_engine.model.step_names import StepNames, listed
+from kfp_placement_engine.readers.history_file import past_of
+
+PipelineKey = tuple[str, str]
+"""Namespace, and name of the pipeline."""
+
+
+@dataclass(frozen=True)
+class PipelineTimes:
+    """What is known of the runs of one pipeline.
+
+    Attributes:
+        key: namespace and name.
+        runs: those that count.
+        runs_seen: all that there ever were.
+        takes: how long a run takes, by what earlier ones took; None = no run tells.
+        last_run_at: when the last one ended; None = none counts.
+        forget_before: what ended before does not count; None = all counts.
+    """
+
+    key: PipelineKey
+    runs: int = 0
+    runs_seen: int = 0
+    takes: TimeRange | None = None
+    last_run_at: datetime | None = None
+    forget_before: datetime | None = None
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """What is known of a step.
+
+    Attributes:
+        step: its path, the same for all iterations of a loop.
+        runs: in which it was seen.
+        iterations: different ones of its loop; 1 = it is in none.
+        takes: its run time, without transfers, on a node of speed 1.
+        basis: what that rests on.
+        input_bytes: size of the inputs that the time is for, those of the last run; None = not
+            known.
+        forget_before: what ended before does not count; None = all counts.
+    """
+
+    step: str
+    runs: int
+    iterations: int
+    takes: TimeRange
+    basis: Basis
+    input_bytes: float | None = None
+    forget_before: datetime | None = None
+
+
+@dataclass(frozen=True)
+class PipelineDetails:
+    """A pipeline with its steps.
+
+    Attributes:
+        times: of its runs.
+        steps: in the order in which runs have them.
+        overrun: by how many times runs take longer than their plans; None = not known.
+        overrun_runs: how many runs tell that.
+    """
+
+    times: PipelineTimes
+    steps: tuple[StepTimes, ...] = ()
+    overrun: TimeRange | None = None
+    overrun_runs: int = 0
+
+
+@dataclass
+class _Seen:
+    """What the objects of one pipeline say, without steps: hundreds of them must fit in memory."""
+
+    runs: list[PastRun] = field(default_factory=list)
+    runs_seen: int = 0
+    forget_before: datetime | None = None
+
+    def add(self, history: PipelineHistory) -> None:
+        runs = history.past_runs()
+        seen = history.status.runs_seen if history.status is not None else None
+        self.runs += [replace(run, steps=()) for run in runs]
+        self.runs_seen += max(len(runs), seen or 0)
+        before = history.spec.forget_before
+        if before is not None:
+            self.forget_before = max(before, self.forget_before or before)
+
+
+def pipelines_of(histories: Iterable[PipelineHistory]) -> tuple[PipelineTimes, ...]:
+    """The pipelines of which there are histories, by namespace and name."""
+    seen: dict[str, dict[str, _Seen]] = defaultdict(dict)
+    for history in histories:
+        key = _key(history)
+        seen[key[0]].setdefault(key[1], _Seen()).add(history)
+    return tuple(
+        _times(namespace, name, pipelines[name], ends)
+        for namespace, pipelines in sorted(seen.items())
+        for ends in [_ends(pipelines)]
+        for name in sorted(pipelines)
+    )
+
+
+def _ends(pipelines: Mapping[str, _Seen]) -> RunEnds:
+    """What the runs of a namespace took, as if each was planned to take a second."""
+    ends = RunEnds()
+    runs = (run for seen in pipelines.values() for run in seen.runs)
+    for run in sorted(runs, key=lambda run: (run.ended_at, run.uid)):
+        if run.seconds is not None:
+            ends.observe(run.pipeline, 1.0, run.seconds)
+    return ends
+
+
+def _times(namespace: str, name: str, seen: _Seen, ends: RunEnds) -> PipelineTimes:
+    forecast = ends.predict(name, 1.0)
+    is_own = forecast is not None and forecast.basis.level is Level.PIPELINE
+    return PipelineTimes(
+        key=(namespace, name),
+        runs=len(seen.runs),
+        runs_seen=seen.runs_seen,
+        takes=range_of(forecast.distribution) if forecast is not None and is_own else None,
+        last_run_at=max((run.ended_at for run in seen.runs), default=None),
+        forget_before=seen.forget_before,
+    )
+
+
+def histories_named(
+    histories: Sequence[PipelineHistory], wanted: str, where: str
+) -> tuple[PipelineHistory, ...]:
+    """The histories of the pipeline of that name; several objects may be of one.
+
+    Args:
+        histories: all of them.
+        wanted: the pipeline.
+        where: they are from, for messages.
+
+    Raises:
+        ClusterMissingError: there is none; the message names what comes close.
+        ClusterAmbiguousError: several namespaces have one.
+    """
+    found = tuple(each for each in histories if each.spec.pipeline == wanted)
+    namespaces = sorted({_key(each)[0] for each in found})
+    if len(namespaces) > 1:
+        raise ClusterAmbiguousError(
+            f"{len(namespaces)} namespaces have a history of pipeline {shown(wanted, 120)!r}; name"
+            f" one with -n: {listed(namespaces)}"
+        )
+    if found:
+        return found
+    if not histories:
+        raise ClusterMissingError(f"no pipeline of {where} has a history")
+    names = StepNames(((each.spec.pipeline,) * 2 + ("",) for each in histories), "pipeline")
+    raise ClusterMissingError(f"in {where} {names.problem(wanted)}")
+
+
+def steps_named(histories: Sequence[PipelineHistory], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Paths of the steps that are meant.
+
+    Args:
+        histories: of one pipeline.
+        wanted: names of steps.
+
+    Raises:
+        ClusterMissingError: there is no such step; the message names what comes close.
+    """
+    paths = {each.identity.step: None for run in _runs(histories) for each in run.steps}
+    names = StepNames((path, path, "") for path in paths)
+    found: dict[str, None] = {}
+    for each in wanted:
+        meant = names.meant(each)
+        if not meant:
+            raise ClusterMissingError(f"{histories[0].spec.pipeline}: {names.problem(each)}")
+        found |= dict.fromkeys(meant)
+    return tuple(found)
+
+
+def details_of(
+    histories: Sequence[PipelineHistory], chosen: Sequence[PipelineHistory]
+) -> PipelineDetails:
+    """A pipeline with its steps.
+
+    Args:
+        histories: all of its namespace: they decide how wide ranges are.
+        chosen: those of the pipeline.
+    """
+    key = _key(chosen[0])
+    own = [each for each in histories if _key(each)[0] == key[0]]
+    (times,) = (each for each in pipelines_of(own) if each.key == key)
+    past = past_of(own, key[0])
+    ends = past.ends.predict(key[1], 1.0)
+    is_own = ends is not None and ends.basis.level is Level.PIPELINE
+    return PipelineDetails(
+        times=times,
+        steps=tuple(_steps(chosen, past)),
+        overrun=range_of(ends.distribution) if ends is not None and is_own else None,
+        overrun_runs=ends.basis.runs if ends is not None and is_own else 0,
+    )
+
+
+def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]:
+    last: dict[str, Observation] = {}
+    uids: dict[str, set[str]] = defaultdict(set)
+    iterations: dict[str, set[str | None]] = defaultdict(set)
+    for run in _runs(chosen):
+        for each in run.steps:
+            path = each.identity.step
+            last[path] = each
+            uids[path].add(run.uid)
+            iterations[path].add(each.identity.iteration)
+    forgotten = {each.step: each.before for one in chosen for each in one.spec.forget_steps}
+    for path, each in last.items():
+        identity = each.identity
+        if len(iterations[path]) > 1:
+            identity = replace(identity, iteration=None)
+        forecast = past.steps.predict(identity, "", each.input_bytes)
+        if forecast is None:
+            continue
+        yield StepTimes(
+            step=path,
+            runs=len(uids[path]),
+            iterations=len(iterations[path]),
+            takes=range_of(forecast.distribution),
+            basis=forecast.basis,
+            input_bytes=each.input_bytes,
+            forget_before=forgotten.get(path),
+        )
+
+
+def _runs(histories: Iterable[PipelineHistory]) -> list[PastRun]:
+    """The runs that count, the oldest first."""
+    runs = [run for each in histories for run in each.past_runs()]
+    return sorted(runs, key=lambda run: (run.ended_at, run.uid))
+
+
+def _key(history: PipelineHistory) -> PipelineKey:
+    return history.metadata.namespace or "", history.spec.pipeline

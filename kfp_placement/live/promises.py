@@ -1,0 +1,126 @@
+"""When a run and its steps start and end, as promised: on the clock of whoever looks.
+
+All other times of a run are seconds since its submission, or UTC; these are in the local time zone,
+since people compare them with their watch.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from kfp_placement.live.runs import RunView, StepView
+from kfp_placement.report.visible import shown
+from kfp_placement_engine.contract.forecast_texts import (
+    Written,
+    basis_text,
+    ends_text,
+    latest_end_text,
+    range_text,
+    time_of_day,
+)
+from kfp_placement_engine.contract.placement import EndRange, Phase
+from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
+
+_MAX_WHY = 120
+
+
+def promise_of(run: RunView) -> Promise | None:
+    """When a run ends, or why that is not known; None = nothing is said of it, or it has ended."""
+    status = None if run.placement is None else run.placement.status
+    if status is None or run.ended or (status.ends is None and not status.ends_unknown):
+        return None
+    ends = None if status.ends is None else _time_range(status.ends)
+    return Promise(_confidence(run), ends, unknown=shown(status.ends_unknown or "", _MAX_WHY))
+
+
+def first_promise_of(run: RunView) -> Promise | None:
+    """What was promised first of a run's end; None = nothing was known then."""
+    ends = None if run.placement is None else run.placement.spec.first_ends
+    return None if ends is None else Promise(_confidence(run), _time_range(ends))
+
+
+def without_promise(run: RunView) -> RunView:
+    """The run, with nothing promised of it and its steps."""
+    steps = tuple(replace(step, promise=None) for step in run.steps)
+    placement = run.placement
+    if placement is not None and placement.status is not None:
+        status = placement.status.model_copy(update={"ends": None, "ends_unknown": None})
+        placement = placement.model_copy(update={"status": status})
+    return replace(run, placement=placement, steps=steps)
+
+
+def run_ends(run: RunView, *, reasons: bool = True) -> str:
+    """When a run ends: `10:26 (10:22-10:31)`, or `unknown (no run seen)`; "" = nobody says.
+
+    Args:
+        run: the run.
+        reasons: also why nothing is promised.
+    """
+    promise = promise_of(run)
+    if promise is None or (promise.ends is None and not reasons):
+        return ""
+    return ends_text(promise, _written(run))
+
+
+def run_ends_sentence(run: RunView, now: datetime) -> str:
+    """The same in a sentence: `ends 10:26 (10:22-10:31), by 10:31 (95%), CET`; "" = nobody says."""
+    promise = promise_of(run)
+    if promise is None:
+        return ""
+    if promise.ends is None:
+        return f"ends {ends_text(promise)}"
+    written = _written(run)
+    ends, latest = ends_text(promise, written), latest_end_text(promise, written)
+    return f"ends {ends}, {latest}, {now.astimezone():%Z}"
+
+
+def first_promise_sentence(run: RunView) -> str:
+    """What was promised first, where that is no longer what is promised; "" = nothing to say."""
+    first, promise = first_promise_of(run), promise_of(run)
+    if first is None or (promise is not None and not promise.differs_from(first)):
+        return ""
+    text = f"first promised {ends_text(first, _written(run))}"
+    return f"{text}, {outcome}" if (outcome := _outcome(run, first)) else text
+
+
+def _outcome(run: RunView, first: Promise) -> str:
+    """Whether the first promise was kept, once a run has ended well."""
+    actual = run.actual_makespan_seconds
+    if run.phase != Phase.SUCCEEDED or actual is None or first.ends is None:
+        return ""
+    if actual < first.ends.low_seconds:
+        return "ended earlier"
+    return "ended later" if actual > first.ends.high_seconds else "kept"
+
+
+def step_starts(run: RunView, step: StepView) -> str:
+    """When a step starts: `10:08 (10:05-10:11)`; "" = it has started, or nobody says."""
+    if step.promise is None or step.start_seconds is not None:
+        return ""
+    return range_text(step.promise.starts, _written(run))
+
+
+def step_ends(run: RunView, step: StepView) -> str:
+    """When a step ends, likewise; "" = it has ended, or nobody says."""
+    if step.promise is None:
+        return ""
+    return range_text(step.promise.ends, _written(run))
+
+
+def rests_on(step: StepView) -> str:
+    """What a step's run time rests on: `9 runs`, `hint`; "" = nobody says."""
+    return basis_text(shown(step.source, 40), step.basis)
+
+
+def _written(run: RunView) -> Written:
+    """Writes seconds since the submission as a time of day."""
+    assert run.placement is not None  # it says what is promised
+    return time_of_day(run.placement.spec.submitted_at)
+
+
+def _confidence(run: RunView) -> float:
+    stated = None if run.placement is None else run.placement.spec.confidence
+    return CONFIDENCE if stated is None else stated
+
+
+def _time_range(ends: EndRange) -> TimeRange:
+    return TimeRange(ends.low, ends.typical, ends.high)

@@ -1,0 +1,77 @@
+"""What a plan promises of its run by past runs, in the words that table and report share."""
+
+from kfp_placement.report import summary, values
+from kfp_placement.report.visible import visible
+from kfp_placement_engine.contract.forecast_texts import (
+    Written,
+    basis_text,
+    end_sentence,
+    ends_text,
+    latest_end_text,
+    range_text,
+    time_of_day,
+)
+from kfp_placement_engine.model.durations import format_duration
+from kfp_placement_engine.model.plan import Plan, PlannedStep
+from kfp_placement_engine.model.promise import StepPromise
+
+
+def moment(plan: Plan, seconds: float | None) -> str:
+    """A moment of the plan: since the submission, or the time of day."""
+    if plan.submitted_at is None or values.finite(seconds) is None:
+        return values.duration(seconds)
+    return _written(plan)(seconds or 0.0)
+
+
+def headline(plan: Plan) -> str:
+    """When the run ends: `By past runs: ends after 12m (11m-14m); by 14m (95%).`.
+
+    "" where nobody asked, or the run does not end at all.
+    """
+    if plan.promise is None or not summary.ends(plan):
+        return ""
+    words = visible(end_sentence(plan.promise, plan.submitted_at))
+    is_known = plan.promise.ends is not None
+    return f"By past runs: {words}." if is_known else f"{words[0].upper()}{words[1:]}."
+
+
+def end(plan: Plan) -> tuple[str, str] | None:
+    """The same as a figure: `12m (11m-14m)`, and `by 14m (95%)`; None where it is ""."""
+    if plan.promise is None or not summary.ends(plan):
+        return None
+    if plan.promise.ends is None:
+        return "unknown", visible(plan.promise.unknown)
+    written = _written(plan)
+    return ends_text(plan.promise, written), latest_end_text(plan.promise, written)
+
+
+def starts(plan: Plan, step: PlannedStep) -> str:
+    """When a step starts: `3m (2m-5m)`; "" where that is not known."""
+    promise = promise_of(plan, step)
+    return "" if promise is None else range_text(promise.starts, _written(plan))
+
+
+def ends(plan: Plan, step: PlannedStep) -> str:
+    """When it ends."""
+    promise = promise_of(plan, step)
+    return "" if promise is None else range_text(promise.ends, _written(plan))
+
+
+def promise_of(plan: Plan, step: PlannedStep) -> StepPromise | None:
+    """Both in seconds since the submission."""
+    known = None if plan.promise is None else plan.promise.steps.get(step.name)
+    return None if step.node is None else known
+
+
+def basis(step: PlannedStep) -> str:
+    """What the run time rests on: `9 runs`, `hint`, `assumed`."""
+    return visible(basis_text(str(step.duration_source), step.duration_basis, step.sized_input))
+
+
+def percent(plan: Plan) -> str:
+    """How often the ranges are to hold: `90%`."""
+    return "" if plan.promise is None else f"{100 * plan.promise.confidence:.3g}%"
+
+
+def _written(plan: Plan) -> Written:
+    return format_duration if plan.submitted_at is None else time_of_day(plan.submitted_at)

@@ -1,0 +1,345 @@
+"""`history`: what past runs tell, exports of it, and what is to be forgotten."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import jsonschema
+import pytest
+import yaml
+
+from kfp_placement.cli import history_command
+from kfp_placement.live.exceptions import ClusterConflictError, ClusterForbiddenError
+from kfp_placement.live.history import details_text, pipelines_table
+from kfp_placement.live.kinds import HISTORIES
+from kfp_placement.live.past_times import PipelineDetails, PipelineTimes, StepTimes
+from kfp_placement.report.table import TableStyle
+from kfp_placement.schemas import schema
+from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
+from kfp_placement_engine.contract.resources import read_resource
+from kfp_placement_engine.model.history import Basis, Level
+from kfp_placement_engine.model.promise import TimeRange, range_of
+from kfp_placement_engine.readers.history_file import past_of, read_histories_file
+from tests.cli.live.conftest import NOW
+from tests.support.histories import history_object, past_run, taxi_runs
+from tests.support.json_schemas import closed
+
+LAST = NOW - timedelta(hours=3)
+HOSTILE = "\x1b[31mred\u202e\nnew line"
+
+
+@pytest.fixture
+def kept(cluster):
+    """A pipeline of nine runs, and one of a single run that did not end well."""
+    cluster.put(HISTORIES, history_object(taxi_runs(LAST)))
+    cluster.put(HISTORIES, history_object([past_run("mnist", 0, LAST, {"train": [61.5]})]))
+    return cluster
+
+
+def rows(result):
+    heading, *lines = result.stdout.splitlines()
+    return heading.split(), [line.split() for line in lines]
+
+
+def test_pipelines_with_the_time_of_their_runs(live, kept):
+    result = live("history")
+    assert (result.exit_code, result.stderr) == (0, "")
+    heading, (mnist, taxi) = rows(result)
+    assert heading == ["PIPELINE", "RUNS", "TAKES", "LAST", "RUN", "NOTES"]
+    assert mnist == ["mnist", "1", "-", "3h", "ago"]
+    assert taxi[:2] == ["taxi", "9"]
+    assert taxi[2].startswith("23m")
+
+
+TAKES = TimeRange(1265, 1395, 1539)
+TIMES = PipelineTimes(("team-a", "taxi"), 9, 12, TAKES, LAST)
+STEPS = (
+    StepTimes("train", 9, 1, TimeRange(1167, 1195, 1225), Basis(Level.ITERATION, 9, True), 50e6),
+    StepTimes("for-loop-1[*].score", 6, 3, TimeRange(38, 82, 124), Basis(Level.STEP, 6)),
+    StepTimes(
+        "fetch", 1, 1, TimeRange(33, 34, 35), Basis(Level.ITERATION, 1), 0.0, NOW - timedelta(1)
+    ),
+)
+
+
+def test_the_table_of_pipelines(golden):
+    forgotten = replace(TIMES, key=("team-b", "nothing"), runs=0, takes=None, last_run_at=None)
+    forgotten = replace(forgotten, forget_before=NOW)
+    golden(pipelines_table([TIMES, forgotten], NOW, TableStyle(), namespaces=True), "all")
+    golden(pipelines_table([TIMES], NOW, TableStyle(), namespaces=False), "one namespace")
+
+
+def test_the_text_of_a_pipeline(golden):
+    details = PipelineDetails(TIMES, STEPS, TimeRange(0.97, 1.07, 1.18), 8)
+    golden(details_text(details, NOW, TableStyle()))
+    golden(details_text(details, NOW, TableStyle(columns=80)), "narrow")
+    alone = PipelineTimes(("", "taxi"), forget_before=NOW)
+    golden(details_text(PipelineDetails(alone), NOW, TableStyle()), "nothing counts")
+
+
+def test_all_namespaces(live, kept):
+    kept.put(HISTORIES, history_object(taxi_runs(LAST), "team-b"))
+    heading, lines = rows(live("history", "-A"))
+    assert heading[:2] == ["NAMESPACE", "PIPELINE"]
+    assert [line[:2] for line in lines] == [
+        ["team-a", "mnist"],
+        ["team-a", "taxi"],
+        ["team-b", "taxi"],
+    ]
+    assert len(rows(live("history"))[1]) == 2
+
+
+def test_the_steps_of_one_pipeline(live, kept):
+    result = live("history", "taxi")
+    assert (result.exit_code, result.stderr) == (0, "")
+    head, table = result.stdout.split("\n\n")
+    assert "team-a/taxi: 9 runs, the last 3h ago" in head
+    assert "times (" in head
+    _, *lines = table.splitlines()
+    assert [line.split()[0] for line in lines] == ["fetch", "train", "for-loop-1[*].score"]
+    assert "9 runs" in lines[1]
+    assert "other iterations, 9 runs" in lines[2]
+
+
+def test_times_are_those_that_plans_use(live, kept):
+    found = json.loads(live("history", "taxi", "-o", "json").stdout)
+    histories = [read_resource(PipelineHistory, history_object(taxi_runs(LAST)))]
+    last = histories[0].past_runs()[-1].steps[1]
+    forecast = past_of(histories).steps.predict(last.identity, "", last.input_bytes)
+    assert forecast is not None
+    assert forecast.basis == Basis(Level.ITERATION, 9)
+    expected = range_of(forecast.distribution)
+    (train,) = [each for each in found["steps"] if each["step"] == "train"]
+    assert train["basis"] == {"level": "iteration", "runs": 9, "bySize": False}
+    # The other pipeline of the namespace counts for how wide ranges are, and barely does.
+    for name in ("low", "typical", "high"):
+        wanted = getattr(expected, f"{name}_seconds")
+        assert train["takes"][f"{name}Seconds"] == pytest.approx(wanted, rel=0.02)
+
+
+def test_iterations_are_one_row(live, kept):
+    document = json.loads(live("history", "taxi", "-o", "json").stdout)
+    (score,) = [each for each in document["steps"] if each["step"] == "for-loop-1[*].score"]
+    assert (score["runs"], score["iterations"]) == (9, 3)
+    assert score["basis"]["level"] == "step"
+    assert score["takes"]["lowSeconds"] < 80 < score["takes"]["highSeconds"]
+
+
+@pytest.mark.parametrize("name", [(), ("taxi",)], ids=["list", "pipeline"])
+def test_documents_are_what_their_schema_says(live, kept, name):
+    kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_before=LAST - timedelta(hours=1)))
+    text = live("history", *name, "-o", "json").stdout
+    document = json.loads(text)
+    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    assert yaml.safe_load(live("history", *name, "-o", "yaml").stdout) == document
+
+
+def test_whatever_somebody_writes_is_visible_and_hides_no_others(live, kept):
+    kept.put(HISTORIES, history_object([past_run(HOSTILE, 0, LAST, {HOSTILE: [1, 2]})]))
+    broken = history_object(taxi_runs(LAST))
+    broken["metadata"]["name"] = "broken"
+    broken["spec"] = {}
+    kept.put(HISTORIES, broken)
+    for result in (live("history"), live("history", HOSTILE)):
+        assert result.exit_code == 0
+        assert "\x1b" not in result.stdout
+        assert "\u202e" not in result.stdout
+        assert "PipelineHistory 'broken': spec.pipeline" in result.stderr
+    assert "taxi" in live("history").stdout
+
+
+def test_rows_that_cannot_be_read_do_not_count(live, kept):
+    raw = history_object(taxi_runs(LAST))
+    raw["status"]["runs"][0]["steps"] = [[17, 1], ["x"], [], [1, -5], [1, 1e300], [True, 1], [1]]
+    kept.put(HISTORIES, raw)
+    document = json.loads(live("history", "taxi", "-o", "json").stdout)
+    assert {each["step"]: each["runs"] for each in document["steps"]}["train"] == 8
+
+
+def test_no_history_yet(live, cluster, golden):
+    cluster.serve(HISTORIES)
+    result = live("history")
+    assert (result.exit_code, result.stdout) == (0, "")
+    golden(result.stderr)
+    assert "no namespace typo" in live("history", "-n", "typo").stderr
+    assert json.loads(live("history", "-o", "json").stdout)["items"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["taxi"], ["--output", "h.yaml"], ["taxi", "--forget", "--yes"]]
+)
+def test_not_installed(live, arguments, golden):
+    result = live("history", *arguments)
+    assert result.exit_code == 3
+    golden(result.stderr)
+    assert "features/history" in result.stderr
+
+
+def test_no_right(live, kept):
+    kept.refused["/"] = ClusterForbiddenError("you may not")
+    result = live("history")
+    assert (result.exit_code, result.stderr) == (1, "Error: you may not\n")
+
+
+def test_no_such_pipeline(live, kept, golden):
+    close, far = live("history", "taxxi"), live("history", "other")
+    assert (close.exit_code, far.exit_code) == (3, 3)
+    golden(close.stderr, "close")
+    golden(far.stderr, "far")
+    assert "did you mean 'taxi'?" in close.stderr
+
+
+def test_several_namespaces_have_the_pipeline(live, kept, golden):
+    kept.put(HISTORIES, history_object(taxi_runs(LAST), "team-b"))
+    result = live("history", "-A", "taxi")
+    assert result.exit_code == 2
+    golden(result.stderr)
+    assert live("history", "-A", "mnist").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["history.yaml", "history.json"])
+def test_an_export_reads_back_as_it_was(live, kept, tmp_path, name):
+    result = live("history", "--output", name)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert yaml.safe_load((tmp_path / name).read_text("utf-8"))["kind"] == "List"
+    histories = read_histories_file(tmp_path / name)
+    assert [each.spec.pipeline for each in histories] == ["mnist", "taxi"]
+    original = read_resource(PipelineHistory, history_object(taxi_runs(LAST)))
+    assert histories[1].past_runs() == original.past_runs()
+    from_file, from_cluster = live("history", "taxi", "--file", name), live("history", "taxi")
+    assert from_file.stdout == from_cluster.stdout
+    assert live("history", "--file", name, "-n", "team-a").stdout == live("history").stdout
+
+
+def test_one_pipeline_is_exported_and_read_from_stdin(live, kept, tmp_path):
+    live("history", "taxi", "--output", "taxi.txt", "-o", "yaml")
+    text = (tmp_path / "taxi.txt").read_text("utf-8")
+    assert [each["spec"]["pipeline"] for each in yaml.safe_load(text)["items"]] == ["taxi"]
+    assert "9 runs" in live("history", "taxi", "--file", "-", stdin=text).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--output", "h.html"], 2),
+        (["--output", "h.yaml", "-A"], 2),
+        (["--output", "no/h.yaml"], 3),
+        (["other", "--output", "h.yaml"], 3),
+        (["-n", "team-c", "--output", "h.yaml"], 3),
+        (["--file", "none.yaml"], 3),
+        (["--file", "h.yaml", "--context", "prod"], 2),
+        (["--forget"], 2),
+        (["taxi", "--step", "train"], 2),
+        (["taxi", "--yes"], 2),
+        (["taxi", "--forget", "--output", "h.yaml"], 2),
+        (["taxi", "--forget", "--yes", "--step", "trian"], 3),
+        (["other", "--forget", "--yes"], 3),
+        (["taxi", "--forget"], 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_meant(live, kept, tmp_path, golden, arguments, code):
+    result = live("history", *arguments)
+    assert (result.exit_code, result.stdout) == (code, "")
+    golden(result.stderr.replace(str(tmp_path), "FOLDER"))
+    assert list(tmp_path.iterdir()) == []
+    assert kept.writes == []
+
+
+def test_a_file_of_something_else(live, tmp_path, golden):
+    (tmp_path / "pods.yaml").write_text("kind: Pod\n", encoding="utf-8")
+    result = live("history", "--file", "pods.yaml")
+    assert result.exit_code == 1
+    golden(result.stderr)
+
+
+def stored(cluster):
+    raw = cluster.get(HISTORIES, history_name("taxi"), "team-a")
+    return read_resource(PipelineHistory, raw)
+
+
+def test_all_runs_are_forgotten(live, kept):
+    result = live("history", "taxi", "--forget", "--yes")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "Forgotten: all that is known of team-a/taxi, until now.\n"
+    assert stored(kept).spec.forget_before == NOW
+    assert stored(kept).past_runs() == ()
+    assert rows(live("history"))[1][1][:3] == ["taxi", "0", "-"]
+    assert "no run counts" in live("history", "taxi").stdout
+
+
+def test_the_times_of_one_step_are_forgotten_and_its_runs_stay(live, kept):
+    before = NOW - timedelta(days=2)
+    entry = {"step": "fetch", "before": before}
+    kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_steps=(entry,)))
+    result = live("history", "taxi", "--forget", "--step", "score", "--step", "train", "--yes")
+    assert result.exit_code == 0, result.stderr
+    spec = stored(kept).spec
+    assert {each.step: each.before for each in spec.forget_steps} == {
+        "fetch": before,
+        "for-loop-1[*].score": NOW,
+        "train": NOW,
+    }
+    document = json.loads(live("history", "taxi", "-o", "json").stdout)
+    assert document["pipeline"]["runs"] == 9
+    assert [each["step"] for each in document["steps"]] == ["fetch"]
+
+
+def test_what_is_forgotten_until_later_stays_so(live, kept):
+    later = NOW + timedelta(days=1)
+    steps = ({"step": "fetch", "before": later}, {"step": "train", "before": LAST})
+    raw = history_object(taxi_runs(LAST), forget_before=LAST, forget_steps=steps)
+    kept.put(HISTORIES, raw)
+    assert live("history", "taxi", "--forget", "--yes").exit_code == 0
+    spec = stored(kept).spec
+    assert spec.forget_before == NOW
+    assert [each.step for each in spec.forget_steps] == ["fetch"]
+
+
+def test_somebody_else_writes_in_between(live, kept, monkeypatch):
+    patch, tries = kept.patch, []
+
+    def once_too_late(kind, name, namespace, body, **options):
+        tries.append(body)
+        if len(tries) == 1:
+            raise ClusterConflictError("the object has been modified")
+        return patch(kind, name, namespace, body, **options)
+
+    monkeypatch.setattr(kept, "patch", once_too_late)
+    assert live("history", "taxi", "--forget", "--yes").exit_code == 0
+    assert len(tries) == 2
+    assert all(each["metadata"]["resourceVersion"] == "1" for each in tries)
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_it_asks_before_it_forgets(live, kept, monkeypatch, golden, answer):
+    monkeypatch.setattr(history_command, "can_ask", lambda: True)
+    result = live("history", "taxi", "--forget", stdin=f"{answer}\n")
+    golden(result.stdout + result.stderr)
+    assert result.exit_code == (0 if answer == "y" else 1)
+    assert bool(kept.writes) is (answer == "y")
+
+
+def test_who_may_not_forget_is_told_which_role_may(live, kept, monkeypatch):
+    def refuse(*_args, **_options):
+        raise ClusterForbiddenError("you may not")
+
+    monkeypatch.setattr(kept, "patch", refuse)
+    result = live("history", "taxi", "--forget", "--yes")
+    assert result.exit_code == 1
+    assert "kfp-placement-edit-history" in result.stderr
+
+
+def test_too_many_steps_to_forget(live, kept):
+    steps = tuple({"step": f"step-{number}", "before": LAST} for number in range(200))
+    kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_steps=steps))
+    result = live("history", "taxi", "--forget", "--step", "train", "--yes")
+    assert result.exit_code == 1
+    assert "at most 200" in result.stderr
+
+
+def test_a_history_that_is_gone(live, kept, monkeypatch):
+    monkeypatch.setattr(kept, "get", lambda *_: None)
+    result = live("history", "taxi", "--forget", "--yes")
+    assert result.exit_code == 3
+    assert "is gone" in result.stderr

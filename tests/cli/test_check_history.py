@@ -1,0 +1,171 @@
+"""`check --history`: hints that are far from what past runs took."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import yaml
+
+from kfp_placement.check.durations import hints_off, rounded
+from kfp_placement.check.rules import check_run
+from kfp_placement.live.exceptions import ClusterForbiddenError
+from kfp_placement.live.kinds import HISTORIES
+from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.history import Observation, PastRun
+from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step
+from tests.cli.conftest import RUN
+from tests.support.fake_cluster import FakeCluster
+from tests.support.histories import history_object, past_run
+
+DAY = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def hinted(name, seconds, **fields):
+    return Step(
+        name=name,
+        task=fields.pop("task", name),
+        duration_seconds=seconds,
+        duration_source=DurationSource.HINT,
+        **fields,
+    )
+
+
+def past_of_step(step, times):
+    """Each time in a run of its own."""
+    runs = [
+        PastRun(f"u{number}", "taxi", DAY + timedelta(hours=number), (observed(step, seconds),))
+        for number, seconds in enumerate(times)
+    ]
+    return Past(runs)
+
+
+def observed(step, seconds):
+    return Observation(step_identity("taxi", step), seconds)
+
+
+def found(step, times, *more):
+    run = RunGraph(name="taxi", source="test", steps=(step, *more))
+    return list(hints_off(run, past_of_step(step, times)))
+
+
+def test_a_hint_that_is_far_too_long_or_too_short():
+    times = [252.0, 250.0, 255.0] * 3
+    (long,) = found(hinted("train", 1200.0), times)
+    assert (long.step, long.code, str(long.level)) == ("train", "hint-off", "warning")
+    assert long.message.startswith("the hint says 20m, 9 runs took 4m12s (")
+    assert long.message.endswith('): write duration="4m15s"')
+    (short,) = found(hinted("train", 60.0), times)
+    assert short.message.startswith("the hint says 1m, 9 runs took")
+    assert found(hinted("train", 126.0), times)[0].message.startswith("the hint says 2m6s")
+    assert found(hinted("train", 0.0), times)
+
+
+@pytest.mark.parametrize("hint", [130.0, 252.0, 500.0])
+def test_a_hint_that_is_near_enough(hint):
+    assert found(hinted("train", hint), [252.0] * 5) == []
+
+
+def test_two_runs_do_not_tell_enough():
+    assert found(hinted("train", 1200.0), [252.0] * 2) == []
+    assert len(found(hinted("train", 1200.0), [252.0] * 3)) == 1
+
+
+def test_other_steps_and_given_times_say_nothing_of_a_hint():
+    alike = hinted("other", 1200.0, image="python:3.12")
+    assert found(hinted("train", 252.0, image="python:3.12"), [252.0] * 9, alike) == []
+    given = replace(hinted("train", 1200.0), duration_source=DurationSource.GIVEN)
+    assert found(given, [252.0] * 9) == []
+
+
+def test_iterations_of_a_loop_have_one_hint():
+    steps = [
+        hinted(f"for-loop-1[{n}].work", 10.0, task="for-loop-1[*].work", iteration_key=str(n))
+        for n in range(3)
+    ]
+    runs = [
+        PastRun(
+            f"u{hour}",
+            "taxi",
+            DAY + timedelta(hours=hour),
+            tuple(observed(step, 100.0 + 20 * index) for index, step in enumerate(steps)),
+        )
+        for hour in range(4)
+    ]
+    (only,) = hints_off(RunGraph(name="taxi", source="test", steps=tuple(steps)), Past(runs))
+    assert only.step == "for-loop-1[*].work"
+    assert "4 runs took 2m" in only.message
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.0, 0.1), (0.34, 0.3), (1.4, 1), (59.6, 60), (252, 255), (1187, 1200), (7250, 7200)],
+)
+def test_durations_as_people_write_them(seconds, shown):
+    assert rounded(seconds) == shown
+
+
+def test_a_step_that_past_runs_know_needs_no_duration():
+    step = Step(name="train", task="train")
+    run = RunGraph(name="taxi", source="test", steps=(step,))
+    assert check_run(run).of("no-durations")
+    assert not check_run(run, past=past_of_step(step, [252.0])).of("no-durations")
+
+
+@pytest.fixture
+def train_history():
+    """Nine runs in which the taxi sample's training took a fifth of its hint."""
+    runs = [
+        past_run("taxi", number, DAY + timedelta(hours=number), {"train": [250 + number % 3]})
+        for number in range(9)
+    ]
+    return history_object(runs)
+
+
+def test_a_file(run, tmp_path, train_history):
+    (tmp_path / "history.yaml").write_text(yaml.safe_dump(train_history), encoding="utf-8")
+    result = run("check", RUN, "--history", "history.yaml")
+    assert result.exit_code == 0, result.stderr
+    assert "warning: train: the hint says 20m, 9 runs took 4m" in result.stdout
+    report = json.loads(run("check", RUN, "--history", "history.yaml", "-o", "json").stdout)
+    assert [each["step"] for each in report["findings"] if each["code"] == "hint-off"] == ["train"]
+    assert "hint-off" not in run("check", RUN).stdout
+    piped = run("check", RUN, "--history", "-", stdin=yaml.safe_dump(train_history))
+    assert "hint-off" in piped.stdout
+
+
+def test_what_cannot_be_meant(run, tmp_path, train_history):
+    (tmp_path / "history.yaml").write_text(yaml.safe_dump(train_history), encoding="utf-8")
+    assert run("check", RUN, "--history", "none.yaml").exit_code == 3
+    other = run("check", RUN, "--history", "history.yaml", "-n", "team-b")
+    assert other.exit_code == 1
+    assert "team-a" in other.stderr
+    assert run("check", "-", "--history", "-").exit_code == 2
+    assert run("check", RUN, "--history", "history.yaml", "--context", "prod").exit_code == 2
+
+
+@pytest.fixture
+def live_cluster(monkeypatch, train_history):
+    cluster = FakeCluster()
+    cluster.put(HISTORIES, train_history)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_args: cluster)
+    return cluster
+
+
+def test_live_histories(run, live_cluster):
+    assert "hint-off" in run("check", RUN, "--history", "live").stdout
+    assert "hint-off" not in run("check", RUN, "--history", "live", "-n", "team-b").stdout
+    broken = {**history_object([past_run("x", 0, DAY, {"a": [1]})]), "spec": {}}
+    live_cluster.put(HISTORIES, broken)
+    assert "bad-history" in run("check", RUN, "--history", "live").stdout
+
+
+def test_no_right_and_not_installed(run, live_cluster):
+    live_cluster.refused["/"] = ClusterForbiddenError("you may not")
+    assert run("check", RUN, "--history", "live").exit_code == 1
+    live_cluster.refused.clear()
+    live_cluster.forget(HISTORIES)
+    result = run("check", RUN, "--history", "live")
+    assert result.exit_code == 3
+    assert "features/history" in result.stderr

@@ -1,0 +1,122 @@
+"""PipelineHistories with made-up runs, always the same."""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from kfp_placement_engine.contract.fields import ObjectMetadata
+from kfp_placement_engine.contract.pipeline_history import (
+    PipelineHistory,
+    PipelineHistorySpec,
+    history_name,
+    history_status,
+    step_identity,
+)
+from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
+from kfp_placement_engine.model.run_graph import RunGraph
+
+MIB = 2**20
+
+
+def past_run(
+    pipeline: str,
+    number: int,
+    ended_at: datetime,
+    steps: Mapping[str, Sequence[float]],
+    seconds: float | None = None,
+    planned_seconds: float | None = None,
+    input_bytes: float | None = None,
+) -> PastRun:
+    """A run that has ended; of a step in a loop there is a time for each iteration."""
+    observations = tuple(
+        Observation(
+            StepIdentity(pipeline, path, f"{index:08x}" if len(times) > 1 else "", "c0ffee", "1e5"),
+            time,
+            "node-1",
+            input_bytes,
+        )
+        for path, times in steps.items()
+        for index, time in enumerate(times)
+    )
+    uid = f"{pipeline[:40]}-{number}"
+    return PastRun(
+        uid, pipeline, ended_at, observations, seconds=seconds, played_seconds=planned_seconds
+    )
+
+
+def history_object(runs: Sequence[PastRun], namespace: str = "team-a", **spec: Any) -> Any:
+    """The object of one pipeline, as the API server prints it."""
+    pipeline = runs[0].pipeline
+    return PipelineHistory(
+        metadata=ObjectMetadata(name=history_name(pipeline), namespace=namespace),
+        spec=PipelineHistorySpec(pipeline=pipeline, **spec),
+        status=history_status(runs),
+    ).to_object()
+
+
+def taxi_runs(last_ended_at: datetime, count: int = 9) -> list[PastRun]:
+    """Runs of the taxi sample, a day apart: its training takes some 20 minutes, by its inputs."""
+    return [
+        past_run(
+            "taxi",
+            number,
+            last_ended_at - timedelta(days=count - 1 - number),
+            {
+                "fetch": [33 + number % 3],
+                "train": [1188 + 7 * (number % 4)],
+                "for-loop-1[*].score": [40 + number % 2, 80 + number % 3, 120],
+            },
+            seconds=1375 + 10 * (number % 5),
+            played_seconds=1300,
+            input_bytes=50 * MIB,
+        )
+        for number in range(count)
+    ]
+
+
+def runs_of(
+    graph: RunGraph, count: int = 9, *, factor: float = 1.0, **steps: float
+) -> list[PastRun]:
+    """Past runs of a pipeline: its steps took what its hints say, each a bit more or less.
+
+    Args:
+        graph: the pipeline, as read.
+        count: how many runs.
+        factor: how many times as long they took as planned.
+        steps: other run times, in seconds.
+    """
+    rng = random.Random(graph.name)
+    seconds = {step.name: step.duration_seconds or 60.0 for step in graph.steps} | steps
+    runs = []
+    for number in range(count):
+        observations = tuple(
+            Observation(
+                step_identity(graph.name, step),
+                seconds[step.name] * rng.lognormvariate(0, 0.05),
+                "node-1",
+                step.input_bytes,
+            )
+            for step in graph.steps
+        )
+        ended_at = datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=number)
+        runs.append(
+            PastRun(
+                f"run-{number}",
+                graph.name,
+                ended_at,
+                observations,
+                played_seconds=1000.0,
+                seconds=1000.0 * factor * rng.lognormvariate(0, 0.03),
+            )
+        )
+    return runs
+
+
+def history_file(path: Path, *objects: Any) -> Path:
+    """A file of these objects, as `kubectl get -o json` prints them."""
+    document = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+    path.write_text(json.dumps(document), "utf-8")
+    return path
