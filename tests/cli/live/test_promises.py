@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 import jsonschema
 import pytest
@@ -52,7 +53,7 @@ def promised(name="taxi-x7k2p", *, ends=ENDS, spec=None, **status):
     return placement(name, spec=told, status=status)
 
 
-UNKNOWN = {"ends": None, "endsUnknown": "no run seen", "steps": []}
+UNKNOWN: dict[str, Any] = {"ends": None, "endsUnknown": "no run seen", "steps": []}
 
 
 def column(result, title):
