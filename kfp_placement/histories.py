@@ -1,7 +1,6 @@
 """Past runs as people give them, for plans made on them: a file, or those of a cluster."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,8 @@ from kfp_placement_engine.model.run_graph import Notice
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.history import Past
@@ -81,7 +82,7 @@ def past_in_cluster(api: "Api", namespace: str, *, is_asked_for: bool) -> KnownP
 
     Args:
         api: the cluster.
-        namespace: whose histories; "" = the one of the context.
+        namespace: of the histories; "" = the one of the context.
         is_asked_for: that there are none that can be read is an error, else no past.
 
     Raises:

@@ -80,7 +80,7 @@ def history(value: object) -> str | os.PathLike[str] | None:
     """Where past runs are: a path, `live` or `none`; None is what nobody asked for.
 
     Raises:
-        MarkValueError: it is none of these.
+        MarkValueError: it is something else.
     """
     if value is None or (isinstance(value, str) and value) or isinstance(value, os.PathLike):
         return value

@@ -144,9 +144,7 @@ class Preview:
         """
         steps = self._steps.named(step)
         waiting = summary.waiting_for(self.plan)
-        return "\n".join(
-            _explanation(self.plan, item, waiting.get(item.name)) for item in steps
-        )
+        return "\n".join(_explanation(self.plan, item, waiting.get(item.name)) for item in steps)
 
     @overload
     def what_if(self) -> Suggestions: ...

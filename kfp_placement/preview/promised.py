@@ -12,9 +12,9 @@ class Range:
     """A range that holds as often as the confidence of the plan says.
 
     Attributes:
-        low: it is no earlier, in seconds since the submission of the run.
+        low: its begin, in seconds since the submission of the run.
         typical: the median.
-        high: it is no later.
+        high: its end.
     """
 
     low: float

@@ -74,7 +74,9 @@ def _head(title: str, share: int) -> Markup:
 def _folded(plan: Plan, group: StepGroup, rows: Sequence[Markup]) -> Markup:
     """A row for the items of a loop: what is true of all, and the items when it is opened."""
     known = group.start_seconds, group.finish_seconds
-    times = "" if None in known else f"; {' to '.join(promises.moment(plan, each) for each in known)}"
+    times = (
+        "" if None in known else f"; {' to '.join(promises.moment(plan, each) for each in known)}"
+    )
     words = f" on {node_text(group)}{times}; run {run_text(group)}"
     given = f"{display_text(group)}: " if display_text(group) else ""
     inner = tag("table", tag("tbody", *rows), class_="kp-steps", style=_TABLE)
@@ -86,9 +88,7 @@ def _folded(plan: Plan, group: StepGroup, rows: Sequence[Markup]) -> Markup:
     return tag("tr", tag("td", details, colspan=len(_COLUMNS), style=_CELL))
 
 
-def _row(
-    plan: Plan, step: PlannedStep, colours: NodeColours, cause: PlannedStep | None
-) -> Markup:
+def _row(plan: Plan, step: PlannedStep, colours: NodeColours, cause: PlannedStep | None) -> Markup:
     waits = [tag("small", text(summary.waits(cause)), class_="kp-bad")] if cause is not None else []
     cells = [
         tag("th", _lines([*_names(step), *_remarks(step), *waits]), scope="row", style=_CELL),

@@ -77,7 +77,9 @@ def taxi_runs(last_ended_at: datetime, count: int = 9) -> list[PastRun]:
     ]
 
 
-def runs_of(graph: RunGraph, count: int = 9, *, factor: float = 1.0, **steps: float) -> list[PastRun]:
+def runs_of(
+    graph: RunGraph, count: int = 9, *, factor: float = 1.0, **steps: float
+) -> list[PastRun]:
     """Past runs of a pipeline: its steps took what its hints say, each a bit more or less.
 
     Args:

@@ -21,7 +21,7 @@ Written = Callable[[float], str]
 
 
 def time_of_day(begin: datetime, zone: tzinfo | None = None) -> Written:
-    """Writes seconds since a moment as `10:26`, on another day than it as `Nov 27 10:26`.
+    """Writes seconds since a moment as `10:26`, on a later day as `Nov 27 10:26`.
 
     Args:
         begin: the moment, with its time zone.

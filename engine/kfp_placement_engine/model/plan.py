@@ -64,8 +64,8 @@ class PlannedStep:
         alternatives: the next best nodes, if they were asked for; node as in `why`.
         display_name: the name that its author gave to the task, or "".
         node_speed: of its node; run times are divided by it.
-        sized_input: the name of its only input, where the run time goes by its size; "" = there is
-            no such input.
+        sized_input: the name of its only input, where the run time depends on its size; "" = there
+            is no such input.
     """
 
     name: str

@@ -29,7 +29,7 @@ def parse_confidence(value: object) -> float:
     text = value.strip() if isinstance(value, str) else repr(value) if is_number else ""
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except (ValueError, OverflowError):
+    except ValueError:
         share = math.nan
     if not LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE:
         raise QuantityError(
@@ -53,7 +53,7 @@ class TimeRange:
     high_seconds: float
 
     def later(self, seconds: float) -> "TimeRange":
-        """The same on a clock that began so much earlier."""
+        """The same on a clock that began that much earlier."""
         return TimeRange(
             self.low_seconds + seconds, self.typical_seconds + seconds, self.high_seconds + seconds
         )
@@ -95,7 +95,7 @@ class Promise:
     unknown: str = ""
 
     def later(self, seconds: float) -> "Promise":
-        """The same on a clock that began so much earlier."""
+        """The same on a clock that began that much earlier."""
         steps = {
             name: StepPromise(each.starts.later(seconds), each.ends.later(seconds))
             for name, each in self.steps.items()
@@ -104,7 +104,7 @@ class Promise:
         return replace(self, ends=ends, steps=steps)
 
     def differs_from(self, other: "Promise") -> bool:
-        """Whether the run ends so much earlier or later that people should know."""
+        """Whether the run ends that much earlier or later that people should know."""
         if self.ends is None or other.ends is None:
             return (self.ends, self.unknown) != (other.ends, other.unknown)
         least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * other.ends.typical_seconds)

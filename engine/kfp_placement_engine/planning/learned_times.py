@@ -9,7 +9,7 @@ from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
 
 ENOUGH_RUNS = 3
-"""From so many runs of the very step on, they win over its author's hint."""
+"""From this many runs of the very step on, they win over its author's hint."""
 
 OWN_LEVELS = (Level.ITERATION, Level.STEP)
 
@@ -36,7 +36,7 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
     Args:
         graph: the run, with hints and given times.
         past: of its namespace.
-        confidence: of the ranges that are to be promised.
+        confidence: of the ranges that will be promised.
     """
     told = {
         step.name: forecast

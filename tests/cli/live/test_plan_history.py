@@ -1,0 +1,109 @@
+"""Plans on the past runs that a cluster keeps."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kfp_placement import PlacementError, preview
+from kfp_placement.live.exceptions import ClusterForbiddenError
+from kfp_placement.live.kinds import CLAIMS, HISTORIES, NAMESPACES, NODES, PODS, VOLUMES
+from kfp_placement_engine.readers import read_run_file
+from tests.cli.conftest import CLUSTER, RUN
+from tests.support.fake_cluster import FakeCluster
+from tests.support.histories import history_object, runs_of
+from tests.support.kubernetes import node_object
+
+TAXI = read_run_file(RUN)
+EXACT = ("--generations", "5", "--compare", "none", "-o", "json")
+FORBIDDEN = ClusterForbiddenError("no right to list pipelinehistories")
+
+
+@pytest.fixture
+def cluster():
+    fake = FakeCluster()
+    fake.serve(NODES, PODS, CLAIMS, VOLUMES)
+    fake.put(NAMESPACES, {"metadata": {"name": "team-a"}})
+    for name in ("n1", "n2"):
+        fake.put(NODES, node_object(name))
+    return fake
+
+
+@pytest.fixture
+def with_history(cluster):
+    cluster.put(HISTORIES, history_object(runs_of(TAXI, 9, train=2400.0)))
+    return cluster
+
+
+def planned(live, *options):
+    result = live("plan", RUN, "--cluster", "live", *EXACT, *options)
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def codes(document):
+    return [warning["code"] for warning in document["warnings"]]
+
+
+def test_a_live_plan_rests_on_the_past_of_its_namespace(live, with_history):
+    document = planned(live)
+    assert document["promise"]["ends"] is not None
+    assert planned(live, "--history", "live")["promise"] == document["promise"]
+    assert "promise" not in planned(live, "--history", "none")
+
+
+def test_the_past_of_other_namespaces_does_not_count(live, with_history):
+    with_history.put(NAMESPACES, {"metadata": {"name": "team-b"}})
+    document = planned(live, "-n", "team-b")
+    assert document["promise"]["unknown"] == "no run seen"
+
+
+def test_a_cluster_without_histories_is_as_it_always_was(live, cluster, golden):
+    document = planned(live)
+    assert "promise" not in document
+    assert "not-allowed" not in codes(document)
+    result = live("plan", RUN, "--cluster", "live", "--history", "live")
+    assert result.exit_code == 3
+    golden(result.stderr)
+
+
+def test_histories_that_may_not_be_read_are_said(live, with_history, golden):
+    with_history.refused[HISTORIES.path("team-a", "")] = FORBIDDEN
+    document = planned(live)
+    assert "promise" not in document
+    (warning,) = [each for each in document["warnings"] if each["code"] == "not-allowed"]
+    golden(warning["message"], "warning")
+    result = live("plan", RUN, "--cluster", "live", "--history", "live")
+    assert result.exit_code == 1
+    golden(result.stderr, "asked for")
+
+
+def test_what_somebody_broke_does_not_count_and_is_said(live, with_history):
+    raw = history_object(runs_of(TAXI, 3))
+    raw["metadata"]["name"] = "broken"
+    raw["spec"] = {"pipeline": 7}
+    with_history.put(HISTORIES, raw)
+    document = planned(live)
+    assert document["promise"]["ends"] is not None
+    assert codes(document).count("bad-history") == 1
+
+
+def test_a_plan_on_a_file_may_rest_on_live_past_runs(live, with_history):
+    result = live("plan", RUN, "--cluster", CLUSTER, *EXACT, "--history", "live")
+    document = json.loads(result.stdout)
+    assert document["promise"]["ends"] is not None
+    assert len(document["cluster"]["nodes"]) == 3
+
+
+def test_a_preview_asks_the_same(with_history, monkeypatch):
+    connect = "kfp_placement.live.connection.LiveCluster.connect"
+    monkeypatch.setattr(connect, lambda: with_history)
+    options: dict[str, Any] = {"generations": 5, "compare": ()}
+    plan = preview(RUN, "live", **options)
+    assert plan.ends is not None
+    assert preview(RUN, CLUSTER, history="live", **options).ends is not None
+    assert preview(RUN, "live", history="none", **options).ends is None
+    with_history.refused["/apis/kfp-placement.dev"] = FORBIDDEN
+    assert preview(RUN, "live", **options).ends is None
+    with pytest.raises(PlacementError, match="no right"):
+        preview(RUN, "live", history="live", **options)

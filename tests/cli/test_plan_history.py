@@ -1,0 +1,137 @@
+"""`plan --history`, `--confidence` and `--at`."""
+
+import json
+import time
+from datetime import datetime, timedelta
+
+import jsonschema
+import pytest
+
+from kfp_placement.cli.parameters import TimeType
+from kfp_placement.schemas import schema
+from kfp_placement_engine.readers import read_run_file
+from tests.cli.conftest import CLUSTER, RUN
+from tests.support.histories import history_file, history_object, runs_of
+from tests.support.html_pages import parse_page
+
+TAXI = read_run_file(RUN)
+EXACT = ("--generations", "5", "--compare", "none")
+
+
+@pytest.fixture
+def history(tmp_path):
+    runs = runs_of(TAXI, 9, factor=1.1, train=2400.0)
+    return history_file(tmp_path / "history.json", history_object(runs))
+
+
+@pytest.fixture(autouse=True)
+def _in_utc(monkeypatch):
+    """Times of day are those of this machine."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+def lasting(text):
+    """The table but for how long the search took, and where the files of the sample are."""
+    lines = [line for line in text.splitlines() if not line.startswith("dispatch ")]
+    return "\n".join(lines).replace(CLUSTER, "cluster.yaml")
+
+
+@pytest.mark.parametrize("more", [(), ("-o", "wide"), ("--at", "2026-11-26T10:14")], ids=str)
+def test_the_table(plan, history, golden, more):
+    result = plan("--history", history, *EXACT, *more)
+    assert result.exit_code == 0, result.stderr
+    golden(lasting(result.stdout))
+    assert "By past runs: ends " in result.stdout
+    assert result.stderr == ""
+
+
+def test_documents_and_reports(plan, history):
+    document = json.loads(plan("--history", history, *EXACT, "-o", "json").stdout)
+    jsonschema.Draft202012Validator(schema("plan")).validate(document)
+    assert document["promise"]["confidence"] == 0.9
+    page = parse_page(plan("--history", history, *EXACT, "-o", "html").stdout)
+    assert page.unbalanced == []
+    assert "End, by past runs" in page.text
+
+
+def test_without_history_nothing_is_said_of_it(plan):
+    documents = [
+        json.loads(plan(*EXACT, "-o", "json", *more).stdout)
+        for more in ((), ("--history", "none"), ("--confidence", "80%"))
+    ]
+    assert all("promise" not in document for document in documents)
+
+
+def test_options_reach_the_planner(plan, planner, history):
+    plan("--history", history)
+    assert planner.forecast.confidence == 0.9
+    assert {step.duration_source for step in planner.graph.steps} == {"history"}
+    plan("--history", history, "--confidence", "80%", "--duration", "train=1h")
+    assert planner.forecast.confidence == 0.8
+    steps = {step.name: step for step in planner.graph.steps}
+    assert (steps["train"].duration_seconds, steps["train"].duration_source) == (3600, "given")
+    assert "train" not in planner.forecast.steps
+    plan()
+    assert planner.forecast is None
+
+
+def test_a_file_of_run_times_wins_over_past_runs_too(plan, planner, history, tmp_path):
+    (tmp_path / "times.yaml").write_text("train: 1h\n", encoding="utf-8")
+    plan("--history", history, "--durations", tmp_path / "times.yaml")
+    steps = {step.name: step for step in planner.graph.steps}
+    assert steps["train"].duration_seconds == 3600
+
+
+def test_from_stdin(plan, history):
+    piped = plan("--history", "-", *EXACT, "-o", "json", stdin=history.read_bytes())
+    named = plan("--history", history, *EXACT, "-o", "json")
+    assert json.loads(piped.stdout)["promise"] == json.loads(named.stdout)["promise"]
+
+
+def test_what_if_goes_on_with_past_runs(plan, history, golden):
+    result = plan("--history", history, *EXACT, "--what-if", "step train duration=10m")
+    assert result.exit_code == 0, result.stderr
+    golden(result.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--confidence", "sure"),
+        ("--confidence", "100%"),
+        ("--at", "soon"),
+        ("--at", "25:00"),
+        ("--history", "no.yaml"),
+        ("--history", "-", "--cluster", "-"),
+        ("--history", "history.json", "-n", "team-b"),
+        ("--history", "history.json", "--context", "prod"),
+        ("--history", CLUSTER),
+    ],
+    ids=lambda options: " ".join(str(option).rpartition("/")[2] for option in options),
+)
+def test_what_cannot_be_is_one_clear_error(run, history, golden, options):
+    result = run("plan", RUN, *(() if "--cluster" in options else ("-c", CLUSTER)), *options)
+    assert result.exit_code in (1, 2, 3)
+    golden(result.stderr.replace(CLUSTER, "cluster.yaml"))
+    assert result.stdout == ""
+
+
+def test_times_of_day():
+    kind = TimeType()
+
+    def read(text):
+        return kind.convert(text, None, None)
+
+    now = datetime.now().astimezone()
+    assert abs(read("now") - now) < timedelta(minutes=1)
+    for text in ("0:00", "10:26", "23:59"):
+        found = read(text)
+        assert found.strftime("%H:%M") == text.zfill(5)
+        assert timedelta(minutes=-2) < found - now < timedelta(days=1, minutes=1)
+    assert read("2026-11-26T10:26:00Z").timestamp() == 1795688760
+    assert (
+        read("2026-11-26T12:26:00+02:00")
+        == read("2026-11-26 10:26")
+        == read(datetime.fromisoformat("2026-11-26T10:26:00Z"))
+    )

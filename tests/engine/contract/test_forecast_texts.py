@@ -1,0 +1,84 @@
+"""What run times rest on and what is promised, in words."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from kfp_placement_engine.contract.forecast_texts import (
+    basis_text,
+    end_sentence,
+    ends_text,
+    latest_end_text,
+    range_text,
+    time_of_day,
+)
+from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.history import Basis, Level
+from kfp_placement_engine.model.promise import Promise, TimeRange, parse_confidence
+
+TIMES = TimeRange(660.0, 720.0, 840.0)
+AT = datetime(2026, 11, 26, 10, 14, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("basis", "text"),
+    [
+        (None, "hint"),
+        (Basis(Level.ITERATION, 9), "9 runs"),
+        (Basis(Level.ITERATION, 1), "1 run"),
+        (Basis(Level.ITERATION, 6, by_size=True), "6 runs, by size of table"),
+        (Basis(Level.STEP, 2), "other iterations, 2 runs"),
+        (Basis(Level.IMAGE, 3), "same image, 3 runs"),
+        (Basis(Level.COMPONENT, 3), "same component, 3 runs"),
+        (Basis(Level.NAMESPACE, 30), "all steps of the namespace, 30 runs"),
+    ],
+)
+def test_what_a_run_time_rests_on(basis, text):
+    assert basis_text("hint", basis, "table") == text
+
+
+def test_without_a_name_the_size_is_that_of_the_inputs():
+    assert basis_text("history", Basis(Level.STEP, 2, by_size=True)).endswith("by size of inputs")
+
+
+def test_ranges_since_the_submission_and_as_times_of_day():
+    assert range_text(TIMES) == "12m (11m-14m)"
+    assert range_text(TIMES, time_of_day(AT, UTC)) == "10:26 (10:25-10:28)"
+    assert range_text(TimeRange(5.0, 5.0, 5.0)) == "5s"
+
+
+def test_a_promise_as_a_sentence():
+    promise = Promise(ends=TIMES)
+    assert end_sentence(promise) == "ends after 12m (11m-14m); by 14m (95%)"
+    assert (ends_text(promise), latest_end_text(promise)) == ("12m (11m-14m)", "by 14m (95%)")
+    assert latest_end_text(Promise(0.8, ends=TIMES)) == "by 14m (90%)"
+
+
+def test_too_little_known_is_said_in_place_of_a_wide_number():
+    promise = Promise(unknown="no run seen")
+    assert end_sentence(promise) == "end: unknown (no run seen)"
+    assert latest_end_text(promise) == ""
+
+
+def test_times_of_day_are_those_of_a_zone_and_name_another_day():
+    written = time_of_day(AT, UTC)
+    assert written(0.0) == "10:14"
+    assert written(29.0) == "10:14"
+    assert written(30.0) == "10:15"
+    assert written(14 * 3600.0) == "Nov 27 00:14"
+    assert time_of_day(AT, timezone(timedelta(hours=14)))(0.0) == "00:14"
+    assert written(1e12).endswith("later")
+
+
+@pytest.mark.parametrize("value", ["90%", " 90 % ", "0.9", 0.9, "9e-1"])
+def test_a_confidence_in_every_form(value):
+    assert parse_confidence(value) == 0.9
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "sure", "90", 1, 0, -0.9, "49%", "100%", True, None, "nan", "1e999", [0.9]],
+)
+def test_what_is_no_confidence(value):
+    with pytest.raises(QuantityError, match=r"confidence from 50% to 99\.9%"):
+        parse_confidence(value)

@@ -1,0 +1,225 @@
+"""Plans of real pipelines on the runs before: precedence of times, promises, wrong files."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from kfp_placement import MarkValueError, RunError, preview
+from kfp_placement.planning import GivenOptions, Overrides, plan_request
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.history import Level
+from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.readers import read_run
+from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
+from tests.support.histories import history_file, history_object, runs_of
+from tests.support.samples import SAMPLES
+
+RUN = SAMPLES / "06_taxi" / "pipeline.yaml"
+CLUSTER = SAMPLES / "06_taxi" / "cluster.yaml"
+TAXI = read_run(RUN.read_bytes(), name="pipeline.yaml")
+EXACT: dict[str, Any] = {"generations": 5, "compare": ()}
+
+
+@pytest.fixture
+def nine(tmp_path):
+    """Nine runs of the taxi pipeline, whose training took 40 minutes in place of 20."""
+    runs = runs_of(TAXI, 9, factor=1.1, train=2400.0)
+    return history_file(tmp_path / "history.json", history_object(runs))
+
+
+def planned(history, **options):
+    return preview(RUN, CLUSTER, history=history, **EXACT, **options)
+
+
+def test_run_times_are_those_of_the_runs_before(nine):
+    plan = planned(nine)
+    train = plan.steps["train"]
+    assert (train.basis, train.duration_source) == ("9 runs", DurationSource.HISTORY)
+    assert train.duration_seconds == pytest.approx(2400, rel=0.05)
+    assert plan.ends is not None
+    assert plan.ends.low < plan.ends.typical < plan.ends.high
+    # Runs took a tenth longer than their plans.
+    assert plan.ends.typical == pytest.approx(1.1 * plan.makespan, rel=0.05)
+    assert train.ends is not None
+    assert train.ends.high < plan.ends.high
+
+
+def test_a_file_is_also_yaml_and_a_path_a_text(nine, tmp_path):
+    text = tmp_path / "history.yaml"
+    text.write_text(yaml.safe_dump(yaml.safe_load(nine.read_text())))
+    assert planned(str(text)).ends == planned(nine).ends
+
+
+def test_the_same_seed_and_history_make_the_same_plan_and_promise(nine):
+    first, second = planned(nine).plan, planned(nine).plan
+    assert first.promise == second.promise
+    assert first.steps == second.steps
+    assert planned(nine, seed=4).plan.promise != first.promise
+
+
+@pytest.mark.parametrize(
+    ("runs", "basis", "seconds"),
+    [(0, "hint", 1200), (2, "hint", 1200), (3, "3 runs", 2400), (9, "9 runs", 2400)],
+)
+def test_three_runs_win_over_a_hint(tmp_path, runs, basis, seconds):
+    history = history_file(
+        tmp_path / "history.json",
+        *([history_object(runs_of(TAXI, runs, train=2400.0))] if runs else []),
+    )
+    train = planned(history).steps["train"]
+    assert train.basis == basis
+    assert train.duration_seconds == pytest.approx(seconds, rel=0.1)
+
+
+def test_a_given_time_wins_over_all_runs(nine):
+    plan = planned(nine, durations={"train": "10m"})
+    assert (plan.steps["train"].basis, plan.steps["train"].duration_seconds) == ("given", 600)
+    assert plan.ends is not None
+    before = planned(nine).ends
+    assert before is not None
+    assert plan.ends.high < before.low
+    # What is given is certain.
+    train = plan.steps["train"]
+    assert train.starts is not None
+    assert train.ends is not None
+
+
+def test_past_runs_win_over_what_a_policy_assumes_of_types():
+    policy = a_policy(defaults={"byType": [{"type": "Fit", "duration": "1h"}]})
+    cluster = replace(a_cluster(*nodes(2)), policy=policy)
+    run = a_run(a_step("known", type="Fit", seconds=None), a_step("new", type="Fit", seconds=None))
+    seen = replace(run, steps=run.steps[:1])
+    past = Past(runs_of(seen, 1, known=90.0))
+    overrides = Overrides(history=past)
+    request = plan_request(run, cluster, overrides, GivenOptions(generations=1))
+    known, new = request.run.steps
+    assert known.duration_basis is not None
+    assert known.duration_basis.level is Level.ITERATION
+    assert known.duration_seconds == pytest.approx(90, rel=0.2)
+    # All steps of the namespace tell of it, which comes before a type's default.
+    assert new.duration_source is DurationSource.HISTORY
+    assert request.plan().promise is not None
+
+
+def test_nothing_changes_where_nobody_asks_for_past_runs():
+    plan = preview(RUN, CLUSTER, **EXACT)
+    none = preview(RUN, CLUSTER, history="none", **EXACT)
+    assert plan.plan.promise is None
+    assert plan.ends is None
+    assert (none.plan.steps, none.plan.promise) == (plan.plan.steps, None)
+
+
+def test_a_pipeline_that_was_never_seen_has_no_promise(tmp_path):
+    others = runs_of(replace(TAXI, name="other"))
+    strangers = [replace(run, steps=tuple(_stranger(each) for each in run.steps)) for run in others]
+    history = history_file(tmp_path / "history.json", history_object(strangers))
+    plan = planned(history)
+    assert plan.ends is None
+    assert "end: unknown (no run seen)" in repr(plan)
+
+
+def _stranger(observation):
+    identity = replace(observation.identity, component="", image="")
+    return replace(observation, identity=identity)
+
+
+def test_a_new_step_is_named(tmp_path):
+    seen = replace(TAXI, steps=tuple(step for step in TAXI.steps if step.name != "predict"))
+    runs = [replace(run, steps=tuple(map(_stranger, run.steps))) for run in runs_of(seen, 9)]
+    plan = planned(history_file(tmp_path / "history.json", history_object(runs)))
+    assert plan.ends is None
+    assert "end: unknown (no run seen of predict)" in repr(plan)
+
+
+def test_confidence_widens_the_range(nine):
+    narrow, wide = planned(nine, confidence="60%").ends, planned(nine, confidence=0.99).ends
+    assert narrow is not None
+    assert wide is not None
+    assert wide.low < narrow.low < narrow.high < wide.high
+    assert narrow.typical == wide.typical
+
+
+def test_what_if_keeps_the_past(nine):
+    plan = planned(nine)
+    assert plan.ends is not None
+    longer = plan.what_if("step train duration=1h")
+    assert longer.plan.ends is not None
+    assert longer.plan.ends.typical > plan.ends.typical
+    assert longer.plan.steps["train"].basis == "given"
+    assert longer.plan.steps["predict"].basis == "9 runs"
+    again = longer.plan.what_if("+1 of nitos-cloud-node").plan
+    assert again.ends is not None
+    assert again.steps["train"].basis == "given"
+    faster = plan.what_if("nitos-cloud-node speed=2").plan
+    assert faster.ends is not None
+    assert faster.ends.typical < plan.ends.typical
+    assert list(plan.what_if()) == []
+
+
+@pytest.mark.parametrize("value", [3, "", ["a"], b"x"])
+def test_what_is_no_history(value):
+    with pytest.raises(MarkValueError, match="history"):
+        preview(RUN, CLUSTER, history=value)
+
+
+@pytest.mark.parametrize("value", ["sure", 0, 2, None, True])
+def test_what_is_no_confidence(value):
+    with pytest.raises(MarkValueError, match="confidence from 50%"):
+        preview(RUN, CLUSTER, confidence=value)
+
+
+def test_a_history_of_another_namespace_is_refused(nine):
+    assert planned(nine, namespace="team-a").ends is not None
+    with pytest.raises(RunError, match="of namespace team-a and the run goes to 'team-b'"):
+        planned(nine, namespace="team-b")
+
+
+def test_a_history_of_several_namespaces_needs_to_know_which(tmp_path):
+    runs = runs_of(TAXI)
+    history = history_file(
+        tmp_path / "h.json", history_object(runs), history_object(runs, namespace="team-b")
+    )
+    with pytest.raises(RunError, match="2 namespaces"):
+        planned(history)
+    assert planned(history, namespace="team-b").ends is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "is empty"),
+        ("kind: Cluster\n", "holds kind 'Cluster'"),
+        ("a: [\n", "not valid YAML"),
+        ("kind: PipelineHistory\nspec: {}\n", "PipelineHistory"),
+    ],
+)
+def test_what_is_no_history_file_is_one_clear_error(tmp_path, text, part):
+    file = tmp_path / "h.yaml"
+    file.write_text(text)
+    with pytest.raises(RunError, match=part) as refused:
+        planned(file)
+    assert "h.yaml" in str(refused.value)
+    with pytest.raises(RunError, match=r"no\.yaml"):
+        planned(tmp_path / "no.yaml")
+
+
+def test_rows_that_somebody_has_broken_do_not_count_and_are_told(tmp_path):
+    raw = history_object(runs_of(TAXI, 9, train=2400.0))
+    for run in raw["status"]["runs"]:
+        run["steps"] += [[0, -5], [999, 1], ["x", "y"], [], [0, 1e300], [0, 10, -7]]
+    broken = planned(history_file(tmp_path / "broken.json", raw))
+    sound = history_object(runs_of(TAXI, 9, train=2400.0))
+    whole = planned(history_file(tmp_path / "sound.json", sound))
+    assert broken.plan.promise is not None
+    assert [notice.code for notice in broken.warnings] == ["bad-history"]
+    assert "pipeline 'taxi' has" in broken.warnings[0].message
+    assert whole.warnings == ()
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("kfp_placement_engine.readers.history_file.MAX_FILE_BYTES", 1000)
+    history = history_file(tmp_path / "h.json", history_object(runs_of(TAXI)))
+    with pytest.raises(RunError, match=r"h\.json"):
+        planned(history)
