@@ -268,7 +268,7 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
     if first is None:
         return {}
     ends = FirstEnds(
-        **_range(first.ends), planned=first.planned_seconds, promised_after=first.made_seconds
+        **_range(first.ends), played=first.played_seconds, promised_after=first.made_seconds
     )
     return {"first_ends": ends, "confidence": first.confidence}
 
@@ -297,7 +297,7 @@ def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Prom
         ends = spec.first_ends
         first = FirstPromise(
             TimeRange(ends.low, ends.typical, ends.high),
-            ends.planned,
+            ends.played,
             ends.promised_after,
             confidence,
         )
@@ -314,7 +314,7 @@ def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Prom
         if planned is not None and state is not None and state.promise is not None
     }
     ends_now = TimeRange(status.ends.low, status.ends.typical, status.ends.high)
-    return first, Promise(confidence, ends_now, steps)
+    return first, Promise(confidence, ends_now, steps=steps)
 
 
 def actual_makespan_seconds(run: TrackedRun) -> float | None:
