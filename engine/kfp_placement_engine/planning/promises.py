@@ -59,7 +59,7 @@ class SampledEnd:
 
     Attributes:
         seconds: [S] with run times as they may be.
-        factors: [S] how many times as long the run takes, by what past runs took beyond their plans.
+        factors: [S] how many times as long the run takes as that, by what past runs took.
     """
 
     seconds: Floats
