@@ -18,7 +18,12 @@ from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.planning.overrides import in_namespace, with_cached, with_durations
+from kfp_placement_engine.planning.overrides import (
+    in_namespace,
+    with_all_marked,
+    with_cached,
+    with_durations,
+)
 from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.planning.policy_options import (
@@ -242,6 +247,8 @@ def plan_request(
     better = overrides or Overrides()
     given = (options or GivenOptions()).values()
     run = in_namespace(run, better.namespace_of(run))
+    if run.namespace in cluster.all_pipelines:
+        run = with_all_marked(run)
     run = with_cached(with_durations(run, better.durations), better.assume_cached)
     run, forecast = _with_history(run, better)
     planned_with, policy = options_on(cluster, given), cluster.policy

@@ -32,12 +32,7 @@ from kfp_placement_engine.contract.hints import (
     decode_hints,
     encode_hints,
 )
-from kfp_placement_engine.contract.keys import (
-    HINTS_ANNOTATION,
-    LOCATION_LABEL,
-    SCHEDULER_LABEL,
-    TYPE_LABEL,
-)
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, LOCATION_LABEL, TYPE_LABEL
 from kfp_placement_engine.exceptions import HintsError
 
 _DRIVER_ONLY_IMAGES = ("argostub/createpvc", "argostub/deletepvc")
@@ -89,7 +84,7 @@ def place(
         workers: the pods that the step makes itself, such as a PyTorchJob's: `Workers(3, gpu=1)`.
             Where runs wait in queues, the run begins when all of them have room.
         scheduler: scheduler to use, `kfp-placement` if nobody gave one; `default-scheduler` leaves
-            the step unmarked, with Kubernetes' own.
+            the step unmarked, with Kubernetes' own, also where namespaces plan all pipelines.
         cpu: CPU request, as KFP's `set_cpu_request`: `500m`, 2, or a pipeline parameter.
         memory: memory request, as `set_memory_request`: `4Gi`, or a pipeline parameter.
         gpu: number of accelerators, as `set_accelerator_limit`.
@@ -147,15 +142,14 @@ def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.Pipel
         )
         return task
     labels = _labels(marks)
-    _check_labels(task, subject, labels)
+    _check_labels(task, subject, {**labels, **_scheduler.labels_for(marks.scheduler)})
     check_names(subject, task.component_spec, marks)
     annotation = _annotation(task, subject, marks)
     writes = resource_writes(task, subject, marks)
     write_resources(task, subject, writes)
     # From here on nothing can fail: a refused mark leaves the task as it was.
     for key, value in labels.items():
-        if key != SCHEDULER_LABEL:
-            set_label(task, key, value)
+        set_label(task, key, value)
     _scheduler.mark(task, marks.scheduler)
     if annotation:
         set_annotation(task, HINTS_ANNOTATION, annotation)
@@ -207,11 +201,7 @@ def _pod_less_kind(task: dsl.PipelineTask) -> str:
 
 
 def _labels(marks: Marks) -> dict[str, str]:
-    labels = {
-        TYPE_LABEL: marks.type,
-        LOCATION_LABEL: marks.location,
-        SCHEDULER_LABEL: marks.scheduler,
-    }
+    labels = {TYPE_LABEL: marks.type, LOCATION_LABEL: marks.location}
     return {key: value for key, value in labels.items() if value is not None}
 
 

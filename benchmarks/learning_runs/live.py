@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.learning_runs.experiments import CONFIDENCE
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import LoweringOptions, PlacementProblem, lower
-from kfp_placement_engine.history import History
+from kfp_placement_engine.history import Past
 from kfp_placement_engine.history.common_factor import score_of
 from kfp_placement_engine.model.history import (
     CommonFactor,
@@ -22,7 +22,9 @@ from kfp_placement_engine.model.history import (
     Observation,
     StepIdentity,
 )
+from kfp_placement_engine.planning.promises import stretched_ends
 from kfp_placement_engine.planning.sampled_times import sampled_durations
+from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, Integers
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.simulation import Schedule, simulate, simulate_durations
@@ -124,30 +126,64 @@ def promises_of_run(mixture: Mixture, seed: int) -> Iterator[Promise]:
     problem = lower(made_up_run(shape), made_up_cluster(shape), options).problem
     is_step = (problem.arrays.gene >= 0) & (problem.arrays.duration_seconds > 0)
     steps = np.flatnonzero(is_step).astype(np.int64)
-    history = History()
-    for _ in range(RUNS_SEEN):
-        drawn = _drawn(problem, steps, mixture, random)
-        history.observe([Observation(_identity(int(step)), float(drawn[step])) for step in steps])
-    forecasts: dict[int, Distribution] = {}
-    for step in map(int, steps):
-        forecast = history.predict(_identity(step))
-        assert forecast is not None
-        forecasts[step] = forecast.distribution
-    typical = {step: each.median_seconds for step, each in forecasts.items()}
-    placement = list_schedule(_with(problem, typical)).placement
+    past = Past()
+    for number in range(RUNS_SEEN):
+        before = _forecasts(past, steps)
+        really = _with(problem, dict(enumerate(_drawn(problem, steps, mixture, random))))
+        played, placement = _played(problem, before, past, random)
+        past.steps.observe(
+            [
+                Observation(_identity(step), float(really.arrays.duration_seconds[step]))
+                for step in map(int, steps)
+            ]
+        )
+        if number:
+            past.ends.observe(PIPELINE, played, _end(simulate(really, placement).end))
+    forecasts = _forecasts(past, steps)
+    placement = _planned(problem, forecasts)
     really = _with(problem, dict(enumerate(_drawn(problem, steps, mixture, random))))
     true = simulate(really, placement)
-    begun = _Begun(really, true, forecasts, history.common_factor(PIPELINE))
-    end = _end(true.end)
+    begun = _Begun(really, true, forecasts, past.steps.common_factor(PIPELINE))
+    overrun, end = past.overrun(PIPELINE), _end(true.end)
+    assert overrun is not None
     for passed in PASSED:
-        ended, others = begun.known(passed * end)
+        now = passed * end
+        ended, others = begun.known(now)
         scores = [score_of(forecasts[step].probability(seconds)) for step, seconds in ended.items()]
         left = _with(problem, ended)
         drawn = sampled_durations(left, others, SAMPLES, random, begun.common.given(scores))
         _, ends = simulate_durations(left, placement, drawn)
+        sampled = np.array([_end(each) - now for each in ends])
+        found = now + stretched_ends(sampled, overrun, has_begun=bool(ended))
         outside = (1 - CONFIDENCE) / 2
-        low, middle, high = np.quantile([_end(each) for each in ends], (outside, 0.5, 1 - outside))
+        low, middle, high = np.quantile(found, (outside, 0.5, 1 - outside))
         yield Promise(mixture.name, passed, end, float(low), float(middle), float(high))
+
+
+def _forecasts(past: Past, steps: Integers) -> dict[int, Distribution]:
+    """Of all steps of which anything is known, by activity."""
+    found = {step: past.steps.predict(_identity(step)) for step in map(int, steps)}
+    return {step: each.distribution for step, each in found.items() if each is not None}
+
+
+def _planned(problem: PlacementProblem, forecasts: Mapping[int, Distribution]) -> Placement:
+    """The plan on typical times."""
+    typical = {step: each.median_seconds for step, each in forecasts.items()}
+    return list_schedule(_with(problem, typical)).placement
+
+
+def _played(
+    problem: PlacementProblem,
+    forecasts: Mapping[int, Distribution],
+    past: Past,
+    random: np.random.Generator,
+) -> tuple[float, Placement]:
+    """Median end of samples before a run, and the plan that was played."""
+    placement = _planned(problem, forecasts)
+    common = past.steps.common_factor(PIPELINE)
+    drawn = sampled_durations(problem, forecasts, SAMPLES, random, common)
+    _, ends = simulate_durations(problem, placement, drawn)
+    return float(np.median([_end(each) for each in ends])), placement
 
 
 def _identity(step: int) -> StepIdentity:

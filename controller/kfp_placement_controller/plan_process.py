@@ -27,6 +27,7 @@ from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.plan_watches import plan_watches, readers
+from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
@@ -71,7 +72,7 @@ def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
         *opening,
         *(queueing if settings.queues else ()),
         *(learning if settings.history else ()),
-        *(Need(kind) for kind in readers(sources, queues=settings.queues)),
+        *(Need(kind) for kind in readers(sources, PlannedPipelines(), queues=settings.queues)),
         Need(PLACEMENTS, ("get", "create", "patch", "delete")),
         Need(PLACEMENTS, ("patch",), subresource="status"),
         Need(POLICIES, ("get", "create")),

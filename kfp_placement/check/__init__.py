@@ -38,7 +38,9 @@ def check(
     from kfp_placement.planning import RunSource, read_graph
 
     package = package_of(pipeline)
-    known = None if cluster is None else known_cluster(cluster).cluster
+    known = None if cluster is None else known_cluster(cluster)
+    where = None if known is None else known.cluster
+    namespace = "" if known is None else known.namespace
     with engine_errors():
-        graph = read_graph(RunSource(package, arguments or {}), known)
-        return check_run(graph, cluster=known)
+        graph = read_graph(RunSource(package, arguments or {}), where)
+        return check_run(graph, cluster=where, default_namespace=namespace)

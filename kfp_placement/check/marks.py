@@ -26,8 +26,11 @@ def container_tasks(graph: RunGraph) -> Iterator[Step]:
 
 
 def unmarked_steps(graph: RunGraph) -> Iterator[Finding]:
-    """Steps and nested pipelines without a mark; one finding if nothing is marked."""
-    tasks = list(container_tasks(graph))
+    """Steps and nested pipelines without a mark; one finding if nothing is marked.
+
+    Not steps that their author leaves to the default scheduler.
+    """
+    tasks = [step for step in container_tasks(graph) if not step.unplanned]
     unmarked = [step for step in tasks if not step.scheduler]
     if tasks and len(unmarked) == len(tasks):
         yield Finding(

@@ -11,13 +11,14 @@ from kfp_placement.check.marks import (
     ineffective_marks,
     unmarked_steps,
 )
-from kfp_placement.planning import GivenOptions, PlanRequest, plan_request
+from kfp_placement.planning import GivenOptions, Overrides, PlanRequest, plan_request
 from kfp_placement.remedies import GPU, accelerated_by, accelerator_line
 from kfp_placement_engine.contract.keys import (
     LATENCY_RULED_TYPES,
     LOCATION_LABEL,
     SCHEDULER_LABEL,
     TYPE_LABEL,
+    UNPLANNED_LABEL,
 )
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import shared_modes
@@ -27,7 +28,7 @@ from kfp_placement_engine.model.step_names import listed, task_of
 if TYPE_CHECKING:
     from kfp_placement_engine.history import Past
 
-_MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
+_MARK_LABELS = frozenset({TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL, UNPLANNED_LABEL})
 _SAID_HERE = frozenset(
     {"location-unused", "near-scheduler", "near-type", "no-location", "unmarked-steps"}
 )
@@ -45,7 +46,11 @@ _OPTIONS = GivenOptions(budget_seconds=0.05, compare=())
 
 
 def check_run(
-    graph: RunGraph, *, cluster: Cluster | None = None, past: "Past | None" = None
+    graph: RunGraph,
+    *,
+    cluster: Cluster | None = None,
+    default_namespace: str = "",
+    past: "Past | None" = None,
 ) -> CheckReport:
     """Apply every rule.
 
@@ -53,6 +58,7 @@ def check_run(
         graph: the run.
         cluster: where it will run, if known; its PlacementPolicy, if it has one, says which types
             follow a location and what is assumed of steps by their type.
+        default_namespace: where the run goes if it does not say so; "" = nowhere in particular.
         past: what past runs of its namespace tell; None = nothing is asked of them.
 
     Raises:
@@ -66,7 +72,8 @@ def check_run(
 
         findings += hints_off(graph, past)
         graph = with_history(graph, past).graph
-    request = None if cluster is None else plan_request(graph, cluster, options=_OPTIONS)
+    where = Overrides(default_namespace=default_namespace)
+    request = None if cluster is None else plan_request(graph, cluster, where, _OPTIONS)
     run = graph if request is None else request.run
     ruled = LATENCY_RULED_TYPES if request is None else request.options.latency_ruled_types
     findings += [*unmarked_steps(run), *guessed_types(run, ruled), *ineffective_marks(run, ruled)]
@@ -220,9 +227,7 @@ def _pod_less(graph: RunGraph) -> Iterator[Finding]:
                 " scheduler",
                 step.task,
             )
-        elif step.kind is not StepKind.CONTAINER and any(
-            key in step.labels for key in _MARK_LABELS
-        ):
+        elif step.kind is not StepKind.CONTAINER and _has_mark(step):
             yield Finding(
                 Level.WARNING,
                 "mark-without-pod",
@@ -231,8 +236,13 @@ def _pod_less(graph: RunGraph) -> Iterator[Finding]:
             )
 
 
+def _has_mark(step: Step) -> bool:
+    """Whether a step carries a label of ours; it may count as marked without one."""
+    return not _MARK_LABELS.isdisjoint(step.labels)
+
+
 def _backend(graph: RunGraph) -> Iterator[Finding]:
-    if graph.source == "kfp-package" and any(step.scheduler for step in graph.steps):
+    if graph.source == "kfp-package" and any(map(_has_mark, graph.steps)):
         yield Finding(
             Level.NOTE,
             "backend-version",

@@ -139,11 +139,12 @@ def _report(
         known = None if cluster is None else read_cluster_source(cluster, progress, read)
         with usage_errors(ArgumentError):
             graph = read_graph(RunSource(package, arguments), known, progress=progress)
+        place = namespace or ("" if live is None else live.namespace)
         if history is None:
-            return check_run(graph, cluster=known)
+            return check_run(graph, cluster=known, default_namespace=place)
         past = read_past(history, namespace or graph.namespace, progress, live)
         graph = replace(graph, notices=(*graph.notices, *past.notices))
-        return check_run(graph, cluster=known, past=past.past)
+        return check_run(graph, cluster=known, default_namespace=place, past=past.past)
 
 
 def _text(report: "CheckReport", output: Path | None) -> str:

@@ -20,7 +20,7 @@ from kfp_placement_engine.readers.cluster_model import KIND
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
 
 _GPU = "nvidia.com/gpu"
-_PARTS = ("latencies", "claims", "images", "defaults", "policy")
+_PARTS = ("latencies", "claims", "images", "defaults", "policy", "pipelines")
 _NAMED = 5
 
 
@@ -102,6 +102,7 @@ class Cluster:
         defaults: what is assumed unless specified, by key of a Cluster file: `{"image": "1Gi"}`.
         policy: what the cluster's PlacementPolicy says of plans, by key of a Cluster file:
             `{"actuator": "gates"}`.
+        pipelines: whether all steps of KFP runs count as marked, by namespace: `{"team-a": "all"}`.
         name: what plans and messages call it; a Cluster file does not hold it.
         noun: the same as the planner sees it.
 
@@ -117,6 +118,7 @@ class Cluster:
     images: Mapping[str, str | int] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     policy: Mapping[str, Any] = field(default_factory=dict)
+    pipelines: Mapping[str, str] = field(default_factory=dict)
     name: str = "cluster"
     noun: model.Cluster = field(init=False, compare=False)
 

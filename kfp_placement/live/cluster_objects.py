@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.fetching import lacks_namespace
+from kfp_placement.live.fetching import lacks_namespace, object_if_allowed
 from kfp_placement.live.kinds import (
     CLAIMS,
     LOCATIONS,
+    NAMESPACES,
     NODES,
     PODS,
     POLICIES,
@@ -18,6 +19,7 @@ from kfp_placement.live.kinds import (
     JsonObject,
     Kind,
 )
+from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.progress import Progress
@@ -90,9 +92,21 @@ def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
     for number, wanted in enumerate(_WANTED):
         share = number / len(_WANTED)
         documents += _read(api, wanted, namespace, unread, partial(progress, share))
+    documents += _namespaces_of_all_pipelines(api, namespace)
     cluster = read_objects(documents, name=SOURCE)
     notices = [*_notices(unread), *_namespace_notices(api, namespace)]
     return replace(cluster, notices=(*notices, *cluster.notices))
+
+
+def _namespaces_of_all_pipelines(api: Api, namespace: str) -> list[JsonObject]:
+    """Namespaces that plan all KFP runs: all there are, or if we may not list them, the one."""
+    selector = f"{PIPELINES_LABEL}={ALL_PIPELINES}"
+    try:
+        pages = list(api.pages(NAMESPACES, label_selector=selector))
+    except ClusterForbiddenError:
+        raw = object_if_allowed(api, NAMESPACES, namespace)
+        return [] if raw is None else [raw]
+    return [raw for page in pages for raw in page.items]
 
 
 def _namespace_notices(api: Api, namespace: str) -> list[Notice]:

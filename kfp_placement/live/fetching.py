@@ -134,7 +134,7 @@ def _in_its_namespace(api: Api, wanted: str) -> Iterator[NamedRun]:
         if raw is not None:
             yield from _named_runs([raw])
             return
-        if _is_there(api, WORKFLOWS, name, namespace):
+        if object_if_allowed(api, WORKFLOWS, name, namespace) is not None:
             yield run
             return
     for each in _by_metadata(api, namespace, name):
@@ -281,11 +281,16 @@ def lacks_namespace(api: Api, namespace: str) -> bool:
         return False
 
 
-def _is_there(api: Api, kind: Kind, name: str, namespace: str) -> bool:
+def object_if_allowed(api: Api, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
+    """An object; None = there is none, or we may not know.
+
+    Raises:
+        ClusterError: no answer.
+    """
     try:
-        return api.get(kind, name, namespace) is not None
+        return api.get(kind, name, namespace)
     except ClusterForbiddenError:
-        return False
+        return None
 
 
 def _latest_first(runs: list[RunView]) -> tuple[RunView, ...]:

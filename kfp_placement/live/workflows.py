@@ -6,16 +6,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.fetching import NAMES_PAGE
-from kfp_placement.live.kinds import WORKFLOW_METADATA, WORKFLOWS, Api, JsonObject
+from kfp_placement.live.fetching import NAMES_PAGE, object_if_allowed
+from kfp_placement.live.kinds import NAMESPACES, WORKFLOW_METADATA, WORKFLOWS, Api, JsonObject
 from kfp_placement.live.pods import MAX_TEXT_CHARACTERS
 from kfp_placement.live.runs import RunView
-from kfp_placement_engine.contract.keys import ENABLED_LABEL, SCHEDULER_LABEL
+from kfp_placement_engine.contract.keys import (
+    ALL_PIPELINES,
+    ENABLED_LABEL,
+    PIPELINES_LABEL,
+    SCHEDULER_LABEL,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import parse_time
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
+from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import Place
@@ -28,11 +34,15 @@ MAX_LOOKED_AT = 20
 
 _NOT_ENDED = f"{COMPLETED_LABEL}!=true"
 _WORKFLOW = Place("workflow")
+_NAMESPACE = Place("namespace")
 _WRONG = ("Failed", "Error")
 _GROUPS = ("DAG", "Retry", "StepGroup", "Steps", "TaskGroup")
 """Types of nodes that only repeat that something within them failed."""
 
-_UNMARKED = "none of its steps is marked"
+_UNMARKED = (
+    "none of its steps is marked and its namespace lacks the label"
+    f" {PIPELINES_LABEL}={ALL_PIPELINES}"
+)
 _NOT_PLANNED = (
     f"its namespace takes no part (label {ENABLED_LABEL}), or the planner is not running (kubectl"
     " -n kfp-placement get pods)"
@@ -42,7 +52,7 @@ _NOT_PLANNED = (
 def unplanned_runs(
     api: Api, namespace: str, planned: Collection[RunKey], now: datetime
 ) -> tuple[RunKey, ...]:
-    """Marked runs that go on and should have a plan by now; none where Workflows may not be read.
+    """Runs that go on and should have a plan by now; none where Workflows may not be read.
 
     Args:
         api: the cluster.
@@ -58,7 +68,7 @@ def unplanned_runs(
     except (ClusterForbiddenError, ClusterMissingError):
         return ()
     latest = [name for _, name in sorted(unplanned, reverse=True)[:MAX_LOOKED_AT]]
-    return tuple(each for each in latest if is_marked(api, *each))
+    return tuple(each for each in latest if is_to_be_planned(api, *each))
 
 
 def unplanned_text(runs: Collection[RunKey], named: str) -> str:
@@ -70,9 +80,9 @@ def unplanned_text(runs: Collection[RunKey], named: str) -> str:
     """
     if not runs:
         return ""
-    which = "1 marked run has" if len(runs) == 1 else f"{len(runs)} marked runs have"
+    which, has = ("1 run", "has") if len(runs) == 1 else (f"{len(runs)} runs", "have")
     after = f"{whole_seconds_text(PLANNED_AFTER_SECONDS)} after the submission"
-    return f"{which} no plan {after} ({named}): {_NOT_PLANNED}"
+    return f"{which} should have a plan and {has} none {after} ({named}): {_NOT_PLANNED}"
 
 
 def why_no_plan(api: Api, namespace: str, name: str) -> str:
@@ -81,20 +91,33 @@ def why_no_plan(api: Api, namespace: str, name: str) -> str:
     Raises:
         ClusterError: no answer.
     """
-    marked = is_marked(api, namespace, name)
-    if marked is None:
+    planned = is_to_be_planned(api, namespace, name)
+    if planned is None:
         return f"{_UNMARKED}, {_NOT_PLANNED}"
-    return _NOT_PLANNED if marked else _UNMARKED
+    return _NOT_PLANNED if planned else _UNMARKED
 
 
-def is_marked(api: Api, namespace: str, name: str) -> bool | None:
-    """Whether a run asks for our scheduler, as the planner decides it; None = nobody may know.
+def is_to_be_planned(api: Api, namespace: str, name: str) -> bool | None:
+    """Whether a run is one that the planner plans, as it decides that; None = nobody may know.
 
     Raises:
         ClusterError: no answer.
     """
-    raw = _workflow(api, namespace, name)
-    return None if raw is None else SCHEDULER_LABEL in json.dumps(raw)
+    raw = object_if_allowed(api, WORKFLOWS, name, namespace)
+    if raw is None:
+        return None
+    return SCHEDULER_LABEL in json.dumps(raw) or _is_of_all_pipelines(api, namespace, raw)
+
+
+def _is_of_all_pipelines(api: Api, namespace: str, workflow: JsonObject) -> bool:
+    """Whether it is a KFP run where all of them are planned; False where we may not know."""
+    try:
+        is_kfp = is_kfp_workflow(Fields(workflow, _WORKFLOW).fields("spec").raw)
+        raw = object_if_allowed(api, NAMESPACES, namespace) if is_kfp else None
+        labels = Fields(raw or {}, _NAMESPACE).fields("metadata").text_mapping("labels")
+    except InputError:
+        return False
+    return labels.get(PIPELINES_LABEL) == ALL_PIPELINES
 
 
 def with_failure(api: Api, run: RunView) -> RunView:
@@ -107,7 +130,7 @@ def with_failure(api: Api, run: RunView) -> RunView:
     """
     if not run.failed:
         return run
-    raw = _workflow(api, run.namespace, run.name) or {}
+    raw = object_if_allowed(api, WORKFLOWS, run.name, run.namespace) or {}
     try:
         status = Fields(raw, _WORKFLOW).fields("status")
         message = status.text("message")
@@ -133,13 +156,6 @@ def _first_failure(nodes: object, run: str) -> str:
     first = min(failed, key=lambda node: (node.finished_at or never, node.name))
     path = first.name.removeprefix(f"{run}.").removeprefix("root.")
     return f"{path}: {first.message.strip()}"
-
-
-def _workflow(api: Api, namespace: str, name: str) -> JsonObject | None:
-    try:
-        return api.get(WORKFLOWS, name, namespace)
-    except ClusterForbiddenError:
-        return None
 
 
 def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:

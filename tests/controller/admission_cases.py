@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kfp_placement_engine.contract.keys import ENABLED_LABEL, PLAN_GATE, SCHEDULER_LABEL
+from kfp_placement_engine.contract.keys import (
+    ENABLED_LABEL,
+    PIPELINES_LABEL,
+    PLAN_GATE,
+    SCHEDULER_LABEL,
+    UNPLANNED_LABEL,
+)
 
 STOCK = "default-scheduler"
 OURS = "kfp-placement"
@@ -25,6 +31,7 @@ class AdmissionCase:
         name: of the case, lower case with dashes.
         labels: of the pod.
         spec: of the pod, beside its container.
+        owners: of the pod.
         namespace_labels: of its namespace, beside its name.
         namespace: its namespace where it must be a certain one; "" = any.
         policy: `spec` of PlacementPolicy `default`; None = there is no such object.
@@ -36,6 +43,7 @@ class AdmissionCase:
     name: str
     labels: Mapping[str, str] = field(default_factory=lambda: MARK)
     spec: Mapping[str, Any] = field(default_factory=dict)
+    owners: Sequence[Mapping[str, Any]] = ()
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     namespace: str = ""
     policy: Mapping[str, Any] | None = field(default_factory=dict)
@@ -45,10 +53,14 @@ class AdmissionCase:
 
     def pod(self, namespace: str, name: str = "pod") -> dict[str, Any]:
         """The pod to create."""
+        metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+        metadata["labels"] = dict(self.labels)
+        if self.owners:
+            metadata["ownerReferences"] = [dict(owner) for owner in self.owners]
         return {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name, "namespace": namespace, "labels": dict(self.labels)},
+            "metadata": metadata,
             "spec": {"containers": [{"name": "main", "image": "busybox:1"}], **self.spec},
         }
 
@@ -135,5 +147,77 @@ GATE_CASES = (
     AdmissionCase("gated-own-namespace", namespace="kfp-placement", policy=GATES),
 )
 
-CASES = (*EXTENDER_CASES, *GATE_CASES)
+_KFP = {"pipelines.kubeflow.org/v2_component": "true"}
+_LAUNCHED = {"initContainers": [{"name": "kfp-launcher", "image": "busybox:1"}]}
+_ALL = {PIPELINES_LABEL: "all"}
+
+
+def _owner(kind: str = "Workflow", group: str = "argoproj.io") -> Mapping[str, Any]:
+    return {"apiVersion": f"{group}/v1alpha1", "kind": kind, "name": "run", "uid": "run-uid"}
+
+
+def _executor(name: str, **changes: Any) -> AdmissionCase:
+    """A step of KFP without our mark, in a namespace that plans all pipelines."""
+    usual: dict[str, Any] = {
+        "labels": _KFP,
+        "spec": _LAUNCHED,
+        "owners": [_owner()],
+        "namespace_labels": _ALL,
+    }
+    return AdmissionCase(f"all-{name}", **{**usual, **changes})
+
+
+ALL_PIPELINES_CASES = (
+    _executor("executor", scheduler=OURS),
+    _executor("executor-in-a-namespace-of-marked", namespace_labels={PIPELINES_LABEL: "marked"}),
+    _executor("executor-in-a-namespace-without-label", namespace_labels={}),
+    _executor(
+        "executor-in-a-namespace-of-another-value", namespace_labels={PIPELINES_LABEL: "ALL"}
+    ),
+    _executor("opted-out-namespace", namespace_labels={**_ALL, ENABLED_LABEL: "false"}),
+    _executor("driver", spec={"initContainers": [{"name": "init", "image": "busybox:1"}]}),
+    _executor("importer", spec={}),
+    _executor("plain-workflow", labels={}),
+    _executor("without-owner", owners=[]),
+    _executor("owned-by-another-kind", owners=[_owner("Job")]),
+    _executor("owned-by-another-group", owners=[_owner(group="example.com")]),
+    _executor("two-owners", owners=[_owner("Job"), _owner()], scheduler=OURS),
+    _executor("opted-out-step", labels={**_KFP, UNPLANNED_LABEL: "true"}),
+    _executor("not-opted-out-step", labels={**_KFP, UNPLANNED_LABEL: "false"}, scheduler=OURS),
+    _executor("marked", labels={**_KFP, **MARK}, scheduler=OURS),
+    _executor("marked-for-others", labels={**_KFP, SCHEDULER_LABEL: "somebody-else"}),
+    _executor(
+        "marked-and-opted-out", labels={**_KFP, **MARK, UNPLANNED_LABEL: "true"}, scheduler=OURS
+    ),
+    _executor(
+        "of-a-second-name",
+        labels={**_KFP, SCHEDULER_LABEL: "another-of-ours"},
+        policy=_TWO_NAMES,
+        scheduler="another-of-ours",
+    ),
+    _executor("names-without-ours", policy={"schedulerNames": ["another-of-ours"]}),
+    _executor(
+        "has-a-scheduler", spec={**_LAUNCHED, "schedulerName": "volcano"}, scheduler="volcano"
+    ),
+    _executor("paused", policy={"paused": True}),
+    _executor("scheduler-not-ready", status={"gatesReady": True}),
+    _executor("no-policy", policy=None),
+    _executor("gated", policy=GATES, gates=(PLAN_GATE,)),
+    _executor("gated-driver", spec={}, policy=GATES),
+    _executor("gated-opted-out-step", labels={**_KFP, UNPLANNED_LABEL: "true"}, policy=GATES),
+    _executor("gated-in-a-namespace-without-label", namespace_labels={}, policy=GATES),
+    _executor("gated-marked", labels={**_KFP, **MARK}, policy=GATES, gates=(PLAN_GATE,)),
+    _executor("gated-has-a-node", spec={**_LAUNCHED, "nodeName": "no-such-node"}, policy=GATES),
+    _executor(
+        "gated-already",
+        spec={**_LAUNCHED, "schedulingGates": [{"name": PLAN_GATE}]},
+        policy=GATES,
+        gates=(PLAN_GATE,),
+    ),
+    _executor("gated-names-without-ours", policy={**GATES, "schedulerNames": ["another-of-ours"]}),
+    _executor("gated-paused", policy={**GATES, "paused": True}),
+    _executor("gates-without-planner", policy=GATES, status={"schedulerReady": True}),
+)
+
+CASES = (*EXTENDER_CASES, *GATE_CASES, *ALL_PIPELINES_CASES)
 """The whole matrix."""

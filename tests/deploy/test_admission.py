@@ -78,7 +78,7 @@ class Admission:
             "runAsUser": 65532,
             "seccompProfile": {"type": "RuntimeDefault"},
         }
-        for container in pod["spec"]["containers"]:
+        for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
             drop = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
             container["securityContext"] = drop
         return self._api.create(pod, dryRun="All")

@@ -135,7 +135,7 @@ def test_specs_that_make_no_sense_are_refused(api, history, spec, message):
         ({"runs": [a_run(0, endedAt="now")]}, "endedAt"),
         ({"runs": [{"uid": "u"}]}, "endedAt: Required value"),
         ({"runs": [a_run(0, seconds=-1)]}, "seconds"),
-        ({"runs": [a_run(0, plannedSeconds=1e308)]}, "plannedSeconds"),
+        ({"runs": [a_run(0, playedSeconds=1e308)]}, "playedSeconds"),
         ({"runs": [a_run(0, steps=[[0] * 9])]}, r"steps\[0\]"),
         ({"runs": [a_run(0, steps=[[]] * 20_001)]}, "steps"),
         ({"runs": [a_run(0, steps=[])] * 1001}, "status.runs"),

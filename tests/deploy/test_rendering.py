@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kfp_placement_controller.observed.namespaces import takes_part
+from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.settings import VARIABLE_PREFIX, Settings
 from kfp_placement_engine.contract.keys import (
     API_VERSION,
@@ -263,7 +263,8 @@ def test_admission_and_processes_agree_on_namespaces(features):
     for selector in namespace_selectors(rendered(*features)):
         for name in ("kube-system", NAMESPACE, "team"):
             for label in ("", "true", "false", "True"):
-                expected = takes_part(name, label, NAMESPACE, opt_in="opt-in" in features)
+                says = ObservedNamespace(label)
+                expected = takes_part(name, says, NAMESPACE, opt_in="opt-in" in features)
                 assert is_selected(selector, name, label) == expected, (name, label)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
-from kfp_placement_engine.planning.overrides import with_cached, with_durations
+from kfp_placement_engine.planning.overrides import with_all_marked, with_cached, with_durations
 from kfp_placement_engine.readers.durations_file import read_durations, read_durations_file
 
 GRAPH = RunGraph(
@@ -101,3 +101,13 @@ def test_durations_files_are_mappings(tmp_path) -> None:
     ):
         with pytest.raises(InputError, match=problem):
             read_durations(data, name="d")
+
+
+def test_where_all_pipelines_are_planned_every_executor_of_kfp_counts_as_marked() -> None:
+    """Not what KFP's driver does, nor a step of a plain Workflow, nor one that is left out."""
+    train, *others = GRAPH.steps
+    asks, left = replace(train, scheduler="volcano"), replace(train, unplanned=True)
+    plain = Step("plain", "plain")
+    marked = with_all_marked(replace(GRAPH, steps=(train, asks, left, plain, *others)))
+    ours = "kfp-placement"
+    assert [step.scheduler for step in marked.steps] == [ours, "volcano", "", "", ours, ours, ""]

@@ -38,7 +38,6 @@ def test_everything_is_found_without_a_cluster():
     assert findings_of(check(surprising)) == [
         ("error", "parameter-name", ""),
         ("warning", "unmarked-pipeline", "inner"),
-        ("warning", "unmarked", "work-2"),
         ("warning", "guessed-type", "predict"),
         ("warning", "no-durations", ""),
         ("warning", "retry-ineffective", "for-loop-2[*].work"),
@@ -97,7 +96,7 @@ def test_arguments_are_taken_as_for_a_run():
 def test_the_report_reads_well(golden):
     lines = str(check(surprising)).splitlines()
     golden(lines)
-    assert lines[0].startswith("surprising: 1 error, 5 warnings")
+    assert lines[0].startswith("surprising: 1 error, 4 warnings")
     assert lines[1].startswith("  error: KFP's backend refuses a run with a pipeline parameter 'n'")
     assert all(len(line) < 300 for line in lines)
 

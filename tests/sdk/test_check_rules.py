@@ -6,6 +6,7 @@ import pytest
 
 from kfp_placement.check.findings import Level
 from kfp_placement.check.rules import check_run
+from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.run_graph import (
     ClaimUse,
@@ -56,6 +57,27 @@ def test_nothing_is_said_about_a_run_that_holds_no_surprise():
 def test_a_run_without_any_mark_is_one_finding():
     steps = (a_step("one", scheduler=""), a_step("two", scheduler=""))
     assert findings_of(*steps) == [("warning", "unmarked", "")]
+
+
+def test_steps_that_are_left_to_the_default_scheduler_on_purpose_are_no_finding():
+    left = a_step("left", scheduler="", unplanned=True)
+    assert findings_of(a_step("one"), left) == []
+    assert findings_of(left) == []
+    assert findings_of(a_step("one", scheduler=""), left) == [("warning", "unmarked", "")]
+
+
+def test_where_all_pipelines_are_planned_no_mark_is_missed():
+    unmarked = a_graph(a_step("one", scheduler="", has_driver=True))
+    cluster = Cluster(
+        nodes=(Node("n1", {"cpu": 8000, "memory": 2**35, "pods": 110}, used={"pods": 1}),),
+        all_pipelines=frozenset({"team-a"}),
+    )
+
+    def is_missed(namespace):
+        report = check_run(unmarked, cluster=cluster, default_namespace=namespace)
+        return bool(report.of("unmarked"))
+
+    assert [is_missed(each) for each in ("", "team-b", "team-a")] == [True, True, False]
 
 
 def test_single_steps_without_a_mark_are_named_once_for_all_iterations():
@@ -283,10 +305,10 @@ def test_what_runs_in_no_pod_is_told():
 
 
 def test_packages_with_marks_name_the_backend_they_need():
-    assert findings_of(a_step(), source="kfp-package") == [("note", "backend-version", "")]
-    assert ("note", "backend-version", "") not in findings_of(
-        a_step(scheduler=""), source="kfp-package"
-    )
+    marked = a_step(labels={SCHEDULER_LABEL: "kfp-placement"})
+    assert findings_of(marked, source="kfp-package") == [("note", "backend-version", "")]
+    # Counts as marked, as its namespace asks, and has no label that could be lost.
+    assert findings_of(a_step(), source="kfp-package") == []
 
 
 def test_what_the_reader_noticed_is_passed_on():

@@ -34,6 +34,7 @@ from tests.support.pipelines import (
 
 HINTS = "kfp-placement.dev/hints"
 MARK = {"kfp-placement.dev/scheduler": "kfp-placement"}
+UNPLANNED = {"kfp-placement.dev/unplanned": "true"}
 GUESSED = {HINTS: '{"typeGuessed":true,"v":1}'}
 
 
@@ -325,7 +326,7 @@ def test_placed_pipeline_overwrites_nothing():
         },
         "exec-work-4": {
             "annotations": {HINTS: '{"imageSize":"7000","priority":9,"v":1}'},
-            "labels": {"typeOfComponent": "X", "OurLocation": "Y"},
+            "labels": {"typeOfComponent": "X", "OurLocation": "Y", **UNPLANNED},
         },
     }
 
@@ -370,7 +371,8 @@ def test_a_whole_pipeline_can_stay_with_the_default_scheduler():
         fetch(rows=1)
         place(work(item=1), scheduler="kfp-placement")
 
-    assert labels(pipeline) == {"exec-fetch": {"typeOfComponent": "Fetch"}, "exec-work": MARK}
+    fetched = {"typeOfComponent": "Fetch", **UNPLANNED}
+    assert labels(pipeline) == {"exec-fetch": fetched, "exec-work": MARK}
 
 
 def test_guessing_can_be_switched_off():

@@ -10,7 +10,7 @@ from kfp_placement_engine.exceptions import PlanningError, UnknownStepError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.plan_options import PlanOptions
-from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
+from tests.support.builders import a_cluster, a_kfp_run, a_policy, a_run, a_step, nodes
 
 LOOP = b"""{
   "components": {"comp-work": {"executorLabel": "e"}, "comp-loop": {"dag": {"tasks": {
@@ -67,6 +67,19 @@ def test_overrides_go_before_what_the_policy_assumes_of_types():
     assert [step.duration_seconds for step in planned.steps] == [300, 3600]
     assert planned.steps[0].duration_source is DurationSource.GIVEN
     assert [step.assumed_cached for step in planned.steps] == [False, True]
+
+
+@pytest.mark.parametrize("namespace", ["team-a", "team-b"])
+def test_in_a_namespace_that_plans_all_pipelines_steps_count_as_marked(namespace):
+    cluster = replace(a_cluster(*nodes(2)), all_pipelines=frozenset({"team-a"}))
+    run = a_kfp_run(a_step("a"), a_step("b", unplanned=True))
+    asked = Overrides(default_namespace=namespace)
+    options = GivenOptions(generations=1, marked_only=True)
+    plan = plan_request(run, cluster, asked, options).plan()
+    planned = [step.name for step in plan.steps if "no scheduler mark" not in step.reason]
+    assert planned == (["a"] if namespace == "team-a" else [])
+    (notice,) = (each for each in plan.notices if each.code == "unmarked-steps")
+    assert notice.message.startswith("1 of 2 steps is" if planned else "no step is marked")
 
 
 def test_an_override_of_a_step_that_is_not_there_is_an_error():

@@ -35,6 +35,7 @@ from tests.support.pipelines import (
 
 HINTS = "kfp-placement.dev/hints"
 MARK = {"kfp-placement.dev/scheduler": "kfp-placement"}
+UNPLANNED = {"kfp-placement.dev/unplanned": "true"}
 
 
 def placed_once(**options):
@@ -144,17 +145,24 @@ def test_sizes_are_merged_by_name():
     assert annotation == '{"inputs":{"item":"2"},"outputs":{"Output":"1Mi"},"v":1}'
 
 
-def test_default_scheduler_takes_the_mark_off_and_leaves_nothing_behind():
-    assert (
-        platform_spec(one_step(lambda task: place(place(task), scheduler="default-scheduler")))
-        == {}
-    )
+def test_default_scheduler_takes_the_mark_off_and_says_so():
+    """Not as a value of the mark, which readers of an earlier version would take for one."""
+    assert compiled_metadata({}, {"scheduler": "default-scheduler"}) == {"labels": UNPLANNED}
 
 
 def test_default_scheduler_keeps_other_labels():
     assert compiled_metadata(
         {"type": "A", "scheduler": "default-scheduler"}, {"location": "X"}
-    ) == {"labels": {"OurLocation": "X", "typeOfComponent": "A"}}
+    ) == {"labels": {"OurLocation": "X", "typeOfComponent": "A", **UNPLANNED}}
+
+
+def test_who_opts_out_by_the_label_is_not_marked_after():
+    def mark(task):
+        kubernetes.add_pod_label(task, "kfp-placement.dev/unplanned", "true")
+        place(task, type="A")
+
+    labels = {"typeOfComponent": "A", **UNPLANNED}
+    assert metadata(one_step(mark))["exec-work"] == {"labels": labels}
 
 
 def test_a_step_can_opt_in_again():
@@ -180,6 +188,8 @@ def test_a_mark_by_the_author_is_kept():
         ("typeOfComponent", {"type": "X"}),
         ("kfp-placement.dev/scheduler", {"scheduler": "X"}),
         ("kfp-placement.dev/scheduler", {"scheduler": "default-scheduler"}),
+        ("kfp-placement.dev/unplanned", {"scheduler": "X"}),
+        ("kfp-placement.dev/unplanned", {"scheduler": "default-scheduler"}),
     ],
 )
 def test_a_label_of_the_author_is_never_overwritten(label, options):

@@ -67,15 +67,6 @@ def stored_version(raw: Mapping[str, Any]) -> StoredVersion:
     )
 
 
-def observe_existence(raw: Mapping[str, Any]) -> str:
-    """Of a placement, or its metadata alone, the uid.
-
-    Raises:
-        InputError: it is malformed.
-    """
-    return Fields(raw, Place("placement")).flat("metadata").text("uid")
-
-
 class PlacementWriter:
     """Writes the placements of the leading planner."""
 

@@ -1,13 +1,14 @@
 """The mutating webhook: what pods and runs are given, for clusters without admission policies.
 
 The same tables as the MutatingAdmissionPolicies of the installation, row by row; one matrix of
-cases for pods and one for runs are run against both. Namespaces opt out by their labels, which the
-selector of the webhook's registration looks at. Whatever is unknown or unusual: the object is
-admitted as it is.
+cases for pods and one for runs are run against both. What the labels of namespaces say, the
+selectors of the webhook's registrations look at: which namespaces opt out, and in which unmarked
+steps of pipelines are asked about at an address of their own, since they count as marked. Whatever
+is unknown or unusual: the object is admitted as it is.
 """
 
 import base64
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,12 @@ import orjson
 
 from kfp_placement_controller.observed.namespaces import SYSTEM_NAMESPACE
 from kfp_placement_controller.sources.queue_source import QueueSource
-from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER, PLAN_GATE, SCHEDULER_LABEL
+from kfp_placement_engine.contract.keys import (
+    DEFAULT_SCHEDULER,
+    KUBERNETES_SCHEDULER,
+    PLAN_GATE,
+    SCHEDULER_LABEL,
+)
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
@@ -56,6 +62,7 @@ def mutations(
     namespace: str,
     policy: PlacementPolicy | None,
     own_namespace: str = "kfp-placement",
+    counts_as_marked: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> list[Operation]:
     """What to change in a pod that is being created, as a JSON patch; nothing = admit as it is.
 
@@ -64,6 +71,7 @@ def mutations(
         namespace: where it is created.
         policy: the policy `default`; None = there is none.
         own_namespace: ours, whose pods are never touched.
+        counts_as_marked: tells pods that count as marked without a mark; None = there are none.
 
     Raises:
         InputError: the object is malformed.
@@ -73,6 +81,8 @@ def mutations(
     created = Fields(pod, UNNAMED)
     metadata, spec = created.fields("metadata"), created.fields("spec")
     wanted = metadata.text_mapping("labels").get(SCHEDULER_LABEL, "")
+    if counts_as_marked is not None and counts_as_marked(pod):
+        wanted = DEFAULT_SCHEDULER
     given = spec.text("schedulerName")
     if wanted not in policy.spec.scheduler_names or given not in ("", KUBERNETES_SCHEDULER):
         return []

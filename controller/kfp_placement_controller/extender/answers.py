@@ -118,9 +118,15 @@ class Answers:
         """How many points each node has."""
         return self._answered("prioritize", body, self._prioritize, _no_points)
 
-    def mutate(self, body: bytes) -> Answer:
-        """What a new pod is given."""
-        return self._answered("mutate", body, self._mutate, _as_it_is)
+    def mutate(self, body: bytes, *, all_pipelines: bool = False) -> Answer:
+        """What a new pod is given.
+
+        Args:
+            body: the question.
+            all_pipelines: the pod's namespace lets all steps of pipelines count as marked.
+        """
+        answer = partial(self._mutate, all_pipelines)
+        return self._answered("mutate", body, answer, _as_it_is)
 
     def hold(self, body: bytes) -> Answer:
         """Whether a run that is created or tried again waits for its queue."""
@@ -179,10 +185,12 @@ class Answers:
         points = prioritize_nodes(known, pod, args.node_names)
         return Answer(priorities_json(points), "points")
 
-    def _mutate(self, body: bytes) -> Answer:
-        review = read_review(body)
-        policy = self._known().policy
-        found = mutations(review.new, review.namespace, policy, self._own_namespace)
+    def _mutate(self, all_pipelines: bool, body: bytes) -> Answer:
+        review, known = read_review(body), self._known()
+        counts_as_marked = known.sources.is_unmarked_step if all_pipelines else None
+        found = mutations(
+            review.new, review.namespace, known.policy, self._own_namespace, counts_as_marked
+        )
         return _patched(review.uid, found)
 
     def _hold(self, body: bytes) -> Answer:

@@ -75,10 +75,14 @@ def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.
     async def mutated(body: bytes) -> Answer:
         return answers.mutate(body)
 
+    async def mutated_of_all(body: bytes) -> Answer:
+        return answers.mutate(body, all_pipelines=True)
+
     async def held(body: bytes) -> Answer:
         return answers.hold(body)
 
     application.router.add_post("/mutate", _answering(mutated, is_synced))
+    application.router.add_post("/mutate-pipelines", _answering(mutated_of_all, is_synced))
     application.router.add_post("/hold", _answering(held, is_synced))
     return application
 

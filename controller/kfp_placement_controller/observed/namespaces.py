@@ -1,31 +1,51 @@
-"""Namespaces: all that matters of one is whether its runs take part."""
+"""Namespaces: what matters of one is whether its runs take part, and which of them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from kfp_placement_engine.contract.keys import ENABLED_LABEL
+from kfp_placement_engine.contract.keys import ALL_PIPELINES, ENABLED_LABEL, PIPELINES_LABEL
 
 SYSTEM_NAMESPACE = "kube-system"
 """Never takes part; the controller's own namespace does not either."""
 
 
-def observe_namespace(raw: Mapping[str, Any]) -> str:
-    """What a namespace's label says of taking part; "" = nothing."""
+class ObservedNamespace(NamedTuple):
+    """What the labels of a namespace say.
+
+    Attributes:
+        enabled: of taking part; "" = nothing.
+        all_pipelines: all its pipelines are planned, marked or not.
+    """
+
+    enabled: str = ""
+    all_pipelines: bool = False
+
+
+def observe_namespace(raw: Mapping[str, Any]) -> ObservedNamespace:
+    """Keep what matters of a namespace."""
     labels = raw["metadata"].get("labels")
-    value = labels.get(ENABLED_LABEL) if isinstance(labels, dict) else None
-    return value if isinstance(value, str) else ""
+    if not isinstance(labels, dict):
+        return ObservedNamespace()
+    enabled = labels.get(ENABLED_LABEL)
+    return ObservedNamespace(
+        enabled if isinstance(enabled, str) else "", labels.get(PIPELINES_LABEL) == ALL_PIPELINES
+    )
 
 
-def takes_part(name: str, label: str | None, own_namespace: str, *, opt_in: bool) -> bool:
+def takes_part(
+    name: str, namespace: ObservedNamespace | None, own_namespace: str, *, opt_in: bool
+) -> bool:
     """Whether the runs of a namespace take part; admission says the same by its selectors.
 
     Args:
         name: of the namespace.
-        label: what it says, as observed; None = it has not been seen yet. Such a namespace takes
-            part: what it says comes soon.
+        namespace: what it says; None = it has not been seen yet. Such a namespace takes part: what
+            it says comes soon.
         own_namespace: the controller's.
         opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
     """
     if name in (SYSTEM_NAMESPACE, own_namespace):
         return False
-    return label is None or (label == "true" if opt_in else label != "false")
+    if namespace is None:
+        return True
+    return namespace.enabled == "true" if opt_in else namespace.enabled != "false"

@@ -1,6 +1,6 @@
 """What is kept from a pod: a hundredth of what is written into it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from sys import intern
@@ -51,6 +51,10 @@ class Owner(NamedTuple):
     uid: str
 
 
+def _never(_pod: Fields) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class PodMarks:
     """What a source of runs reads in pods, which shows which run they are of.
@@ -58,11 +62,13 @@ class PodMarks:
     Attributes:
         labels, annotations: their keys; a pod with a value of such a label is of that source.
         containers: names of those that run the steps; the others prepare and clean up.
+        is_unmarked_step: tells pods that execute a step whose author says nothing of its scheduler.
     """
 
     labels: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
+    is_unmarked_step: Callable[[Fields], bool] = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,8 @@ class ObservedPod:
         location: label `OurLocation`; "" = none.
         max_latency_ms: hard limit of the round trip to it, from the step's hints; None = none.
         scheduler_mark: label that asks for our scheduler; "" = none: the pod is not marked.
+        unmarked_step: it executes a step whose author says nothing of its scheduler: it counts as
+            marked where its namespace has all pipelines planned.
         gates: scheduling gates, ours and others'.
         unsatisfiable: it requires a host that there is none of, since no node was within its
             latency limit when its gate came off.
@@ -114,6 +122,7 @@ class ObservedPod:
     location: str
     max_latency_ms: float | None
     scheduler_mark: str
+    unmarked_step: bool
     gates: tuple[str, ...]
     unsatisfiable: bool
     requests: Resources
@@ -184,6 +193,7 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
         location=intern(_text(labels, LOCATION_LABEL)),
         max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
         scheduler_mark=intern(_text(labels, SCHEDULER_LABEL)),
+        unmarked_step=any(each.is_unmarked_step(pod) for each in marks),
         gates=tuple(_text(gate, "name") for gate in _gates(spec)),
         unsatisfiable=is_unsatisfiable(pod),
         requests=requests.real,

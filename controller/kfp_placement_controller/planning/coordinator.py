@@ -20,7 +20,9 @@ from kfp_placement_controller.kinds import (
     RUN_REQUESTS,
 )
 from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import Action, ForgetRun, StartRound, WritePlacement
@@ -208,7 +210,7 @@ class Coordinator:
             if self.publisher.is_done(run):
                 self.registry.open.discard(run.key)
         actions += self.gates.due(policy, now)
-        actions += self.guard.due(policy, self.policy.status, self.registry.run_pods(), now)
+        actions += self.guard.due(policy, self.policy.status, self.registry.marked_pods(), now)
         actions += self.queue_guard.due(policy, now)
         actions += self.requests.due(policy, now)
         actions += self.histories.due(now)
@@ -259,21 +261,28 @@ class Coordinator:
     def _run(self, change: Change[ObservedRun], now: datetime) -> None:
         if self.queues:
             self.requests.run_changed(change)
-        if change.new is not None and not change.new.is_marked:
-            return
-        if change.new is None:
-            key = RunKey(*change.key)
-            gone = self.registry.runs.get(key)
-            if gone is not None:
-                self.learned.forget(gone.pods)
-            self.publisher.forget(key)
-            self.forecasts.forget(key)
-            self.planner.problems.pop(key, None)
-            if self.epoch is not None:
-                self._gone.append(key)
-        new = self.registry.run_changed(change, now)
+        key, observed = RunKey(*change.key), change.new
+        if observed is not None and not observed.is_planned:
+            if key not in self.registry.runs:
+                return
+            # Its namespace has changed its mind before there was a plan.
+            observed = None
+        if observed is None:
+            self._forget(key)
+        new = self.registry.run_changed(Change(change.key, change.old, observed), now)
         if new is not None and self.epoch is not None:
             self._adopt(new, now)
+
+    def _forget(self, key: RunKey) -> None:
+        """A run is gone."""
+        gone = self.registry.runs.get(key)
+        if gone is not None:
+            self.learned.forget(gone.pods)
+        self.publisher.forget(key)
+        self.forecasts.forget(key)
+        self.planner.problems.pop(key, None)
+        if self.epoch is not None:
+            self._gone.append(key)
 
     def _pod(self, change: Change[ObservedPod], now: datetime) -> None:
         self.cluster.load.change(change.old, change.new)
@@ -286,7 +295,7 @@ class Coordinator:
         if matters(change.old, change.new):
             self.requests.conditions_changed()
 
-    def _namespace(self, change: Change[str], now: datetime) -> None:
+    def _namespace(self, change: Change[ObservedNamespace], now: datetime) -> None:
         self.reactions.namespace(change, now)
         if change.old != change.new:
             self.requests.conditions_changed()
@@ -301,7 +310,7 @@ class Coordinator:
         self.queue_guard.queue_changed(change)
         self.requests.queue_changed(change)
 
-    def _placement(self, change: Change[str], now: datetime) -> None:
+    def _placement(self, change: Change[PlacedRun], now: datetime) -> None:
         """Somebody may have deleted the object of a run."""
         run = self.registry.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:

@@ -101,7 +101,7 @@ class DeviationWatch:
 
     def _missed(self, pod: ObservedPod) -> str | None:
         """The node that the plan names for a bound pod that we report; None = it is there."""
-        if not pod.scheduler_mark or pod.scheduler_mark == pod.scheduler_name:
+        if self.registry.mark_of(pod) in ("", pod.scheduler_name):
             return None
         run = self.registry.run_of(pod)
         if run is None or run.plan is None:

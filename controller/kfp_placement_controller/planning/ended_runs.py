@@ -36,17 +36,17 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, ObservedNode], now: datetime)
     submitted_at = run.observed.submitted_at
     # Time in a queue says nothing of a pipeline.
     began_at = max(submitted_at, run.hold.last_at or submitted_at)
-    planned_seconds, promised = None, run.first_promise
+    played_seconds, promised = None, run.first_promise
     if promised is not None:
         waited_seconds = (began_at - submitted_at).total_seconds()
-        planned_seconds = promised.planned_seconds - waited_seconds
+        played_seconds = promised.played_seconds - waited_seconds
     seconds = (finished_at - began_at).total_seconds()
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,
         ended_at=finished_at,
         steps=steps,
-        planned_seconds=_usable(planned_seconds),
+        played_seconds=_usable(played_seconds),
         seconds=_usable(seconds) if state.end is RunEnd.SUCCEEDED else None,
     )
 

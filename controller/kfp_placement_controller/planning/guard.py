@@ -30,7 +30,7 @@ def stranded_pods(
     again.
 
     Args:
-        pods: any.
+        pods: any that ask for our scheduler.
         age_seconds: since our scheduler's Lease was renewed, whoever has it by now: one that is
             given back is taken over by the other replica, or by the same after its restart.
         policy: in force.
@@ -51,7 +51,6 @@ def stranded_pods(
         and not pod.gates
         and (run := sources.run_of(pod)) is not None
         and run.uid
-        and pod.scheduler_mark
         and pod.created_at is not None
         and now - pod.created_at > deadline
     ]
@@ -87,7 +86,7 @@ class Guard:
         Args:
             policy: in force.
             status: what the policy's status says.
-            pods: of runs.
+            pods: of runs, those that ask for our scheduler.
             now: the time.
         """
         age = self.lease.age_seconds(now)

@@ -10,7 +10,12 @@ from kfp_placement_controller.planning.current_plan import CurrentPlan, with_nam
 from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
 from kfp_placement_controller.planning.tracked_run import FirstPromise, TrackedRun
 from kfp_placement_engine.contract.fields import OwnerReference
-from kfp_placement_engine.contract.keys import RUN_ID_LABEL, RUN_NAME_ANNOTATION
+from kfp_placement_engine.contract.keys import (
+    ALL_PIPELINES,
+    PIPELINES_LABEL,
+    RUN_ID_LABEL,
+    RUN_NAME_ANNOTATION,
+)
 from kfp_placement_engine.contract.placement import (
     MAX_UNKNOWN_CHARACTERS,
     EndRange,
@@ -131,14 +136,20 @@ def _metadata(variant: RunVariant) -> ObjectMetadata:
     run_name = run.observed.display_name
     namespace, name = run.key
     run_id = "" if reading is None else reading.graph.run_id
+    labels = {RUN_ID_LABEL: run_id, PIPELINES_LABEL: _pipelines(run)}
     return ObjectMetadata(
         name=name,
         namespace=namespace,
-        # People look runs up by both.
-        labels={RUN_ID_LABEL: run_id} if run_id else None,
+        # People look runs up by the id and the name.
+        labels={key: value for key, value in labels.items() if value} or None,
         annotations={RUN_NAME_ANNOTATION: run_name} if run_name else None,
         owner_references=(owner,),
     )
+
+
+def _pipelines(run: TrackedRun) -> str:
+    """Says to planners to come that the run goes on without marks, whatever its namespace says."""
+    return ALL_PIPELINES if run.observed.all_marked else ""
 
 
 def _fitted(variant: RunVariant, state: PlacementState) -> _Fitted:
@@ -268,7 +279,7 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
     if first is None:
         return {}
     ends = FirstEnds(
-        **_range(first.ends), planned=first.planned_seconds, promised_after=first.made_seconds
+        **_range(first.ends), played=first.played_seconds, promised_after=first.made_seconds
     )
     return {"first_ends": ends, "confidence": first.confidence}
 
@@ -297,7 +308,7 @@ def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Prom
         ends = spec.first_ends
         first = FirstPromise(
             TimeRange(ends.low, ends.typical, ends.high),
-            ends.planned,
+            ends.played,
             ends.promised_after,
             confidence,
         )
@@ -314,7 +325,7 @@ def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Prom
         if planned is not None and state is not None and state.promise is not None
     }
     ends_now = TimeRange(status.ends.low, status.ends.typical, status.ends.high)
-    return first, Promise(confidence, ends_now, steps)
+    return first, Promise(confidence, ends_now, steps=steps)
 
 
 def actual_makespan_seconds(run: TrackedRun) -> float | None:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.claims import ObservedClaim
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
 from kfp_placement_controller.planning.planner import Planner
@@ -72,9 +73,9 @@ class Reactions:
         _keep(self.cluster.locations, change.key[1], change.new)
         self._all_anew(Trigger.POLICY, now)
 
-    def namespace(self, change: Change[str], _now: datetime) -> None:
+    def namespace(self, change: Change[ObservedNamespace], _now: datetime) -> None:
         """What a namespace says of taking part; counts from its next run on."""
-        _keep(self.registry.enabled, change.key[1], change.new)
+        _keep(self.registry.namespaces, change.key[1], change.new)
 
     def policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         """A PlacementPolicy is new, has changed or is gone; only one counts."""

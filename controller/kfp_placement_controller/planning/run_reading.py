@@ -15,6 +15,7 @@ from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.expected_times import StepOrder
 from kfp_placement_engine.planning.learned_times import with_history
+from kfp_placement_engine.planning.overrides import with_all_marked
 from kfp_placement_engine.planning.policy_options import with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
@@ -43,7 +44,7 @@ class RunReading:
 
     @property
     def is_marked(self) -> bool:
-        """Whether it carries our mark on any step."""
+        """Whether any step carries our mark, or counts as marked."""
         return any(step.scheduler for step in self.graph.steps)
 
     @cached_property
@@ -85,6 +86,8 @@ def read_run(
         learned = with_history(graph, past)
         graph, forecast = learned.graph, learned.forecast
     graph = with_type_defaults(graph, planning_policy(policy))
+    if run.all_marked:
+        graph = with_all_marked(graph)
     graph = limited_to(graph, [each.node_selector for each in nodes])
     return RunReading(graph, run.content.index(graph), widths, forecast)
 

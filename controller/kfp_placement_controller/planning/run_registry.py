@@ -1,10 +1,10 @@
-"""All runs that carry our mark, and the pods of all runs, whoever comes first."""
+"""All runs that get a plan, and the pods of all runs, whoever comes first."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.observed.namespaces import takes_part
+from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.attach_failures import AttachFailures
@@ -12,6 +12,7 @@ from kfp_placement_controller.planning.run_reading import RunReading, read_run
 from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun
 from kfp_placement_controller.planning.tracked_run import Refusal, TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
+from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
@@ -60,7 +61,7 @@ class RunRegistry:
         sources: say which run a pod is of.
         own_namespace: the controller's.
         opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
-        enabled: what namespaces say of that by their label; "" = nothing.
+        namespaces: what they say of that, and of unmarked pipelines, by name.
         policy: says what is assumed of loops; asked whenever a run is read.
         attach_failures: volumes that could not be attached.
         requests: RunRequests, which say what nodes queues have assigned to runs.
@@ -73,14 +74,14 @@ class RunRegistry:
     opt_in: bool = False
     runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
     open: OpenRuns = field(default_factory=OpenRuns)
-    enabled: dict[str, str] = field(default_factory=dict)
+    namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
     past: Callable[[str], Past | None] = lambda _namespace: None
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
-        """A run with our mark is new, has changed or is gone; returns it if it is new."""
+        """A run that gets a plan is new, has changed or is gone; returns it if it is new."""
         observed, key = change.new, RunKey(*change.key)
         if observed is None:
             self._drop(key)
@@ -164,19 +165,29 @@ class RunRegistry:
         run = self.runs.get(key)
         return None if run is None else run.open
 
-    def run_pods(self) -> Iterator[ObservedPod]:
-        """The pods of all runs, marked or not."""
+    def marked_pods(self) -> Iterator[ObservedPod]:
+        """The pods of all runs that ask for our scheduler."""
         for pods in self._pods.values():
-            yield from pods.values()
+            yield from (pod for pod in pods.values() if self.mark_of(pod))
+
+    def mark_of(self, pod: ObservedPod) -> str:
+        """The scheduler that a pod of a run asks for; "" = none. Admission says the same."""
+        if not pod.unmarked_step:
+            return pod.scheduler_mark
+        says, run = self.namespaces.get(pod.namespace), self.run_of(pod)
+        # A run that was planned so goes on, whatever its namespace says by now.
+        all_marked = run is not None and run.observed.all_marked
+        counts = all_marked or (says is not None and says.all_pipelines)
+        return DEFAULT_SCHEDULER if counts else ""
 
     def excluded(self, namespace: str) -> bool:
         """Whether a namespace takes no part."""
         # When what it says comes late, `leave_alone` follows.
-        label = self.enabled.get(namespace)
-        return not takes_part(namespace, label, self.own_namespace, opt_in=self.opt_in)
+        says = self.namespaces.get(namespace)
+        return not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
 
     def _read(self, run: ObservedRun, past: Past | None) -> RunReading | Refusal | None:
-        """A run's graph, or why there is none; None = it carries our mark on no step."""
+        """A run's graph, or why there is none; None = no step of it is marked."""
         try:
             reading = read_run(run, self.policy(), nodes=self.nodes_of(run), past=past)
         except InputError as error:

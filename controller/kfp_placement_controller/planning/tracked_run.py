@@ -51,13 +51,13 @@ class FirstPromise:
 
     Attributes:
         ends: when it ends.
-        planned_seconds: its end by the plan alone.
+        played_seconds: median end of the plan's samples, before it was corrected.
         made_seconds: when that was.
         confidence: of the range.
     """
 
     ends: TimeRange
-    planned_seconds: float
+    played_seconds: float
     made_seconds: float
     confidence: float
 
@@ -252,10 +252,12 @@ class TrackedRun:
             self.promise = new
         # The first steps of a run start while its first plan is being made.
         is_first = not any(each.ended for each in self.statuses.values())
-        if self.first_promise is None and new.ends is not None and is_first:
+        if new.ends is None or new.played_seconds is None:
+            return
+        if self.first_promise is None and is_first:
             self.first_promise = FirstPromise(
                 ends=new.ends,
-                planned_seconds=plan.figures.makespan_seconds - plan.release_seconds,
+                played_seconds=new.played_seconds,
                 made_seconds=max(0.0, -plan.release_seconds),
                 confidence=new.confidence,
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
-from kfp_placement_controller.observed.namespaces import takes_part
+from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
@@ -87,7 +87,7 @@ class QueueCoordinator:
     opt_in: bool = False
     decided_at: datetime | None = None
     _policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
-    _labels: dict[str, str] = field(default_factory=dict)
+    _namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
     _led_at: datetime | None = None
     _is_changed: bool = True
     _has_progressed: bool = False
@@ -293,8 +293,8 @@ class QueueCoordinator:
 
     def _excluded(self, namespace: str) -> bool:
         """Whether a namespace takes no part, whatever RunQueues it has."""
-        label = self._labels.get(namespace)
-        return not takes_part(namespace, label, self.own_namespace, opt_in=self.opt_in)
+        says = self._namespaces.get(namespace)
+        return not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
 
     def _planner_state(self, now: datetime) -> PlannerState:
         if self._led_at is None:
@@ -315,12 +315,12 @@ class QueueCoordinator:
         self._policy = change.new.spec if change.new is not None else PlacementPolicySpec()
         self._is_changed = True
 
-    def _namespace_changed(self, change: Change[str]) -> None:
-        name, label = change.key[1], change.new
-        if label is None:
-            self._labels.pop(name, None)
+    def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
+        name, says = change.key[1], change.new
+        if says is None:
+            self._namespaces.pop(name, None)
         else:
-            self._labels[name] = label
+            self._namespaces[name] = says
         self._is_changed = True
 
     def _node_changed(self, change: Change[ObservedNode]) -> None:

@@ -1,6 +1,6 @@
 """Argo's Workflows as runs, and the only place of the controller that knows them.
 
-A Workflow with our mark is slimmed: kept are the text to read its graph from, and its nodes.
+A Workflow that gets a plan is slimmed: kept are the text to read its graph from, and its nodes.
 """
 
 import base64
@@ -35,6 +35,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.times import read_moment
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
+from kfp_placement_engine.readers.argo.executors import is_unmarked_executor
 from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
     PENDING,
@@ -54,6 +55,7 @@ from kfp_placement_engine.readers.argo.keys import (
     WORKFLOW_LABEL,
     WORKFLOW_NAMES,
 )
+from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_nodes
@@ -144,25 +146,28 @@ class ArgoSource:
 
     kind = WORKFLOWS
     pod_marks = PodMarks(
-        labels=(WORKFLOW_LABEL,), annotations=(NODE_NAME_ANNOTATION,), containers=(MAIN_CONTAINER,)
+        labels=(WORKFLOW_LABEL,),
+        annotations=(NODE_NAME_ANNOTATION,),
+        containers=(MAIN_CONTAINER,),
+        is_unmarked_step=is_unmarked_executor,
     )
     waiting_selectors = (HELD_SELECTOR, PREEMPTED_SELECTOR)
 
-    def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
-        """Slim a Workflow; None = it does not carry our mark.
+    def observe(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun | None:
+        """Slim a Workflow; None = it gets no plan.
 
         Raises:
             InputError: it has no name, no uid, no time of creation, or is too large.
         """
-        return observe_workflow(raw)
+        return observe_workflow(raw, all_pipelines=all_pipelines)
 
-    def observe_any(self, raw: Mapping[str, Any]) -> ObservedRun:
-        """Slim a Workflow, with or without our mark; one that cannot be read cannot be planned.
+    def observe_any(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
+        """Slim a Workflow, planned or not; one that cannot be read cannot be planned.
 
         Raises:
             InputError: it has no name, no uid or no time of creation.
         """
-        return observe_any_workflow(raw)
+        return observe_any_workflow(raw, all_pipelines=all_pipelines)
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
         """The Workflow that a pod is of; None = of none."""
@@ -249,31 +254,43 @@ def _end(raw: Mapping[str, Any], phase: str) -> RunEnd | None:
     return _ENDS.get(phase, RunEnd.FAILED if has_ended(raw) else None)
 
 
-def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
-    """Slim a Workflow; None = it does not carry our mark.
+def observe_workflow(raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun | None:
+    """Slim a Workflow; None = it gets no plan.
+
+    Args:
+        raw: the Workflow.
+        all_pipelines: if KFP has made it, all its steps count as marked; else our mark is needed.
 
     Raises:
         InputError: it has no name, no uid, no time of creation, or is too large.
     """
     document = _dumped(raw)
-    return _observed(raw, document, is_marked=True) if _is_marked(document) else None
+    is_marked, all_marked = _is_marked(document), all_pipelines and _is_pipeline(raw)
+    if not is_marked and not all_marked:
+        return None
+    return _observed(raw, document, is_marked=is_marked, all_marked=all_marked)
 
 
-def observe_any_workflow(raw: Mapping[str, Any]) -> ObservedRun:
-    """Slim a Workflow, with or without our mark; of one without that has ended no step is kept.
+def observe_any_workflow(raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
+    """Slim a Workflow, planned or not; of one that gets no plan and has ended no step is kept.
 
     One that cannot be read says so when it is planned: it waits in a queue until somebody says
     what it needs, or that nobody can.
+
+    Args:
+        raw: the Workflow.
+        all_pipelines: as for `observe_workflow`.
 
     Raises:
         InputError: it has no name, no uid or no time of creation.
     """
     try:
         document = _dumped(raw)
-        return _observed(raw, document, is_marked=_is_marked(document))
+        all_marked = all_pipelines and _is_pipeline(raw)
+        return _observed(raw, document, is_marked=_is_marked(document), all_marked=all_marked)
     except InputError as error:
         unread = {**raw, "spec": {}, "status": {"phase": _mapping(raw.get("status")).get("phase")}}
-        observed = _observed(unread, b"", is_marked=False)
+        observed = _observed(unread, b"", is_marked=False, all_marked=False)
         content = WorkflowContent(observed.key.name, b"", problem=str(error))
         return replace(observed, content=content)
 
@@ -282,7 +299,13 @@ def _is_marked(document: bytes) -> bool:
     return SCHEDULER_LABEL.encode() in document
 
 
-def _observed(raw: Mapping[str, Any], document: bytes, *, is_marked: bool) -> ObservedRun:
+def _is_pipeline(raw: Mapping[str, Any]) -> bool:
+    return is_kfp_workflow(_mapping(raw.get("spec")))
+
+
+def _observed(
+    raw: Mapping[str, Any], document: bytes, *, is_marked: bool, all_marked: bool
+) -> ObservedRun:
     spec, status = _mapping(raw.get("spec")), _mapping(raw.get("status"))
     key, uid, created_at = _identity(raw)
     name = key.name
@@ -291,7 +314,7 @@ def _observed(raw: Mapping[str, Any], document: bytes, *, is_marked: bool) -> Ob
     annotations = _mapping(_mapping(raw.get("metadata")).get("annotations"))
     nodes, problem = _nodes(status)
     state = _state(spec, status, nodes, problem)
-    if state.end is not None and not is_marked:
+    if state.end is not None and not is_marked and not all_marked:
         document, nodes = b"", ()
     return ObservedRun(
         key=key,
@@ -301,6 +324,7 @@ def _observed(raw: Mapping[str, Any], document: bytes, *, is_marked: bool) -> Ob
         content=WorkflowContent(name, document, nodes),
         display_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
         is_marked=is_marked,
+        all_marked=all_marked,
     )
 
 

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple, Protocol
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks, observe_pod
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.place import UNNAMED
 from kfp_placement_engine.readers.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_kube.kinds import Kind
 
@@ -119,7 +121,8 @@ class ObservedRun:
         state: how it is doing.
         content: what its graph, and what happened to its steps, are read from.
         display_name: what people call it; "" = by its key.
-        is_marked: our mark is somewhere in it; without, at most its demand is of interest.
+        is_marked: our mark is somewhere in it.
+        all_marked: all steps of the pipeline count as marked, as its namespace asks.
     """
 
     key: RunKey
@@ -129,6 +132,12 @@ class ObservedRun:
     content: RunContent
     display_name: str = ""
     is_marked: bool = True
+    all_marked: bool = False
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether it gets a plan; without, at most its demand is of interest."""
+        return self.is_marked or self.all_marked
 
     @property
     def uid(self) -> str:
@@ -157,16 +166,24 @@ class RunSource(Protocol):
         """What it reads in pods."""
         ...
 
-    def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
-        """Read one of its objects; None = it does not carry our mark.
+    def observe(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun | None:
+        """Read one of its objects; None = it gets no plan.
+
+        Args:
+            raw: the object.
+            all_pipelines: if it is a pipeline, all its steps count as marked.
 
         Raises:
             InputError: it is malformed, or is too large.
         """
         ...
 
-    def observe_any(self, raw: Mapping[str, Any]) -> ObservedRun:
-        """Read one of its objects, with or without our mark; one that cannot be planned says so.
+    def observe_any(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
+        """Read one of its objects, whether it gets a plan or not; one that cannot have one says so.
+
+        Args:
+            raw: the object.
+            all_pipelines: if it is a pipeline, all its steps count as marked.
 
         Raises:
             InputError: it has no name, no uid or no time of creation.
@@ -205,6 +222,17 @@ class RunSources:
             InputError: it is malformed, or an amount in it is malformed.
         """
         return observe_pod(raw, self._marks)
+
+    def is_unmarked_step(self, pod: Mapping[str, Any]) -> bool:
+        """Whether a pod executes a step whose author says nothing of its scheduler.
+
+        Args:
+            pod: as the API server prints it.
+
+        Raises:
+            InputError: it is malformed.
+        """
+        return any(each.is_unmarked_step(Fields(pod, UNNAMED)) for each in self._marks)
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
         """Which run a pod is of; None = of none."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from kfp_placement_controller.actuators.placements import observe_existence
 from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.kinds import (
     LOCATIONS,
@@ -25,11 +24,13 @@ from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.observed.placed_runs import observe_placed_run
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import observe_request
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_controller.watches.watch_group import WatchGroup
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
@@ -40,29 +41,31 @@ from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, 
 
 
 def readers(
-    sources: RunSources, *, queues: bool, history: bool = False
+    sources: RunSources, pipelines: PlannedPipelines, *, queues: bool, history: bool = False
 ) -> Mapping[Kind, Callable[[JsonObject], Any]]:
     """What is watched, and what is kept from it; of events only those of one reason.
 
-    Of our own objects only their existence matters: deleting one removes a run's plan.
+    Of our own objects only whose they are matters: deleting one removes a run's plan.
 
     Args:
         sources: where runs come from.
-        queues: whether queues of runs are installed: then runs without our mark matter, too.
+        pipelines: says which of them are planned without our mark.
+        queues: whether queues of runs are installed: then runs that get no plan matter, too.
         history: whether past runs teach later ones.
     """
     queueing = {RUN_QUEUES: observe_queue, RUN_REQUESTS: observe_request} if queues else {}
+    read_run = pipelines.read_any if queues else pipelines.read
     return {
         NODES: observe_node,
         PODS: sources.observe_pod,
         CLAIMS: observe_claim,
         VOLUMES: observe_volume,
-        **{source.kind: source.observe_any if queues else source.observe for source in sources},
         LOCATIONS: lambda raw: read_resource(Location, raw).stated(),
         POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
         NAMESPACES: observe_namespace,
         EVENTS: observe_attach_failure,
-        PLACEMENT_METADATA: observe_existence,
+        PLACEMENT_METADATA: observe_placed_run,
+        **{source.kind: partial(read_run, source) for source in sources},
         **queueing,
         **({PIPELINE_HISTORIES: observe_history} if history else {}),
     }
@@ -79,15 +82,18 @@ def plan_watches(
         sources: where runs come from.
         inbox: the coordinator's.
     """
-    watches = WatchGroup(client, listed=inbox.wake)
-    for kind, read in readers(sources, queues=settings.queues, history=settings.history).items():
+    watches, pipelines = WatchGroup(client, listed=inbox.wake), PlannedPipelines()
+    runs = {source.kind for source in sources}
+    watched = readers(sources, pipelines, queues=settings.queues, history=settings.history)
+    for kind, read in watched.items():
         is_event = kind == EVENTS
         watches.add(
             kind,
             read,
-            partial(_changed, inbox, kind),
+            partial(_changed, inbox, pipelines, kind),
             field_selector=ATTACH_FAILED_SELECTOR if is_event else "",
             most_objects=MAX_ATTACH_FAILURES if is_event else None,
+            after=pipelines.decided_by if kind in runs else (),
         )
     _watch_lease(watches, settings, settings.scheduler_lease_name, _scheduler_lease, inbox)
     if settings.queues:
@@ -112,9 +118,12 @@ def _watch_lease(
     )
 
 
-def _changed(inbox: Inbox[Coordinator], kind: Kind, change: Change[Any]) -> None:
+def _changed(
+    inbox: Inbox[Coordinator], pipelines: PlannedPipelines, kind: Kind, change: Change[Any]
+) -> None:
     if kind == POLICIES and change.key[1] == POLICY_NAME:
         show_policy(change.new)
+    pipelines.changed(kind, change)
     inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
 
 

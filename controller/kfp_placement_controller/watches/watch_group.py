@@ -1,6 +1,8 @@
 """All watches of one process."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, TypeVar
 
 from kfp_placement_engine.exceptions import InputError
@@ -31,6 +33,9 @@ class WatchGroup:
         self._client = client
         self._listed = listed
         self._watchers: list[Watcher[Any]] = []
+        self._after: dict[Watcher[Any], frozenset[Kind]] = {}
+        self._known: set[Kind] = set()
+        self._lock = threading.Lock()
 
     def add(
         self,
@@ -41,6 +46,7 @@ class WatchGroup:
         namespace: str = "",
         field_selector: str = "",
         most_objects: int | None = None,
+        after: Collection[Kind] = (),
     ) -> None:
         """Watch a kind, from the start of the group on.
 
@@ -51,6 +57,7 @@ class WatchGroup:
             namespace: only this one's; "" = all.
             field_selector: only those, in Kubernetes' form.
             most_objects: more are skipped; None = all are kept.
+            after: kinds of which everything must have been reported before; each has one watch.
         """
         watcher = Watcher(
             self._client,
@@ -59,15 +66,17 @@ class WatchGroup:
             changed,
             namespace=namespace,
             field_selector=field_selector,
-            listed=self._listed,
+            listed=partial(self._all_reported, kind),
             malformed=InputError,
             params=WatchParams(most_objects=most_objects),
         )
         self._watchers.append(watcher)
+        if after:
+            self._after[watcher] = frozenset(after)
 
     def start(self) -> None:
-        """Start all; returns at once."""
-        for watcher in self._watchers:
+        """Start all, those that come after others as soon as they may; returns at once."""
+        for watcher in [each for each in self._watchers if each not in self._after]:
             watcher.start()
 
     def stop(self) -> None:
@@ -99,3 +108,14 @@ class WatchGroup:
     def ages_seconds(self) -> list[tuple[str, float]]:
         """The kind of each watch, and the time since the server last answered it."""
         return [(each.kind.plural, each.age_seconds()) for each in self._watchers]
+
+    def _all_reported(self, kind: Kind) -> None:
+        """All objects of a kind have been reported, in the thread of its watch."""
+        with self._lock:
+            self._known.add(kind)
+            due = [each for each, kinds in self._after.items() if kinds <= self._known]
+            for watcher in due:
+                del self._after[watcher]
+                watcher.start()
+        if self._listed is not None:
+            self._listed()

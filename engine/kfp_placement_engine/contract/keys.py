@@ -35,6 +35,14 @@ SCHEDULER_LABEL = "kfp-placement.dev/scheduler"
 HINTS_ANNOTATION = "kfp-placement.dev/hints"
 ENABLED_LABEL = "kfp-placement.dev/enabled"
 
+UNPLANNED_LABEL = "kfp-placement.dev/unplanned"
+"""On pods: `true` leaves the step to the default scheduler, whatever its namespace asks for."""
+
+PIPELINES_LABEL = "kfp-placement.dev/pipelines"
+"""On namespaces: `all` lets all steps of KFP runs count as marked; anything else, those marked."""
+
+ALL_PIPELINES = "all"
+
 SPEED_LABEL = "kfp-placement.dev/speed"
 STORE_BANDWIDTH_LABEL = "kfp-placement.dev/store-bandwidth"
 PULL_RATE_LABEL = "kfp-placement.dev/pull-rate"

@@ -122,8 +122,8 @@ class RecordedRun(ResourceModel):
     ended_at: Moment
     """When it ended."""
 
-    planned_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """The same by the plan on learned run times that was made before it began."""
+    played_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    """The same as expected before it began: the median of samples of its plan."""
 
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """From its beginning to its end, without waits in a queue, if it ended well."""
@@ -177,7 +177,7 @@ class PipelineHistory(Resource):
                 pipeline=self.spec.pipeline,
                 ended_at=run.ended_at,
                 steps=tuple(self._observations(run, identities)),
-                planned_seconds=run.planned_seconds,
+                played_seconds=run.played_seconds,
                 seconds=run.seconds,
             )
             for run in status.runs
@@ -288,7 +288,7 @@ class _Rows:
         return RecordedRun(
             uid=run.uid,
             ended_at=run.ended_at,
-            planned_seconds=_rounded(run.planned_seconds),
+            played_seconds=_rounded(run.played_seconds),
             seconds=_rounded(run.seconds),
             steps=rows,
         )

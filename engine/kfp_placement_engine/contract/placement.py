@@ -104,8 +104,8 @@ class EndRange(ResourceModel):
 class FirstEnds(EndRange):
     """What was promised first of the end of a run, and what that was made on."""
 
-    planned: Makespan
-    """The end by the plan alone; what whole runs take beyond it is learned."""
+    played: Makespan
+    """Median end of the plan's samples alone; what whole runs take beyond it is learned."""
 
     promised_after: Makespan
     """When it was promised, since the submission."""

@@ -79,8 +79,13 @@ class Miss:
 class Calibration:
     """The misses of one namespace, by pipeline and of all its pipelines."""
 
-    def __init__(self) -> None:
-        """Begin with none."""
+    def __init__(self, unknown: Shape = UNKNOWN) -> None:
+        """Begin with none.
+
+        Args:
+            unknown: how forecasts miss, as long as too few misses are known.
+        """
+        self._unknown = unknown
         self._of_all: dict[_Kind, deque[float]] = {}
         self._of_pipelines: Recent[str, dict[_Kind, deque[float]]] = Recent(MOST_PIPELINES)
         self._shapes: dict[tuple[str | None, _Kind], Shape] = {}
@@ -123,7 +128,7 @@ class Calibration:
                 shape = Shape(tuple(sorted(misses)))
                 self._shapes[owner, other] = shape
                 return shape
-        return UNKNOWN
+        return self._unknown
 
     def _nearest(self, pipeline: str, kind: _Kind) -> Iterator[tuple[str | None, _Kind]]:
         """The pipeline's own first, then those of all; last its own that knew less or more."""

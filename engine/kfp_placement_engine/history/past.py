@@ -37,10 +37,10 @@ class Past:
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended: from its steps first, then from what was left."""
         self.steps.observe(run.steps)
-        if run.planned_seconds is not None and run.seconds is not None:
-            self.ends.observe(run.pipeline, run.planned_seconds, run.seconds)
+        if run.played_seconds is not None and run.seconds is not None:
+            self.ends.observe(run.pipeline, run.played_seconds, run.seconds)
 
     def overrun(self, pipeline: str) -> Distribution | None:
-        """How many times longer than planned the next run takes; None = no run is known."""
+        """How many times longer than its samples the next run takes; None = no run is known."""
         forecast = self.ends.predict(pipeline, 1.0)
         return None if forecast is None else forecast.distribution

@@ -13,7 +13,7 @@ from kfp_placement_engine.history.estimates import Prior, Value, estimate
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import Basis, Forecast, Level
+from kfp_placement_engine.model.history import Basis, Forecast, Level, Shape
 
 RUNS_KEPT = 20
 """Of each pipeline; they decide by which factor the next run takes longer than its plan."""
@@ -24,6 +24,11 @@ MOST_PIPELINES = 200
 _OF_PIPELINE, _OF_NAMESPACE = Prior(0.06, resolution=0.0), Prior(0.3, resolution=0.0)
 """Runs of one pipeline differ by some percent; pipelines by how much their steps wait."""
 
+_HALF = (0.07, 0.2, 0.34, 0.49, 0.66, 0.84, 1.06, 1.35, 1.81)
+_UNKNOWN = Shape((*(-each for each in reversed(_HALF)), *_HALF))
+"""Before there are misses: Student's t with eight degrees of freedom. Factors of runs are averages
+over many steps, and nearer to normal than times of steps."""
+
 
 class RunEnds:
     """What the runs of one namespace took, beside their plans."""
@@ -31,7 +36,7 @@ class RunEnds:
     def __init__(self) -> None:
         """Begin with no run."""
         self._factors: Recent[str, deque[Value]] = Recent(MOST_PIPELINES)
-        self._calibration = Calibration()
+        self._calibration = Calibration(_UNKNOWN)
 
     def observe(self, pipeline: str, planned_seconds: float, seconds: float) -> None:
         """Learn from a run that has ended.

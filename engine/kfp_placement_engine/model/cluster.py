@@ -82,6 +82,7 @@ class Cluster:
         defaults: assumptions that the source sets, by field of `Assumptions`.
         policy: what the cluster's PlacementPolicy says of plans; its plain assumptions are in
             `defaults` as well.
+        all_pipelines: namespaces in which all steps of KFP runs count as marked.
     """
 
     nodes: tuple[Node, ...]
@@ -92,3 +93,4 @@ class Cluster:
     image_bytes: Mapping[str, int] = field(default_factory=dict)
     defaults: Mapping[str, float] = field(default_factory=dict)
     policy: PlanningPolicy | None = None
+    all_pipelines: frozenset[str] = frozenset()

@@ -76,8 +76,8 @@ class PastRun:
         ended_at: when.
         steps: those that ended well and ran themselves.
         seconds: from its beginning to its end, if it ended well; None = it did not.
-        planned_seconds: the same by the plan on learned run times that was made before it began;
-            None = there was none.
+        played_seconds: the same as it was expected before it began: the median of samples of its
+            plan on learned run times; None = there was no such plan.
     """
 
     uid: str
@@ -85,7 +85,7 @@ class PastRun:
     ended_at: datetime
     steps: tuple[Observation, ...] = ()
     seconds: float | None = None
-    planned_seconds: float | None = None
+    played_seconds: float | None = None
 
 
 def is_usable_size(size: float) -> bool:

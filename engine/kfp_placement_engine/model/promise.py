@@ -85,12 +85,15 @@ class Promise:
         confidence: how often each range is to hold, such as 0.9.
         ends: when the run ends; None = not known. It has ended by the end of this range with
             probability (1 + confidence) / 2.
+        played_seconds: median end of the samples alone, before it was corrected by how past runs
+            ended beside theirs; None = not known.
         steps: by name, of those that have not ended.
         unknown: why nothing can be promised, such as `no run seen`; "" = `ends` is known.
     """
 
     confidence: float = CONFIDENCE
     ends: TimeRange | None = None
+    played_seconds: float | None = None
     steps: Mapping[str, StepPromise] = field(default_factory=dict)
     unknown: str = ""
 
@@ -101,7 +104,8 @@ class Promise:
             for name, each in self.steps.items()
         }
         ends = None if self.ends is None else self.ends.later(seconds)
-        return replace(self, ends=ends, steps=steps)
+        played = None if self.played_seconds is None else self.played_seconds + seconds
+        return replace(self, ends=ends, played_seconds=played, steps=steps)
 
     def differs_from(self, other: "Promise") -> bool:
         """Whether the run ends that much earlier or later that people should know."""
@@ -119,7 +123,8 @@ class RunForecast:
     Attributes:
         steps: of each step by name, where anything is known of it.
         common: what the steps of the run have in common.
-        overrun: how many times longer than planned the run takes; None = no such run is known.
+        overrun: how many times longer than the median of its samples the run takes; None = no such
+            run is known.
         confidence: of the ranges that are made of it.
     """
 

@@ -178,6 +178,7 @@ class Step:
         type: value of the type label (or ""), as written.
         location: value of the location label (or ""), as written.
         scheduler: value of the scheduler mark, or "" (not marked).
+        unplanned: its author leaves it to the default scheduler, whatever its namespace asks for.
         type_guessed: the type was guessed from the name.
         duration_seconds: run time on the reference node; None = unknown.
         duration_source: where that comes from.
@@ -220,6 +221,7 @@ class Step:
     type: str = ""
     location: str = ""
     scheduler: str = ""
+    unplanned: bool = False
     type_guessed: bool = False
     duration_seconds: float | None = None
     duration_source: DurationSource = DurationSource.ASSUMED

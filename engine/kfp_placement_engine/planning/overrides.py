@@ -1,9 +1,10 @@
-"""What somebody knows better than the run's file: run times, and steps taken to be cached; pure."""
+"""What others say of a run beside its file: run times, cached steps, its namespace; pure."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from kfp_placement_engine.exceptions import InputError, QuantityError, UnknownStepError
 from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
@@ -92,6 +93,22 @@ def in_namespace(graph: RunGraph, namespace: str | None) -> RunGraph:
     if namespace is None:
         return graph
     return replace(graph, namespace=check_namespace(namespace))
+
+
+def with_all_marked(graph: RunGraph) -> RunGraph:
+    """The run as a namespace has it that lets all steps of KFP runs count as marked.
+
+    Not those that their authors leave to the default scheduler, and no step that is not KFP's.
+    """
+
+    def changed(step: Step) -> Step:
+        # Of containers only those of KFP have a driver.
+        is_executor = step.kind is StepKind.CONTAINER and step.has_driver
+        if step.scheduler or step.unplanned or not is_executor:
+            return step
+        return replace(step, scheduler=DEFAULT_SCHEDULER)
+
+    return replace(graph, steps=tuple(map(changed, graph.steps)))
 
 
 def check_namespace(name: str) -> str:

@@ -12,7 +12,7 @@ from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.planning.sampled_times import sampled_durations
-from kfp_placement_engine.problem.problem import Booleans, Floats
+from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate_durations
 
@@ -42,15 +42,17 @@ def promise_of(run: int, lowered: Lowered, result: Result) -> Promise | None:
         return Promise(confidence, unknown=unknown)
     starts, ends = _played(lowered, result)
     own = lowered.problem.arrays.run == run
-    factors = _overrun_factors(active, ends[:, own].max(axis=1), _end(result, own))
-    begin = max(0.0, active.release_seconds)
+    begin, played = max(0.0, active.release_seconds), ends[:, own].max(axis=1)
+    has_begun = any(each.state is ProgressState.DONE for each in active.progress.values())
+    left = stretched_ends(played - begin, active.forecast.overrun, has_begun=has_begun)
+    factors = left / np.maximum(played - begin, 1e-9)
     starts, ends = _stretched(starts, factors, begin), _stretched(ends, factors, begin)
     steps = lowered.step_activities[run]
     indexes = list(steps.values())
     first, last = _ranges(starts[:, indexes], confidence), _ranges(ends[:, indexes], confidence)
     promises = zip(steps, map(StepPromise, first, last), strict=True)
     end = next(_ranges(ends[:, own].max(axis=1)[:, None], confidence))
-    return Promise(confidence, end, dict(promises))
+    return Promise(confidence, end, float(np.median(played)), dict(promises))
 
 
 @dataclass(frozen=True)
@@ -184,28 +186,26 @@ def _speed(lowered: Lowered, index: int) -> float:
     return float(lowered.problem.arrays.speed[names.index(running.node)])
 
 
-def _end(result: Result, own: Booleans) -> float:
-    return float(result.schedule.end[own].max())
+def stretched_ends(ends: Floats, overrun: Distribution | None, *, has_begun: bool) -> Floats:
+    """[S] ends of sampled runs, corrected by how past runs ended beside theirs.
 
+    Until a step has ended, the run ends as runs of the past did: the sample that ends first becomes
+    the least of their quantiles, and so on. From then on its own steps tell more of the run than
+    others do, and only the median of the past counts.
 
-def _overrun_factors(active: ActiveRun, ends: Floats, planned_end: float) -> Floats:
-    """[S] by how much what is left of each sample is stretched.
-
-    Until a step has ended, the run ends as past runs have ended beside their plans: the sample that
-    ends first becomes the least of their quantiles, and so on. From then on its own steps tell more
-    than other runs, and only the median of the past counts.
+    Args:
+        ends: [S] of the samples, from now on or from the begin of the run.
+        overrun: how many times longer than the median of their samples runs took; None = no such
+            run is known.
+        has_begun: whether a step of the run has ended.
     """
-    forecast, begin = active.forecast, max(0.0, active.release_seconds)
-    assert forecast is not None
-    if forecast.overrun is None:
-        return np.ones(ends.size)
-    if any(each.state is ProgressState.DONE for each in active.progress.values()):
-        return np.full(ends.size, forecast.overrun.median_seconds)
-    order, left = np.argsort(np.argsort(ends)), planned_end - begin
-    overrun = forecast.overrun
+    if overrun is None:
+        return ends
+    if has_begun:
+        return ends * overrun.median_seconds
+    order = np.argsort(np.argsort(ends))
     quantiles = [overrun.quantile((place + 0.5) / ends.size) for place in range(ends.size)]
-    stretched = left * np.array(quantiles)[order]
-    return np.asarray(stretched / np.maximum(ends - begin, 1e-9))
+    return np.median(ends) * np.array(quantiles)[order]
 
 
 def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:

@@ -177,6 +177,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         image_bytes=dict(entry.images),
         defaults=_defaults(entry, policy),
         policy=policy,
+        all_pipelines=entry.pipelines,
     )
 
 

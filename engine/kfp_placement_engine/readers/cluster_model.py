@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kfp_placement_engine.contract.keys import ALL_PIPELINES
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.model.quantities import is_whole, parse_cpu, parse_quantity
@@ -23,6 +24,7 @@ MAX_NODES = 20_000
 """A Cluster file may describe this many nodes, those of `count` included."""
 
 _MAX_LOOP_WIDTH = 100_000
+_MARKED_PIPELINES = "marked"
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class ClusterEntry:
         defaults: what to assume in place of the built-in assumptions, by field of `Assumptions`.
         policy: what the cluster's PlacementPolicy says of plans, as it came; `defaults` override
             its own.
+        pipelines: namespaces in which all steps of KFP runs count as marked.
     """
 
     api_version: str
@@ -98,6 +101,7 @@ class ClusterEntry:
     images: Mapping[str, int] = field(default_factory=dict)
     defaults: Mapping[str, float] = field(default_factory=dict)
     policy: Mapping[str, Any] | None = None
+    pipelines: frozenset[str] = frozenset()
 
 
 ASSUMPTION_FIELDS = {
@@ -161,6 +165,17 @@ def _taint(value: Any, place: Place) -> Taint:
 
 def _policy(value: Any, place: Place) -> dict[str, Any]:
     return place.mapping(value)
+
+
+def _pipelines(value: Any, place: Place) -> frozenset[str]:
+    """The namespaces that say `all`, as their label would."""
+    named = place.text_mapping(value)
+    for namespace, which in named.items():
+        if which not in (ALL_PIPELINES, _MARKED_PIPELINES):
+            raise place.field(f"{namespace:.80}").error(
+                f"{which!r:.80} is not {ALL_PIPELINES} or {_MARKED_PIPELINES}"
+            )
+    return frozenset(name for name, which in named.items() if which == ALL_PIPELINES)
 
 
 def _assumptions(**values: float) -> dict[str, float]:
@@ -230,6 +245,7 @@ CLUSTER = Form(
         "images": mapping_of(_SIZE),
         "defaults": DEFAULTS,
         "policy": _policy,
+        "pipelines": _pipelines,
     },
     required=("apiVersion", "kind", "nodes"),
 )

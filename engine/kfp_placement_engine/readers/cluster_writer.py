@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kfp_placement_engine.contract.keys import (
+    ALL_PIPELINES,
     API_VERSION,
     HOST_LABEL,
     PULL_RATE_LABEL,
@@ -49,6 +50,8 @@ def write_cluster_file(cluster: Cluster) -> str:
     defaults = _defaults(cluster)
     if defaults:
         document["defaults"] = defaults
+    if cluster.all_pipelines:
+        document["pipelines"] = dict.fromkeys(sorted(cluster.all_pipelines), ALL_PIPELINES)
     return yaml_text(document)
 
 

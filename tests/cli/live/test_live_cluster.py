@@ -158,8 +158,47 @@ def test_nodes_are_needed(nodes):
     nodes.refused[NODES.path()] = ClusterForbiddenError("nodes is forbidden")
     with pytest.raises(ClusterForbiddenError, match="nodes is forbidden; without nodes nothing"):
         live_cluster(nodes, "team-a", silent)
+    empty = FakeCluster()
+    empty.serve(NAMESPACES)
     with pytest.raises(InputError, match="holds no Node"):
-        live_cluster(FakeCluster(), "team-a", silent)
+        live_cluster(empty, "team-a", silent)
+
+
+def test_which_namespaces_plan_all_pipelines(nodes):
+    def labelled(name):
+        labels = {"kfp-placement.dev/pipelines": "all"}
+        return {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name} | {"labels": labels},
+        }
+
+    assert live_cluster(nodes, "team-a", silent).all_pipelines == frozenset()
+    nodes.put(NAMESPACES, labelled("team-a"))
+    nodes.put(NAMESPACES, labelled("team-b"))
+    assert live_cluster(nodes, "team-a", silent).all_pipelines == {"team-a", "team-b"}
+
+
+def test_who_may_not_list_namespaces_learns_it_of_the_one(nodes, monkeypatch):
+    labels = {"kfp-placement.dev/pipelines": "all"}
+    one = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "team-a", "labels": labels},
+    }
+
+    def refused(kind, **_):
+        if kind == NAMESPACES:
+            raise ClusterForbiddenError("forbidden")
+        return FakeCluster.pages(nodes, kind)
+
+    monkeypatch.setattr(nodes, "pages", refused)
+    nodes.put(NAMESPACES, one)
+    found = live_cluster(nodes, "team-a", silent)
+    assert (found.all_pipelines, found.notices) == (frozenset({"team-a"}), ())
+    nodes.refused[NAMESPACES.path("", "team-a")] = ClusterForbiddenError("forbidden")
+    found = live_cluster(nodes, "team-a", silent)
+    assert (found.all_pipelines, found.notices) == (frozenset(), ())
 
 
 @pytest.mark.parametrize(

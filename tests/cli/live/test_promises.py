@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 import jsonschema
 import pytest
@@ -18,7 +19,7 @@ from tests.cli.live.test_queue import request
 from tests.support.json_schemas import closed
 
 ENDS = {"low": "22m", "typical": "26m", "high": "31m"}
-FIRST = {"low": "18m", "typical": "20m", "high": "25m", "planned": "22m55s", "promisedAfter": "0s"}
+FIRST = {"low": "18m", "typical": "20m", "high": "25m", "played": "22m55s", "promisedAfter": "0s"}
 STEPS = [
     ["fetch", 0, 10, 41.8, [], [], ["history", "iteration", 9]],
     ["train", 0, 47, 1249, [], [], ["history", "image", 3, 1]],
@@ -52,7 +53,7 @@ def promised(name="taxi-x7k2p", *, ends=ENDS, spec=None, **status):
     return placement(name, spec=told, status=status)
 
 
-UNKNOWN = {"ends": None, "endsUnknown": "no run seen", "steps": []}
+UNKNOWN: dict[str, Any] = {"ends": None, "endsUnknown": "no run seen", "steps": []}
 
 
 def column(result, title):

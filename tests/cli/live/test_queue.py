@@ -277,7 +277,8 @@ def test_explain_says_how_a_run_without_a_plan_waits(live, plain):
     assert result.stdout.splitlines() == [
         PLAIN,
         "takes 3m41s once it begins",
-        "no plan: none of its steps is marked",
+        "no plan: none of its steps is marked and its namespace lacks the label"
+        " kfp-placement.dev/pipelines=all",
     ]
     assert live("explain", "-n", "team-b", "plain", "-o", "json").exit_code == 3
 

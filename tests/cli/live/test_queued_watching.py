@@ -105,6 +105,7 @@ def test_in_a_notebook_a_run_without_a_plan_explains_itself(plain):
     assert run.explain().splitlines() == [
         f"queued {LACKS}",
         "takes 1h5m30s once it begins",
-        "no plan: none of its steps is marked",
+        "no plan: none of its steps is marked and its namespace lacks the label"
+        " kfp-placement.dev/pipelines=all",
     ]
     assert repr(run) == f"<Run team-a/plain: no plan yet, queued {LACKS}>"

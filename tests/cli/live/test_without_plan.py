@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
-from kfp_placement.live.kinds import PLACEMENTS, POLICIES, WORKFLOWS
+from kfp_placement.live.kinds import NAMESPACES, PLACEMENTS, POLICIES, WORKFLOWS
 from tests.cli.live.conftest import condition, placement
 from tests.support.fake_cluster import workflow
 
@@ -34,26 +34,53 @@ def test_list_warns_of_a_marked_run_without_a_plan(live, cluster, golden):
     result = live("list")
     assert result.exit_code == 0
     golden(result.stderr, "of one")
-    assert "1 marked run " in result.stderr
+    assert "1 run should have a plan " in result.stderr
     assert "(team-a/lost)" in result.stderr
     document = json.loads(live("list", "-o", "json").stdout)
     assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
     cluster.put(WORKFLOWS, marked("astray", "team-b"))
     result = live("list", "-A")
     golden(result.stderr, "of two")
-    assert "2 marked runs " in result.stderr
+    assert "2 runs should have a plan " in result.stderr
+
+
+def of_kfp(name):
+    """A Workflow as KFP makes it, without our mark."""
+    parameters = [{"name": "components-root", "value": "{}"}]
+    return {**unmarked(name), "spec": {"arguments": {"parameters": parameters}}}
+
+
+def test_where_all_pipelines_are_planned_an_unmarked_one_should_have_a_plan(live, cluster, golden):
+    labels = {"kfp-placement.dev/pipelines": "all"}
+    cluster.put(NAMESPACES, {"metadata": {"name": "team-a", "labels": labels}})
+    cluster.put(WORKFLOWS, of_kfp("lost"))
+    cluster.put(WORKFLOWS, unmarked("plain"))
+    document = json.loads(live("list", "-o", "json").stdout)
+    assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
+    result = live("explain", "lost")
+    golden(result.stderr)
+    assert "planner is not running" in result.stderr
+    assert "pipelines" not in result.stderr
+
+
+@pytest.mark.parametrize("labels", [7, {"kfp-placement.dev/pipelines": ["all"]}])
+def test_a_namespace_that_cannot_be_read_plans_no_unmarked_run(live, cluster, labels):
+    cluster.put(NAMESPACES, {"metadata": {"name": "team-a", "labels": labels}})
+    cluster.put(WORKFLOWS, of_kfp("lost"))
+    assert live("list").stderr == ""
 
 
 @pytest.mark.parametrize(
     "raw",
     [
         unmarked("lost"),
+        of_kfp("lost"),
         marked("lost", made=JUST_NOW),
         marked("lost", made="yesterday"),
         marked("lost", made=["2026"]),
         marked("lost", **{"workflows.argoproj.io/completed": "true"}),
     ],
-    ids=["unmarked", "just submitted", "no time", "no text", "ended"],
+    ids=["unmarked", "of KFP", "just submitted", "no time", "no text", "ended"],
 )
 def test_no_warning(live, cluster, raw):
     cluster.put(WORKFLOWS, raw)

@@ -8,6 +8,7 @@ import pytest
 from kfp_placement_controller.actuators.leading import RETRY_SECONDS, Leading
 from kfp_placement_controller.actuators.placements import MOST_EPOCH
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import SayFindings, StartRound
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -252,12 +253,12 @@ def test_a_run_that_becomes_known_after_we_lead_goes_on_where_it_was(api):
 def test_a_namespace_that_comes_back_has_its_runs_adopted(api):
     before = planned_by_another(api)
     scene = Scene(api, 4)
-    out = Change(("", "team"), None, "false")
+    out = Change(("", "team"), None, ObservedNamespace("false"))
     scene.coordinator.handle(NAMESPACES, out, scene.now)
     scene.submit()
     scene.pass_seconds(2)
     assert scene.spec() == before
-    back = Change(("", "team"), "false", "")
+    back = Change(("", "team"), ObservedNamespace("false"), ObservedNamespace())
     scene.coordinator.handle(NAMESPACES, back, scene.now)
     scene.submit()
     scene.pass_seconds(5)

@@ -14,8 +14,24 @@ from tests.support.runnable_workflow import runnable_workflow
 JsonObject = dict[str, Any]
 
 
+def unmarked_step(name: str, *after: Any, command: tuple[str, ...] = ("true",)) -> Any:
+    """A step that nobody has marked, in the pipeline that is being written.
+
+    Args:
+        name: of the step; no two of a pipeline may have the same.
+        after: steps that it waits for.
+        command: of its container.
+    """
+
+    def body():  # KFP would take an annotation for an output
+        return dsl.ContainerSpec(image="alpine:3.20", command=list(command))
+
+    body.__name__ = name.replace("-", "_")
+    return dsl.container_component(body)().after(*after)
+
+
 def step(name: str, *after: Any, command: tuple[str, ...] = ("true",), **marks: Any) -> Any:
-    """A step in the pipeline that is being written.
+    """A marked step in the pipeline that is being written.
 
     Args:
         name: of the step; no two of a pipeline may have the same.
@@ -23,15 +39,8 @@ def step(name: str, *after: Any, command: tuple[str, ...] = ("true",), **marks: 
         command: of its container.
         marks: what `place` is given; by default it takes 100 ms, half a core and 256 MiB.
     """
-
-    def body():  # KFP would take an annotation for an output
-        return dsl.ContainerSpec(image="alpine:3.20", command=list(command))
-
-    body.__name__ = name.replace("-", "_")
-    task = dsl.container_component(body)()
-    return place(
-        task.after(*after), **{"duration": "100ms", "cpu": "500m", "memory": "256Mi", **marks}
-    )
+    task = unmarked_step(name, *after, command=command)
+    return place(task, **{"duration": "100ms", "cpu": "500m", "memory": "256Mi", **marks})
 
 
 def compiled(
@@ -45,7 +54,20 @@ def compiled(
         queue: RunQueue in which its runs wait; None = the usual one.
         options: of `dsl.pipeline`.
     """
-    pipeline = dsl.pipeline(name=name, **options)(placed_pipeline(queue=queue)(body))
+    return _workflow(dsl.pipeline(name=name, **options)(placed_pipeline(queue=queue)(body)))
+
+
+def compiled_unmarked(name: str, body: Callable[[], Any]) -> JsonObject:
+    """The Workflow of a pipeline that knows nothing of us but what its body says.
+
+    Args:
+        name: of the pipeline.
+        body: calls `unmarked_step`.
+    """
+    return _workflow(dsl.pipeline(name=name)(body))
+
+
+def _workflow(pipeline: Any) -> JsonObject:
     with tempfile.TemporaryDirectory() as folder:
         return runnable_workflow(*documents(pipeline, Path(folder)))
 

@@ -143,9 +143,9 @@ class Answers(answers.Answers):
         recording.keep("prioritize", body=body, answer=list(found))
         return found
 
-    def mutate(self, body: bytes) -> answers.Answer:
+    def mutate(self, body: bytes, *, all_pipelines: bool = False) -> answers.Answer:
         """What a new pod is given."""
-        found = super().mutate(body)
+        found = super().mutate(body, all_pipelines=all_pipelines)
         recording.keep("mutate", body=body, answer=list(found))
         return found
 
@@ -166,9 +166,9 @@ def prioritize_nodes(known: Any, pod: SchedulingRequest, names: Sequence[str]) -
     return found
 
 
-def mutations(pod: Any, namespace: str, *policy: Any) -> list[Any]:
+def mutations(pod: Any, namespace: str, *others: Any) -> list[Any]:
     """As in the product; what is asked and answered is kept."""
-    found = admission.mutations(pod, namespace, *policy)
+    found = admission.mutations(pod, namespace, *others)
     recording.keep("admission", pod=pod, namespace=namespace, answer=found)
     return found
 

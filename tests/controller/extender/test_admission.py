@@ -1,6 +1,7 @@
 """The webhook's table, case by case, and what it says of anything else."""
 
 import base64
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.admission import Review, read_review, review_answer
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.constraints import holds
 from kfp_placement_engine.model.run_graph import Requirement
-from tests.controller.admission_cases import CASES, MARK, READY, AdmissionCase
+from tests.controller.admission_cases import ALL_PIPELINES_CASES, CASES, MARK, READY, AdmissionCase
 from tests.controller.extender.known import mutations, patched
 
 REGISTRATION = next(
@@ -29,6 +31,14 @@ REGISTRATION = next(
 )
 
 
+TOLD = {"/mutate": None, "/mutate-pipelines": DEFAULT_SOURCES.is_unmarked_step}
+"""What counts as marked without a mark, by the path that is asked."""
+
+
+def path_of(hook: Any) -> str:
+    return str(hook["clientConfig"]["service"]["path"])
+
+
 def policy_of(case: AdmissionCase) -> PlacementPolicy | None:
     if case.policy is None:
         return None
@@ -40,9 +50,8 @@ def policy_of(case: AdmissionCase) -> PlacementPolicy | None:
     return read_resource(PlacementPolicy, found)
 
 
-def selects(case: AdmissionCase, namespace: str) -> bool:
-    """Whether the shipped registration sends such a pod to the webhook at all."""
-    (hook,) = REGISTRATION["webhooks"]
+def selects(hook: Any, case: AdmissionCase, namespace: str) -> bool:
+    """Whether a shipped registration sends such a pod to the webhook, its conditions aside."""
     pairs = [
         (hook["objectSelector"], case.labels),
         (
@@ -61,8 +70,10 @@ def selects(case: AdmissionCase, namespace: str) -> bool:
 def test_the_matrix(case):
     namespace = case.namespace or "team-a"
     pod = case.pod(namespace)
-    if selects(case, namespace):
-        pod = patched(pod, mutations(pod, namespace, policy_of(case)))
+    for hook in REGISTRATION["webhooks"]:
+        if selects(hook, case, namespace):
+            about = (pod, namespace, policy_of(case), "kfp-placement", TOLD[path_of(hook)])
+            pod = patched(pod, mutations(*about))
     assert pod["spec"].get("schedulerName", "default-scheduler") == case.scheduler
     gates = [gate["name"] for gate in pod["spec"].get("schedulingGates", [])]
     assert sorted(gates) == sorted(case.gates)
@@ -117,16 +128,27 @@ def test_what_is_no_review_is_refused(body):
         read_review(body)
 
 
+EXECUTOR = ALL_PIPELINES_CASES[0]
 texts = st.sampled_from(["", "name", "labels", "kfp-placement.dev/plan", "default-scheduler"])
 plain = st.none() | st.booleans() | st.integers() | texts
 anything = plain | st.lists(plain, max_size=3) | st.dictionaries(texts, plain, max_size=3)
 pods = st.fixed_dictionaries(
     {},
     optional={
-        "metadata": anything | st.fixed_dictionaries({"labels": st.just(MARK) | anything}),
+        "metadata": anything
+        | st.fixed_dictionaries(
+            {"labels": st.just(MARK) | anything},
+            optional={"ownerReferences": st.just(list(EXECUTOR.owners)) | anything},
+        )
+        | st.just(EXECUTOR.pod("team-a")["metadata"]),
         "spec": anything
         | st.fixed_dictionaries(
-            {}, optional={"schedulerName": anything, "schedulingGates": anything}
+            {},
+            optional={
+                "schedulerName": anything,
+                "schedulingGates": anything,
+                "initContainers": st.just(EXECUTOR.spec["initContainers"]) | anything,
+            },
         ),
     },
 )
@@ -136,8 +158,9 @@ pods = st.fixed_dictionaries(
 @given(pods, st.sampled_from(["extender", "gates"]))
 def test_any_pod_is_patched_soundly_or_refused(pod, actuator):
     policy = policy_of(AdmissionCase("any", policy={"actuator": actuator}, status=READY))
-    try:
-        operations = mutations(pod, "team-a", policy)
-    except InputError:
-        return
-    patched(pod, operations)
+    for counts_as_marked in TOLD.values():
+        try:
+            operations = mutations(pod, "team-a", policy, "kfp-placement", counts_as_marked)
+        except InputError:
+            continue
+        patched(copy.deepcopy(pod), operations)

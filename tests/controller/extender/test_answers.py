@@ -10,6 +10,7 @@ from prometheus_client import REGISTRY
 from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
 from kfp_placement_controller.extender.memory import read_policy
 from kfp_placement_kube.change import Change
+from tests.controller.admission_cases import ALL_PIPELINES_CASES
 from tests.controller.extender.known import Answers, Cluster, pod_object
 from tests.support.data import data_path
 
@@ -132,9 +133,18 @@ def test_the_webhook_answers_from_the_same_memory(cluster, answers):
     assert json.loads(answer.body)["response"]["patchType"] == "JSONPatch"
 
 
-def test_a_pod_that_the_webhook_cannot_read_is_admitted_as_it_is(cluster, answers):
+def test_the_webhook_is_told_where_steps_without_mark_count(cluster, answers):
     ready(cluster)
-    answer = answers.mutate(review({"metadata": [], "spec": 3}))
+    executor = ALL_PIPELINES_CASES[0].pod("team-a")
+    assert answers.mutate(review(executor)).outcome == "unchanged"
+    assert answers.mutate(review(executor), all_pipelines=True).outcome == "changed"
+
+
+@pytest.mark.parametrize("all_pipelines", [False, True])
+def test_a_pod_that_the_webhook_cannot_read_is_admitted_as_it_is(cluster, answers, all_pipelines):
+    ready(cluster)
+    body = review({"metadata": [], "spec": 3})
+    answer = answers.mutate(body, all_pipelines=all_pipelines)
     assert answer.outcome == "malformed"
     assert json.loads(answer.body)["response"] == {"uid": "u1", "allowed": True}
 

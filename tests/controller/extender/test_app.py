@@ -162,7 +162,9 @@ def test_the_webhook_uses_renewed_certificates(tmp_path):
         answers = Answers(lambda: Knowledge(DEFAULT_SOURCES), lambda *_: None)
         application = webhook_application(answers, lambda: True)
         async with serving(application, files.context, trusted) as post:
-            return await post("/mutate", review)
+            asked = [await post(path, review) for path in ("/mutate", "/mutate-pipelines")]
+        assert asked[0] == asked[1]
+        return asked[0]
 
     def renew(certificate: bytes, key: bytes):
         for path, content in ((pair.certificate, certificate), (pair.key, key)):

@@ -40,8 +40,10 @@ class Webhook:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                assert self.path.partition("?")[0] == "/mutate"
-                answer = answers.mutate(self.rfile.read(int(self.headers["Content-Length"])))
+                path = self.path.partition("?")[0]
+                assert path in ("/mutate", "/mutate-pipelines")
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                answer = answers.mutate(body, all_pipelines=path == "/mutate-pipelines")
                 self.send_response(answer.status)
                 self.send_header("Content-Length", str(len(answer.body)))
                 self.end_headers()
@@ -87,11 +89,11 @@ def webhook(control_plane, tmp_path_factory):
     pair = authority.server("webhook")
     with Webhook(CertificateFiles(pair.certificate, pair.key)) as served:
         (registration,) = of_kind(manifests.rendered("webhook"), "MutatingWebhookConfiguration")
-        (hook,) = registration["webhooks"]
-        hook["clientConfig"] = {
-            "url": f"https://{LOOPBACK}:{served.port}/mutate",
-            "caBundle": base64.b64encode(authority.certificate.read_bytes()).decode(),
-        }
+        for hook in registration["webhooks"]:
+            hook["clientConfig"] = {
+                "url": f"https://{LOOPBACK}:{served.port}{hook['clientConfig']['service']['path']}",
+                "caBundle": base64.b64encode(authority.certificate.read_bytes()).decode(),
+            }
         manifests.apply(control_plane.api, [registration])
         yield served
         control_plane.api.delete(registration)

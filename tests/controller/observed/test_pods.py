@@ -54,6 +54,15 @@ def test_executors_of_a_labelled_run_bear_the_marks_and_drivers_do_not():
     assert all("driver" in node_name(pod) for pod in pods if not pod.scheduler_mark)
 
 
+def test_an_executor_without_our_mark_is_told_from_drivers():
+    recording = json.loads(data_path("argo-4.0.5", "two_step_pipeline.json").read_text())
+    pods = [DEFAULT_SOURCES.observe_pod(pod) for pod in recording["pods"]]
+    steps = [node_name(pod) for pod in pods if pod.unmarked_step]
+    assert len(steps) == 2
+    assert all(".executor" in name for name in steps)
+    assert not any(pod.unmarked_step for pod in recorded_pods("taxi") if pod.scheduler_mark)
+
+
 def test_a_recorded_pod_knows_its_workflow_and_its_place_in_it():
     pods = recorded_pods("taxi")
     (workflow,) = {run_of(pod)[0] for pod in pods}

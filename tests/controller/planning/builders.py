@@ -44,6 +44,7 @@ def a_pod(
         "location": "",
         "max_latency_ms": None,
         "scheduler_mark": "kfp-placement",
+        "unmarked_step": False,
         "gates": (),
         "unsatisfiable": False,
         "requests": {"cpu": 1000},

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
@@ -242,6 +243,15 @@ def test_nothing_is_told_of(fields):
     scene.release(Cause.TURN, "a")
     scene.pod(**fields)
     assert scene.deviations() == []
+
+
+@pytest.mark.parametrize("all_pipelines", [False, True])
+def test_where_all_pipelines_are_planned_a_step_without_mark_is_told_of(all_pipelines):
+    scene = Scene()
+    scene.watch.registry.namespaces["team"] = ObservedNamespace(all_pipelines=all_pipelines)
+    scene.pod(node_name="b", scheduler_mark="", unmarked_step=True)
+    told = [reason for reason, _ in scene.deviations()]
+    assert told == (["no-gate"] if all_pipelines else [])
 
 
 def test_a_later_pod_of_the_same_name_is_another():

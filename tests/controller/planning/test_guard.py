@@ -136,7 +136,6 @@ def test_a_pod_of_a_dead_scheduler_is_deleted_after_its_deadline():
         {"scheduler_name": "default-scheduler"},
         {"scheduler_name": "somebody-else"},
         {"workflow_uid": ""},
-        {"scheduler_mark": ""},
         {"deleting": True},
         {"gates": ("kueue.x-k8s.io/admission",)},
         {"phase": "Failed"},

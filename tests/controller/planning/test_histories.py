@@ -125,20 +125,22 @@ def test_an_ended_run_is_kept():
     (past,) = history.past_runs()
     assert past.uid == "workflow-0"
     assert len(past.steps) == 10
-    assert past.planned_seconds is None
+    assert past.played_seconds is None
     assert past.seconds is not None
     assert cluster.placement(run).spec.first_ends is None
     assert cluster.placement(run).status is not None
     assert len({each.identity.iteration for each in past.steps}) == 9
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_first_promises_hold_from_the_fourth_run_on(seed):
-    cluster = NoisyCluster(seed)
-    kept = [promise_holds(cluster, play(cluster, number)) for number in range(RUNS)]
-    assert kept[0] is None
-    assert None not in kept[KNOWN_AFTER:]
-    assert sum(map(bool, kept[KNOWN_AFTER:])) >= LEAST_KEPT * (RUNS - KNOWN_AFTER)
+def test_first_promises_hold_from_the_fourth_run_on():
+    kept: list[bool | None] = []
+    for seed in range(SEEDS):
+        cluster = NoisyCluster(seed)
+        of_seed = [promise_holds(cluster, play(cluster, number)) for number in range(RUNS)]
+        assert of_seed[0] is None
+        kept += of_seed[KNOWN_AFTER:]
+    assert None not in kept
+    assert sum(map(bool, kept)) >= LEAST_KEPT * len(kept)
 
 
 def test_a_step_that_takes_longer_widens_the_next_promise_and_is_followed():
@@ -181,4 +183,4 @@ def test_a_new_leader_in_the_middle_of_a_run_keeps_its_promise():
     cluster.hand_over(a_coordinator(), 2)
     cluster.run()
     assert first_ends(cluster, run) == promised
-    assert history_of(cluster).past_runs()[-1].planned_seconds == promised.planned
+    assert history_of(cluster).past_runs()[-1].played_seconds == promised.played

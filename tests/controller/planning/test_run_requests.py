@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.planning.actions import Action, DeleteRequest, WriteRequest
@@ -218,7 +219,7 @@ def test_without_a_queue_nothing_is_said_and_with_one_of_runs_that_go_on_too():
 @pytest.mark.parametrize("label", ["false", None])
 def test_a_namespace_that_refuses_takes_no_part(label):
     cluster = QueuedCluster(opt_in=label is None)
-    change = Change(("", "team"), None, label or "")
+    change = Change(("", "team"), None, ObservedNamespace(label or ""))
     cluster.coordinator.handle(NAMESPACES, change, cluster.played.now)
     cluster.submit()
     cluster.settle()

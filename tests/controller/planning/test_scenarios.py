@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -331,7 +332,9 @@ def test_a_namespace_that_has_opted_out_is_left_alone_whichever_is_seen_first():
     submit(cluster)
     cluster.coordinator.follow()
     cluster.step(lambda: True)
-    cluster.coordinator.handle(NAMESPACES, Change(("", "team"), None, "false"), cluster.now)
+    cluster.coordinator.handle(
+        NAMESPACES, Change(("", "team"), None, ObservedNamespace("false")), cluster.now
+    )
     cluster.coordinator.lead(1, [], cluster.now)
     cluster.run()
     assert cluster.writes == []
@@ -341,7 +344,9 @@ def test_a_namespace_that_has_opted_out_is_left_alone_whichever_is_seen_first():
 @pytest.mark.parametrize("namespace_first", [True, False])
 def test_with_opt_in_only_namespaces_that_ask_for_it_are_planned(label, namespace_first):
     cluster = a_cluster(opt_in=True)
-    says = partial(cluster.coordinator.handle, NAMESPACES, Change(("", "team"), None, label))
+    says = partial(
+        cluster.coordinator.handle, NAMESPACES, Change(("", "team"), None, ObservedNamespace(label))
+    )
     if namespace_first:
         says(cluster.now)
     submit(cluster)
@@ -353,11 +358,15 @@ def test_with_opt_in_only_namespaces_that_ask_for_it_are_planned(label, namespac
 
 def test_a_namespace_that_opts_in_is_planned_from_its_next_run_on():
     cluster = a_cluster(opt_in=True)
-    cluster.coordinator.handle(NAMESPACES, Change(("", "team"), None, ""), cluster.now)
+    cluster.coordinator.handle(
+        NAMESPACES, Change(("", "team"), None, ObservedNamespace()), cluster.now
+    )
     submit(cluster)
     cluster.run()
     assert cluster.writes == []
-    cluster.coordinator.handle(NAMESPACES, Change(("", "team"), "", "true"), cluster.now)
+    cluster.coordinator.handle(
+        NAMESPACES, Change(("", "team"), None, ObservedNamespace("true")), cluster.now
+    )
     submit(cluster, a_chain("next"))
     cluster.run()
     assert cluster.placement("next").status.phase == "Succeeded"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.kinds import POLICIES
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -138,17 +139,17 @@ def test_runs_of_a_namespace_that_takes_no_part_any_more_begin(label):
     if label is None:
         scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
     else:
-        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, label))
+        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace(label)))
     assert after_a_moment(scene) == [("run", "no-queue")]
 
 
 def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
     scene = Scene(a_queue(quota={"runs": 0}))
     scene.coordinator.opt_in = True
-    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ""))
+    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace()))
     scene.tell(a_run("run"))
     assert after_a_moment(scene) == [("run", "no-queue")]
-    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), "", "true"))
+    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace("true")))
     scene.pass_time(5)
     assert scene.runs() == [("run", WAITS)]
 
@@ -231,7 +232,7 @@ def test_no_queue_is_ready_in_a_namespace_that_takes_no_part(opt_in):
         "": (False, "NamespaceExcluded") if opt_in else (True, "Admitting"),
         "true": (True, "Admitting"),
     }.items():
-        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, label))
+        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace(label)))
         assert readiness(scene) == expected, label
         scene.pass_time(5)
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model.cluster import Taint
@@ -67,7 +68,9 @@ def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_wait
     if is_deleted:
         scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
     else:
-        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), "", "false"))
+        scene.coordinator.handle(
+            NAMESPACES, Change(("", TEAM), ObservedNamespace(), ObservedNamespace("false"))
+        )
     assert scene.settle() == []
     scene.pass_time(5)
     assert scene.settle() == ["run begins: no-queue"]

@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.sources import argo
-from kfp_placement_controller.sources.argo import WorkflowContent, observe_workflow
+from kfp_placement_controller.sources.argo import (
+    WorkflowContent,
+    observe_any_workflow,
+    observe_workflow,
+)
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_NAME_ANNOTATION,
@@ -96,6 +100,27 @@ def test_a_mark_inside_of_a_kfp_argument_counts():
     arguments = {"parameters": [{"name": "kubernetes-comp-a", "value": config}]}
     assert observe_workflow(a_workflow({"arguments": arguments})) is not None
     assert observe_workflow(a_workflow({"arguments": {}})) is None
+
+
+@pytest.mark.parametrize("phase", ["", "Succeeded"])
+def test_where_all_pipelines_are_planned_those_of_kfp_need_no_mark(phase):
+    raw = a_workflow({"arguments": {"parameters": [{"name": "components-root", "value": "{}"}]}})
+    raw["status"] = {"phase": phase, "nodes": NODES}
+    assert observe_workflow(raw) is None
+    found = observe_workflow(raw, all_pipelines=True)
+    assert found is not None
+    assert (found.is_marked, found.all_marked) == (False, True)
+    assert content(found).document
+    assert content(found).nodes
+    assert observe_any_workflow(raw, all_pipelines=True) == found
+    assert not observe_any_workflow(raw).is_planned
+
+
+def test_of_plain_workflows_only_marked_ones_are_planned_and_no_further_step():
+    assert observe_workflow(a_workflow({}), all_pipelines=True) is None
+    found = observe_workflow(a_workflow(), all_pipelines=True)
+    assert found is not None
+    assert (found.is_marked, found.all_marked) == (True, False)
 
 
 def test_the_steps_of_a_template_count_once_argo_has_stored_them():

@@ -107,7 +107,7 @@ class BatchSource:
     kind = BATCHES
     pod_marks = PodMarks(labels=(BATCH,), annotations=(STEP,), containers=("work",))
 
-    def observe(self, raw: Mapping[str, Any]) -> ObservedRun:
+    def observe(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
         """Read a batch; all of them are ours."""
         metadata, status = raw["metadata"], raw.get("status", {})
         end = RunEnd.SUCCEEDED if status.get("ended") else None

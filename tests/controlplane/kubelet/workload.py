@@ -4,9 +4,11 @@ Everything comes from pods: a step's duration and outputs from its hints, what i
 command line of its driver, which names the producers, and their drivers, which carry their hints.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from tests.controlplane.kubelet.amounts import amount
@@ -33,12 +35,14 @@ class WorkloadSettings:
     Attributes:
         driver_seconds: a KFP driver, whatever its node.
         step_seconds: a step without a duration, on a node of speed 1.
+        spread: of the same, standard deviation of its logarithm from pod to pod.
         start_seconds: from admission to the first container.
         image_bytes: image -> size; others take no time to pull.
     """
 
     driver_seconds: float = 0.5
     step_seconds: float = 1.0
+    spread: float = 0.0
     start_seconds: float = 0.2
     image_bytes: Mapping[str, int] = field(default_factory=dict)
 
@@ -109,11 +113,16 @@ class Workload:
         if is_driver(pod):
             return Duration(pull, work=self.settings.driver_seconds)
         hints = read_object(annotation(pod, HINTS))
-        work = seconds_of(hints.get("duration", self.settings.step_seconds))
+        work = seconds_of(hints.get("duration", self._usual_seconds(pod)))
         bandwidth = float(amount(labels.get(STORE_BANDWIDTH, 0)))
         read = self._input_bytes(pod) / bandwidth if bandwidth else 0.0
         write = _output_bytes(hints) / bandwidth if bandwidth else 0.0
         return Duration(pull, read, work / float(labels.get(SPEED, 1)), write)
+
+    def _usual_seconds(self, pod: Mapping[str, Any]) -> float:
+        """Run time without a hint: the same whenever it is asked for."""
+        noise = Random(pod["metadata"].get("uid")).gauss(0, 1) if self.settings.spread else 0.0
+        return self.settings.step_seconds * math.exp(self.settings.spread * noise)
 
     def _pull_seconds(
         self, pod: Mapping[str, Any], node: Mapping[str, Any], labels: Mapping[str, Any]

@@ -23,7 +23,7 @@ REFUSED = {
     "step": ({"forgetSteps": [{"step": "", "before": MOMENT}]}, {}, "spec.forgetSteps.0.step"),
     "negative": ({}, a_run(seconds=-1), "status.runs.0.seconds"),
     "nan": ({}, a_run(seconds=float("nan")), "status.runs.0.seconds"),
-    "endless": ({}, a_run(plannedSeconds=1e308), "status.runs.0.plannedSeconds"),
+    "endless": ({}, a_run(playedSeconds=1e308), "status.runs.0.playedSeconds"),
     "zone": ({}, a_run(endedAt="2026-11-20T10:23:05"), "status.runs.0.endedAt"),
     "row": ({}, a_run(steps=[[0] * 9]), "status.runs.0.steps.0"),
 }

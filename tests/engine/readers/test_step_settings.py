@@ -367,6 +367,14 @@ def test_marks_and_hints_are_read_from_pod_metadata(read) -> None:
 
 
 @READERS
+@pytest.mark.parametrize(("value", "unplanned"), [("true", True), ("false", False)])
+def test_a_step_may_be_left_to_the_default_scheduler(read, value: str, unplanned: bool) -> None:
+    labels = {"kfp-placement.dev/unplanned": value}
+    step, _ = step_of(read, kubernetes={"podMetadata": {"labels": labels}})
+    assert (step.unplanned, step.scheduler) == (unplanned, "")
+
+
+@READERS
 def test_unmarked_steps_get_no_type(read) -> None:
     """Guessing is the SDK's alone."""
     step, _ = step_of(read)

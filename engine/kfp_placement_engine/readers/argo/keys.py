@@ -21,3 +21,9 @@ INSTANCE_LABEL = "workflows.argoproj.io/controller-instanceid"
 
 NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
 """On pods: the name of the Workflow's node."""
+
+KFP_POD_LABEL = "pipelines.kubeflow.org/v2_component"
+"""On pods of KFP's runs, drivers and importers included."""
+
+LAUNCHER_CONTAINER = "kfp-launcher"
+"""An init container that of KFP's pods only executors have."""

@@ -1,7 +1,8 @@
 """What `kubectl get nodes,pods,pvc,pv -A -o yaml` (or json) prints -> Cluster.
 
-A List, several Lists, single objects, several documents and JSON arrays all do; Locations and the
-PlacementPolicy may be among them (`kubectl get nodes,pods,pvc,pv,loc,plpol`). Nothing in such a
+A List, several Lists, single objects, several documents and JSON arrays all do; Locations, the
+PlacementPolicy and namespaces may be among them (`kubectl get nodes,pods,pvc,pv,loc,plpol,ns`). Of
+a namespace only counts whether it lets all steps of KFP runs count as marked. Nothing in such a
 file is trusted: a bad node is an error, as no plan is right without it; another bad object is left
 out with a notice.
 """
@@ -11,7 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.keys import (
+    ALL_PIPELINES,
+    API_VERSION,
+    ENABLED_LABEL,
+    PIPELINES_LABEL,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey
@@ -42,6 +48,7 @@ _KINDS = {
     "Pod": "v1",
     "PersistentVolumeClaim": "v1",
     "PersistentVolume": "v1",
+    "Namespace": "v1",
     "Location": API_VERSION,
     "PlacementPolicy": API_VERSION,
 }
@@ -96,6 +103,7 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     collected.notices.extend(hidden_label_notices(by_label, latencies))
     collected.notices.extend(bad_latency_labels(nodes, latencies))
     policy = policy_in_force(_each(collected, "PlacementPolicy", read_policy))
+    all_pipelines = frozenset(filter(None, _each(collected, "Namespace", _of_all_pipelines)))
     if collected.ignored:
         kinds = ", ".join(f"{count} {kind:.80}" for kind, count in collected.ignored.most_common(5))
         more = ", ..." if len(collected.ignored) > 5 else ""
@@ -108,7 +116,17 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
         source=name,
         defaults={} if policy is None else policy.assumed_values(),
         policy=policy,
+        all_pipelines=all_pipelines,
     )
+
+
+def _of_all_pipelines(raw: Fields) -> str:
+    """The name of a namespace in which all steps of KFP runs count as marked; "" of any other."""
+    metadata = raw.at(", namespace").fields("metadata")
+    labels = metadata.flat("labels")
+    if labels.get(PIPELINES_LABEL) != ALL_PIPELINES or labels.get(ENABLED_LABEL) == "false":
+        return ""
+    return metadata.text("name")
 
 
 def _collect(value: Any, collected: _Collected, place: Place) -> None:

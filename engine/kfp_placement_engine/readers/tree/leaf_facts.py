@@ -11,6 +11,7 @@ from kfp_placement_engine.contract.keys import (
     LOCATION_LABEL,
     SCHEDULER_LABEL,
     TYPE_LABEL,
+    UNPLANNED_LABEL,
 )
 from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
@@ -58,6 +59,7 @@ class LeafFacts:
             type=self.labels.get(TYPE_LABEL, ""),
             location=self.labels.get(LOCATION_LABEL, ""),
             scheduler=self.labels.get(SCHEDULER_LABEL, ""),
+            unplanned=self.labels.get(UNPLANNED_LABEL) == "true",
             type_guessed=self.hints.type_guessed and bool(self.labels.get(TYPE_LABEL)),
             duration_seconds=seconds,
             duration_source=DurationSource.ASSUMED if seconds is None else DurationSource.HINT,

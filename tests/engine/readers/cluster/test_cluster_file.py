@@ -107,6 +107,18 @@ defaults: {duration: 2m, output: 10Mi, image: 1Gi, storeBandwidth: 1M, loopWidth
     assert plain(again(cluster)) == plain(cluster)
 
 
+def test_namespaces_may_plan_all_pipelines():
+    cluster = read("""
+nodes: [{name: n1, cpu: 2, memory: 4Gi}]
+pipelines: {team-b: all, team-a: all, team-c: marked}
+""")
+    assert cluster.all_pipelines == {"team-a", "team-b"}
+    assert "pipelines:\n  team-a: all\n  team-b: all\n" in write_cluster_file(cluster)
+    assert plain(again(cluster)) == plain(cluster)
+    with pytest.raises(InputError, match=r"pipelines\.team-a: 'al' is not all or marked"):
+        read("nodes: [{name: n1, cpu: 2, memory: 4Gi}]\npipelines: {team-a: al}")
+
+
 def test_count_makes_numbered_nodes():
     """`count` nodes are named name-1 to name-n; latencies may name the entry or one node."""
     cluster = read("""

@@ -72,6 +72,23 @@ def test_lists_of_one_kind_need_no_kind_in_the_items():
     assert read(*lists).nodes[0].used["pods"] == 1
 
 
+def test_namespaces_say_whether_they_plan_all_pipelines():
+    def namespace(name, **labels):
+        keys = {f"kfp-placement.dev/{key}": value for key, value in labels.items()}
+        return {"kind": "Namespace", "metadata": {"name": name, "labels": keys}}
+
+    cluster = read(
+        node_object(),
+        namespace("plain"),
+        namespace("marked", pipelines="marked"),
+        namespace("all", pipelines="all"),
+        namespace("out", pipelines="all", enabled="false"),
+        {"kind": "Namespace", "metadata": {"name": "odd", "labels": 7}},
+    )
+    assert cluster.all_pipelines == {"all"}
+    assert codes(cluster) == ["malformed-object"]
+
+
 def test_a_node():
     node = node_object(
         "gpu-1",

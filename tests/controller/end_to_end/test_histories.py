@@ -1,0 +1,129 @@
+"""Runs without a mark teach the runs after them, on a real control plane with `features/history`.
+
+Three namespaces, each with a loop pipeline of KFP's that runs again and again, whose times differ
+from run to run. In between the planner is restarted, and another one takes over.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import pytest
+import yaml
+
+from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
+from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.argo.program import ArgoProgram
+from tests.controlplane.kubelet.drivers import DriverChoices
+from tests.controlplane.kubelet.workload import WorkloadSettings
+from tests.controlplane.plane import ControlPlane, PlaneOptions
+from tests.controlplane.waiting import wait_until
+from tests.support.data import data_path
+from tests.support.installation import PLAN, Installation, InstallationOptions
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+JsonObject = dict[str, Any]
+
+HISTORIES = "kfp-placement.dev/v1alpha1"
+PLANNER = PLAN.format(1)
+
+RUNS = int(os.environ.get("HISTORY_RUNS", "7"))
+"""Of each namespace; more of them take a quarter of an hour."""
+
+NAMESPACES = 3
+KNOWN_AFTER = 3
+"""From the fourth run on promises must hold."""
+
+LEAST_KEPT = 0.85
+LOOPS = DriverChoices(iteration_counts={"for-loop-2": 5})
+WORKLOAD = WorkloadSettings(driver_seconds=0.05, step_seconds=4.0, spread=0.2, start_seconds=0.0)
+
+
+@pytest.fixture(scope="module")
+def installation(
+    control_plane_programs: None, argo_program: ArgoProgram | None
+) -> Iterator[Installation]:
+    options = InstallationOptions(
+        features=("history",),
+        policy={"engine": {"budget": "300ms"}},
+        workload=WORKLOAD,
+        choices=LOOPS,
+        argo=argo_program,
+    )
+    room = {"cpu": "64", "memory": "256Gi", "pods": "500"}
+    with ControlPlane(PlaneOptions(play_pods=False)) as plane:
+        housekeeping.add_nodes(plane.api, *(objects.node(f"n{each}", room) for each in range(2)))
+        with Installation(plane, options) as running:
+            yield running
+
+
+def a_run() -> JsonObject:
+    """Steps in loops, of which one has its width only at run time; nobody has marked them."""
+    text = data_path("kfp-2.17.0", "workflows", "pipeline_with_loops.yaml").read_text("utf-8")
+    workflow: JsonObject = yaml.load(text, yaml.CSafeLoader)
+    return workflow
+
+
+def placement(installation: Installation, run: str, team: str) -> PipelinePlacement:
+    found = installation.placement(run, team)
+    assert found is not None
+    return found
+
+
+def play(installation: Installation, teams: list[str]) -> dict[str, str]:
+    """One run in each namespace, to its end."""
+    runs = {team: installation.submit(a_run(), team) for team in teams}
+    for team, run in runs.items():
+        installation.wait_for_success(run, team, 120)
+    for team, run in runs.items():
+        wait_until(partial(is_known, installation, run, team), f"the history of {run}", 60)
+    return runs
+
+
+def histories(installation: Installation, team: str) -> list[PipelineHistory]:
+    found = installation.api.list(HISTORIES, "PipelineHistory", team)
+    return [read_resource(PipelineHistory, each) for each in found]
+
+
+def is_known(installation: Installation, run: str, team: str) -> bool:
+    """Whether the run has been learned from, and what it took is written."""
+    uid = placement(installation, run, team).spec.workflow_uid
+    seen = [past.uid for each in histories(installation, team) for past in each.past_runs()]
+    status = placement(installation, run, team).status
+    return uid in seen and status is not None and status.makespan_seconds is not None
+
+
+def test_promises_of_runs_without_a_mark_hold(installation):
+    kept: list[bool] = []
+    with ExitStack() as stack:
+        labels = {PIPELINES_LABEL: ALL_PIPELINES}
+        teams = [stack.enter_context(installation.namespace(labels)) for _ in range(NAMESPACES)]
+        for number in range(RUNS):
+            if number == KNOWN_AFTER + 1:
+                installation.restart(PLANNER)
+            runs = play(installation, teams)
+            for team, run in runs.items():
+                found = placement(installation, run, team)
+                assert found.spec.steps, "the run was not planned"
+                if number == 0:
+                    assert found.spec.first_ends is None
+                if number < KNOWN_AFTER:
+                    continue
+                ends, status = found.spec.first_ends, found.status
+                assert ends is not None
+                assert status is not None
+                took = status.makespan_seconds
+                assert took is not None
+                print(f"{team}: {ends.low} {ends.typical} {ends.high}, took {took}")
+                kept.append(ends.low <= took <= ends.high)
+        for team in teams:
+            (history,) = histories(installation, team)
+            assert history.spec.pipeline == "pipeline-with-loops"
+            assert len(history.past_runs()) == RUNS
+    print(f"{sum(kept)} of {len(kept)} promises have held")
+    assert sum(kept) >= LEAST_KEPT * len(kept)

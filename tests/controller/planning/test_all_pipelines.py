@@ -1,0 +1,234 @@
+"""Pipelines without marks, in namespaces that plan them all: played in memory, and pod by pod."""
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+
+from kfp_placement import place
+from kfp_placement_controller.kinds import PLACEMENT_METADATA
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
+from kfp_placement_controller.observed.placed_runs import observe_placed_run
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.argo import WORKFLOWS, ArgoSource
+from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
+from kfp_placement_engine.contract.keys import PIPELINES_LABEL
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NAMESPACES, PODS
+from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
+from tests.controller.planning.builders import START, a_pod, a_policy
+from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.support.kubernetes import node_object
+
+TEAM = ("", "team")
+ALL = ObservedNamespace(all_pipelines=True)
+PARAMS = PlanningParams(evaluation_seconds=30)
+
+
+class Played:
+    """A cluster in memory, with the watch's own reader of runs."""
+
+    def __init__(self, *, queues: bool = False) -> None:
+        self.cluster = PlayedCluster(node_object("n0"), coordinator=a_coordinator(queues=queues))
+        self.pipelines = PlannedPipelines()
+        read = self.pipelines.read_any if queues else self.pipelines.read
+        self.cluster.read[WORKFLOWS] = partial(read, ArgoSource())
+
+    def says(self, namespace: ObservedNamespace) -> None:
+        """The namespace of all runs says this."""
+        change = Change(TEAM, None, namespace)
+        self.pipelines.changed(NAMESPACES, change)
+        self.cluster.coordinator.handle(NAMESPACES, change, self.cluster.now)
+
+    def see_placements(self) -> None:
+        """What has been written is seen by its watch."""
+        for key, placement in self.cluster.placements.items():
+            raw = json.loads(json.dumps(placement.to_object()))
+            change = Change(key, None, observe_placed_run(raw))
+            self.pipelines.changed(PLACEMENT_METADATA, change)
+
+    def submit(self, workflow: Any, name: str = "run") -> None:
+        workflow["metadata"]["name"] = name
+        self.cluster.submit(workflow)
+
+    def is_planned(self, name: str = "run") -> bool:
+        return ("team", name) in self.cluster.placements
+
+    def phase(self, name: str = "run") -> str:
+        """What is said of the run."""
+        status = self.cluster.placement(name).status
+        return "" if status is None else str(status.phase)
+
+    def label(self, name: str = "run") -> str:
+        """What the run's object says of its steps."""
+        return (self.cluster.placement(name).metadata.labels or {}).get(PIPELINES_LABEL, "")
+
+
+def a_coordinator(*, queues: bool = False) -> Coordinator:
+    policy = PolicyInForce(a_policy(**NO_PULLS))
+    return Coordinator(DEFAULT_SOURCES, policy=policy, params=PARAMS, queues=queues)
+
+
+def a_run(**place_second: Any) -> Any:
+    """Two steps without marks; the second may be placed."""
+
+    def body() -> None:
+        second = unmarked_step("second", unmarked_step("first"))
+        if place_second:
+            place(second, **place_second)
+
+    return compiled_unmarked("made-up", body)
+
+
+def marks(played: Played, name: str = "run") -> dict[str, str]:
+    """What each step asks for, as the planner has read it."""
+    reading = played.cluster.coordinator.registry.runs[RunKey("team", name)].variant.reading
+    assert reading is not None
+    return {step.name: step.scheduler for step in reading.graph.steps}
+
+
+@pytest.mark.parametrize("queues", [False, True])
+def test_a_run_without_marks_is_planned_from_its_submission_to_its_end(queues):
+    played = Played(queues=queues)
+    played.says(ALL)
+    played.submit(a_run())
+    played.cluster.run()
+    played.cluster.step(lambda: True)
+    assert (played.label(), played.phase()) == ("all", "Succeeded")
+    assert played.cluster.states("run") == {"first": "succeeded", "second": "succeeded"}
+    assert set(marks(played).values()) == {"kfp-placement"}
+
+
+@pytest.mark.parametrize("queues", [False, True])
+def test_where_nobody_asks_for_it_the_same_run_is_left_alone(queues):
+    played = Played(queues=queues)
+    played.says(ObservedNamespace())
+    played.submit(a_run())
+    played.cluster.run()
+    assert played.cluster.writes == []
+
+
+def test_a_step_that_opts_out_is_not_marked():
+    played = Played()
+    played.says(ALL)
+    played.submit(a_run(scheduler="default-scheduler"))
+    played.cluster.step(lambda: True)
+    assert marks(played) == {"first": "kfp-placement", "second": ""}
+
+
+def test_a_run_all_of_whose_steps_opt_out_is_not_planned():
+    def body() -> None:
+        place(unmarked_step("only"), scheduler="default-scheduler")
+
+    played = Played()
+    played.says(ALL)
+    played.submit(compiled_unmarked("out", body))
+    played.cluster.run()
+    assert played.cluster.writes == []
+
+
+def test_steps_of_a_marked_run_all_count():
+    played = Played()
+    played.says(ALL)
+    played.submit(a_run(type="Training"))
+    played.cluster.step(lambda: True)
+    assert set(marks(played).values()) == {"kfp-placement"}
+
+
+def test_a_namespace_that_takes_no_part_is_left_alone_whatever_it_asks_for():
+    played = Played()
+    played.says(ObservedNamespace("false", all_pipelines=True))
+    played.submit(a_run())
+    played.cluster.run()
+    assert played.cluster.writes == []
+
+
+@pytest.mark.parametrize("queues", [False, True])
+def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(queues):
+    played = Played(queues=queues)
+    played.says(ALL)
+    played.submit(a_run())
+    played.cluster.step(lambda: True)
+    assert played.is_planned()
+    played.see_placements()
+    played.says(ObservedNamespace())
+    played.submit(a_run(), "later")
+    played.cluster.run()
+    played.cluster.step(lambda: True)
+    assert played.phase() == "Succeeded"
+    assert not played.is_planned("later")
+
+
+def test_another_planner_goes_on_with_it():
+    played = Played()
+    played.says(ALL)
+    played.submit(a_run())
+    played.cluster.step(lambda: True)
+    played.see_placements()
+    played.says(ObservedNamespace())
+    before = played.cluster.placement("run")
+    played.cluster.hand_over(a_coordinator(), epoch=2)
+    played.cluster.run()
+    played.cluster.step(lambda: True)
+    after = played.cluster.placement("run")
+    assert (after.spec.epoch, played.phase(), played.label()) == (2, "Succeeded", "all")
+    assert after.spec.first_makespan_seconds == before.spec.first_makespan_seconds
+
+
+@pytest.mark.parametrize("queues", [False, True])
+def test_a_label_that_goes_before_there_is_a_plan_leaves_none(queues):
+    played = Played(queues=queues)
+    played.says(ALL)
+    played.submit(a_run())
+    played.cluster.coordinator.follow()
+    played.cluster.step(lambda: True)
+    assert ("team", "run") in played.cluster.coordinator.registry.runs
+    played.says(ObservedNamespace())
+    played.cluster.run()
+    assert ("team", "run") not in played.cluster.coordinator.registry.runs
+    played.cluster.coordinator.lead(1, [], played.cluster.now)
+    played.cluster.step(lambda: True)
+    assert played.cluster.writes == []
+
+
+# Pods: what asks for our scheduler is the same as for admission.
+
+
+def asking(*pods: Any, namespace: ObservedNamespace | None = None) -> list[str]:
+    """Names of the pods that ask for our scheduler."""
+    registry = a_coordinator().registry
+    if namespace is not None:
+        registry.namespaces["team"] = namespace
+    for pod in pods:
+        registry.pod_changed(Change(("team", pod.name), None, pod), START)
+    return [pod.name for pod in registry.marked_pods()]
+
+
+MARKED = a_pod("marked")
+STEP = a_pod("step", scheduler_mark="", unmarked_step=True)
+DRIVER = a_pod("driver", scheduler_mark="")
+
+
+def test_unmarked_steps_ask_for_our_scheduler_where_their_namespace_does():
+    assert asking(MARKED, STEP, DRIVER) == ["marked"]
+    assert asking(MARKED, STEP, DRIVER, namespace=ObservedNamespace()) == ["marked"]
+    assert asking(MARKED, STEP, DRIVER, namespace=ALL) == ["marked", "step"]
+
+
+def test_those_of_a_planned_run_do_so_to_its_end():
+    """They were given to our scheduler when they were made, and must not wait for a dead one."""
+    played = Played()
+    played.says(ALL)
+    played.submit(a_run())
+    played.cluster.step(lambda: True)
+    registry = played.cluster.coordinator.registry
+    pod = a_pod("step", workflow="run", scheduler_mark="", unmarked_step=True)
+    played.cluster.coordinator.handle(PODS, Change(("team", "step"), None, pod), played.cluster.now)
+    for says in (ALL, ObservedNamespace()):
+        played.says(says)
+        assert registry.mark_of(pod) == "kfp-placement"
