@@ -192,7 +192,9 @@ class PlanRequest:
         """
         from kfp_placement_engine.planning.best_changes import best_changes
 
-        return best_changes(self.run, self.cluster, present, self.options, progress)
+        return best_changes(
+            self.run, self.cluster, present, self.options, progress, forecast=self.forecast
+        )
 
 
 def read_graph(

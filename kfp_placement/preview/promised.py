@@ -12,7 +12,7 @@ class Range:
     """A range that holds as often as the confidence of the plan says.
 
     Attributes:
-        low: its begin, in seconds since the submission of the run.
+        low: its begin, in seconds: of times since the submission of the run.
         typical: the median.
         high: its end.
     """

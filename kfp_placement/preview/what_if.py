@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
+from kfp_placement.preview.promised import Range, range_of
 from kfp_placement.report import what_if as report
 from kfp_placement_engine.model import what_if as engine
 from kfp_placement_engine.model.plan import Plan
@@ -20,12 +21,14 @@ class WhatIf:
         plan: the plan then, as `preview` would have made it.
         gain: seconds by which the run ends earlier; negative = later, infinite = it ends only then,
             minus infinite = it no longer ends.
+        gain_range: the same by past runs, as a range; None = they do not tell.
     """
 
     def __init__(self, present: Plan, answer: engine.ChangedPlan, plan: "Preview") -> None:
         self.changes = tuple(change.text for change in answer.changes)
         self.plan = plan
         self.gain = answer.gain_seconds
+        self.gain_range = range_of(answer.gain_range)
         self._present = present
         self._answer = answer
 
@@ -50,11 +53,13 @@ class Suggestion:
         change: what changes, as `what_if` takes it: `+1 of worker`.
         makespan: seconds from the submission of the run to its end.
         gain: seconds by which it ends earlier; infinite = it ends only then.
+        gain_range: the same by past runs, as a range; None = they do not tell.
     """
 
     change: str
     makespan: float
     gain: float
+    gain_range: Range | None = None
 
 
 class Suggestions(Sequence[Suggestion]):
@@ -65,7 +70,12 @@ class Suggestions(Sequence[Suggestion]):
 
     def __init__(self, present: Plan, answer: engine.Suggestions) -> None:
         self._items = tuple(
-            Suggestion(each.change.text, each.makespan_seconds, each.gain_seconds)
+            Suggestion(
+                each.change.text,
+                each.makespan_seconds,
+                each.gain_seconds,
+                range_of(each.gain_range),
+            )
             for each in answer.best
         )
         self._present = present

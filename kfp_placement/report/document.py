@@ -152,7 +152,7 @@ def _promise(plan: Plan) -> dict[str, Any]:
     return {
         "promise": {
             "confidence": number(plan.promise.confidence),
-            "ends": _range(plan.promise.ends),
+            "ends": range_document(plan.promise.ends),
             "unknown": plan.promise.unknown,
         },
         **submitted,
@@ -165,15 +165,16 @@ def _promised(plan: Plan, step: PlannedStep) -> dict[str, Any]:
         return {}
     known, basis = plan.promise.steps.get(step.name), step.duration_basis
     return {
-        "starts": None if known is None else _range(known.starts),
-        "ends": None if known is None else _range(known.ends),
+        "starts": None if known is None else range_document(known.starts),
+        "ends": None if known is None else range_document(known.ends),
         "durationBasis": None
         if basis is None
         else {"level": str(basis.level), "runs": basis.runs, "bySize": basis.by_size},
     }
 
 
-def _range(times: TimeRange | None) -> dict[str, Any] | None:
+def range_document(times: TimeRange | None) -> dict[str, Any] | None:
+    """A range of times in seconds; None = not known."""
     if times is None:
         return None
     return {

@@ -12,11 +12,12 @@ from typing import Any
 
 from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
-from kfp_placement.report.document import number
+from kfp_placement.report.document import number, range_document
 from kfp_placement.report.labels import told_names
 from kfp_placement.report.markup import NOTHING, Markup, join, tag, text
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.what_if import ChangedPlan, Suggestion, Suggestions, end_seconds
 
@@ -54,8 +55,17 @@ def sentence(present: Plan, answer: ChangedPlan) -> str:
         return f"With {changes} the run ends after {end}; without, it does not end."
     if not _differs(present, answer):
         return f"With {changes} the run ends after {end}, no earlier than without."
-    word = "earlier" if answer.gain_seconds > 0 else "later"
-    return f"With {changes} the run ends after {end}: {_gain(present, answer.gain_seconds)} {word}."
+    times = answer.gain_range
+    if times is not None and times.low_seconds <= 0 <= times.high_seconds:
+        low, high = values.duration(-times.low_seconds), values.duration(times.high_seconds)
+        return (
+            f"With {changes} the run ends after {end}; by past runs that may be anything from {low}"
+            f" later to {high} earlier than without."
+        )
+    gain = answer.gain_seconds if times is None else times.typical_seconds
+    word = "earlier" if gain > 0 else "later"
+    between = "" if times is None else f" ({_gain_range(times)})"
+    return f"With {changes} the run ends after {end}: {_gain(present, gain)} {word}{between}."
 
 
 def heading(present: Plan, answer: Suggestions) -> str:
@@ -98,16 +108,34 @@ def _search_alone(answer: Suggestions) -> str:
     )
 
 
-def rows(present: Plan, answer: Suggestions) -> list[tuple[str, str, str]]:
-    """Change, makespan, and how much shorter, of the suggestions that are shown."""
-    return [
-        (
-            shown(each.change.text, _CHANGE_CHARACTERS),
-            values.duration(each.makespan_seconds),
-            _gain(present, each.gain_seconds) if math.isfinite(each.gain_seconds) else values.NONE,
-        )
-        for each in answer.best[:SHOWN]
-    ]
+def rows(present: Plan, answer: Suggestions) -> list[tuple[str, ...]]:
+    """Change, makespan, and how much shorter, of the suggestions that are shown.
+
+    By past runs, where they tell, there is a range as well.
+    """
+    cells = [_cells(present, each) for each in answer.best[:SHOWN]]
+    return cells if _has_ranges(answer) else [row[:-1] for row in cells]
+
+
+def _cells(present: Plan, suggestion: Suggestion) -> tuple[str, ...]:
+    times, gain = suggestion.gain_range, suggestion.gain_seconds
+    gain = gain if times is None else times.typical_seconds
+    return (
+        shown(suggestion.change.text, _CHANGE_CHARACTERS),
+        values.duration(suggestion.makespan_seconds),
+        _gain(present, gain) if math.isfinite(gain) else values.NONE,
+        "" if times is None else _gain_range(times),
+    )
+
+
+def _has_ranges(answer: Suggestions) -> bool:
+    return any(each.gain_range is not None for each in answer.best[:SHOWN])
+
+
+def _gain_range(times: TimeRange) -> str:
+    """`6m-11m`, whether earlier or later."""
+    bounds = sorted((abs(times.low_seconds), abs(times.high_seconds)))
+    return "-".join(map(values.duration, bounds))
 
 
 def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> list[str]:
@@ -120,6 +148,7 @@ def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> 
             Column("CHANGE", shrink_to=_MIN_CHANGE),
             Column("MAKESPAN", right=True),
             Column("SHORTER BY", right=True),
+            *([Column("RANGE", right=True)] if _has_ranges(answer) else []),
         ]
         room = None if columns is None else columns - 2
         lines += [f"  {line}" for line in layout(titles, rows(present, answer), room)]
@@ -159,6 +188,7 @@ def what_if_document(answer: Answer | None) -> dict[str, Any]:
             "changes": [each.text for each in answer.changes],
             "makespanSeconds": number(end_seconds(plan.figures)),
             "gainSeconds": number(answer.gain_seconds),
+            **_range_document(answer.gain_range),
             "steps": [
                 {
                     "name": step.name,
@@ -175,11 +205,16 @@ def what_if_document(answer: Answer | None) -> dict[str, Any]:
     }
 
 
+def _range_document(times: TimeRange | None) -> dict[str, Any]:
+    return {} if times is None else {"gainRange": range_document(times)}
+
+
 def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
     return {
         "change": suggestion.change.text,
         "makespanSeconds": number(suggestion.makespan_seconds),
         "gainSeconds": number(suggestion.gain_seconds),
+        **_range_document(suggestion.gain_range),
         "nodesAdded": suggestion.nodes_added,
         "cpuAdded": format_resource("cpu", suggestion.cpu_added_milli),
     }
@@ -256,8 +291,8 @@ def _wrapped(sentences: Iterable[str], columns: int | None) -> list[str]:
 
 
 def _table(present: Plan, answer: Suggestions) -> Markup:
-    heads = ("change", "makespan", "shorter by")
-    sides = ("left", "right", "right")
+    heads = ["change", "makespan", "shorter by", *(["range"] if _has_ranges(answer) else [])]
+    sides = ["left", *["right"] * (len(heads) - 1)]
     head = [
         tag("th", text(title), scope="col", style=_CELL.format(side=side))
         for title, side in zip(heads, sides, strict=True)

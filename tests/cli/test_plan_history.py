@@ -13,6 +13,8 @@ from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.histories import history_file, history_object, runs_of
 from tests.support.html_pages import parse_page
+from tests.support.json_schemas import closed
+from tests.support.samples import SAMPLES
 
 TAXI = read_run_file(RUN)
 EXACT = ("--generations", "5", "--compare", "none")
@@ -135,3 +137,16 @@ def test_times_of_day():
         == read("2026-11-26 10:26")
         == read(datetime.fromisoformat("2026-11-26T10:26:00Z"))
     )
+
+
+def test_documents_of_what_if_have_the_range_of_the_gain(run, tmp_path):
+    sample = SAMPLES / "04_unequal_steps"
+    graph = read_run_file(str(sample / "pipeline.yaml"))
+    history = history_file(tmp_path / "h.json", history_object(runs_of(graph, 9)))
+    where = ("-c", sample / "cluster.yaml", "--history", history, *EXACT, "-o", "json")
+    for change, name in (("-1 of worker", "whatIf"), ("best", "suggestions")):
+        result = run("plan", sample / "pipeline.yaml", *where, "--what-if", change)
+        document = json.loads(result.stdout)
+        jsonschema.Draft202012Validator(closed(schema("plan"))).validate(document)
+        if name == "whatIf":
+            assert document[name]["gainRange"]["highSeconds"] < 0

@@ -223,3 +223,44 @@ def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     history = history_file(tmp_path / "h.json", history_object(runs_of(TAXI)))
     with pytest.raises(RunError, match=r"h\.json"):
         planned(history)
+
+
+@pytest.fixture
+def unequal(tmp_path):
+    """Nine runs of ten steps on three workers, on two of them."""
+    run = SAMPLES / "04_unequal_steps" / "pipeline.yaml"
+    runs = runs_of(read_run(run.read_bytes(), name="pipeline.yaml"), 9, factor=1.05)
+    history = history_file(tmp_path / "history.json", history_object(runs))
+    cluster = SAMPLES / "04_unequal_steps" / "cluster.yaml"
+    return preview(run, cluster, history=history, **EXACT)
+
+
+def test_gains_have_a_range_by_past_runs(unequal, golden):
+    faster, fewer = unequal.what_if("worker-1 speed=2"), unequal.what_if("-1 of worker")
+    for changed in (faster, fewer):
+        times = changed.gain_range
+        assert times is not None
+        assert times.low < times.typical < times.high
+        assert times.typical == pytest.approx(changed.gain, rel=0.15)
+    assert fewer.gain_range.high < 0 < faster.gain_range.low
+    golden(str(faster), "earlier")
+    golden(str(fewer), "later")
+
+
+def test_the_same_run_times_are_drawn_before_and_after(unequal):
+    """What makes no difference to any sample has a gain of exactly nothing."""
+    same = unequal.what_if("image python:3.12 everywhere", "worker-1 pods=100").gain_range
+    assert same is not None
+    assert (same.low, same.high) == (0.0, 0.0)
+    given = unequal.what_if("step trees duration=1s").gain_range
+    assert given is not None
+    assert given.low >= 0.0
+
+
+def test_suggestions_that_may_as_well_be_losses_are_not_made(unequal, golden):
+    fewer = unequal.what_if("-1 of worker").plan
+    suggestions = fewer.what_if()
+    assert len(suggestions) > 0
+    assert all(each.gain_range is not None and each.gain_range.low > 0 for each in suggestions)
+    golden(repr(suggestions))
+    assert "<th" in suggestions._repr_html_()

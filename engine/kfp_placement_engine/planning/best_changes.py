@@ -2,30 +2,35 @@
 
 import math
 import os
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kfp_placement_engine.lowering import lower_runs
+from kfp_placement_engine.lowering import Lowered, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import Change
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.what_if import Suggestion, Suggestions, end_seconds, gain_seconds
 from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
+from kfp_placement_engine.planning.promises import SampledEnd, sampled_end
 from kfp_placement_engine.planning.single_changes import (
     SingleChange,
     SuggestionParams,
     single_changes,
 )
 from kfp_placement_engine.planning.warm_start import replayed
+from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.refine import refine
+from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.simulation import simulate
 
 _DIGITS = 3
 """Ends are compared to the millisecond; what lies beyond is noise of the arithmetic."""
@@ -38,6 +43,8 @@ def best_changes(
     options: PlanOptions | None = None,
     progress: Progress = no_progress,
     params: SuggestionParams | None = None,
+    *,
+    forecast: RunForecast | None = None,
 ) -> Suggestions:
     """Try the single changes and rank those that make the run shorter.
 
@@ -52,9 +59,10 @@ def best_changes(
         options: how to plan; its budget is not used.
         progress: told how far it is.
         params: which changes are tried, and for how long.
+        forecast: what past runs tell of the run; what they cannot tell from noise is left out.
     """
     options, params = options or PlanOptions(), params or SuggestionParams()
-    trier = _Trier(graph, cluster, present, options)
+    trier = _Trier(graph, cluster, present, options, forecast)
     singles = single_changes(graph, cluster, present, params)
     stages = 1 + len(params.rounds)
     longest = max((each.work for each in params.rounds), default=params.screening_work)
@@ -80,13 +88,18 @@ def best_changes(
             for (at, _), trial in zip(searched, results, strict=True):
                 if better(trial.terms, trials[at].terms):
                     trials[at] = trial
-    return _answer(present, singles, trials, unchanged.result(), params)
+    answer = _answer(present, singles, trials, unchanged.result(), params)
+    if forecast is None:
+        return answer
+    found = {single.change: trial for single, trial in zip(singles, trials, strict=True)}
+    return _told_by_samples(answer, trier, found, unchanged.result(), forecast.confidence)
 
 
 @dataclass(frozen=True)
 class _Trial:
     """A plan of a changed run, and what the change costs."""
 
+    placement: Placement
     terms: Floats
     end_seconds: float
     exact: bool
@@ -102,6 +115,7 @@ class _Trier:
     cluster: Cluster
     present: Plan
     options: PlanOptions
+    forecast: RunForecast | None = None
 
     def tried(self, change: Change | None, work: int, seed: int = 0) -> _Trial:
         """The run with a change, planned by this much work from the present plan.
@@ -114,20 +128,30 @@ class _Trier:
             work: spent on the search.
             seed: added to that of the options.
         """
-        changes = () if change is None else (change,)
-        graph, cluster = with_changes(self.graph, self.cluster, changes)
-        runs = (ActiveRun("", graph),)
-        lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options))
+        lowered, cluster = self._lowered(change)
         warm = replayed(lowered, self.present)
         seed += self.options.seed
         result = refine(lowered.problem, warm, work, seed, self.options.params)
         return _Trial(
+            placement=result.placement,
             terms=result.schedule.terms,
             end_seconds=end_seconds(figures_of(lowered.problem, result.schedule)),
             exact=result.exact,
             nodes_added=len(cluster.nodes) - len(self.cluster.nodes),
             cpu_added_milli=_cpu(cluster) - _cpu(self.cluster),
         )
+
+    def sampled(self, change: Change | None, trial: _Trial) -> SampledEnd | None:
+        """When the run ends in samples of what was found; None = nothing can be promised of it."""
+        lowered, _ = self._lowered(change)
+        schedule = simulate(lowered.problem, trial.placement)
+        return sampled_end(lowered, Result(trial.placement, schedule, 0, self.options.seed, 0.0))
+
+    def _lowered(self, change: Change | None) -> tuple[Lowered, Cluster]:
+        changes = () if change is None else (change,)
+        graph, cluster = with_changes(self.graph, self.cluster, changes)
+        runs = (ActiveRun("", graph, forecast=self.forecast),)
+        return lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options)), cluster
 
 
 def _cpu(cluster: Cluster) -> int:
@@ -183,6 +207,26 @@ def _answer(
         present_seconds=before,
         unchanged_gain_seconds=gain_seconds(before, reachable),
     )
+
+
+def _told_by_samples(
+    answer: Suggestions,
+    trier: _Trier,
+    found: Mapping[Change, _Trial],
+    unchanged: _Trial,
+    confidence: float,
+) -> Suggestions:
+    """The same with the gains by past runs, without those that may as well be losses."""
+    before = trier.sampled(None, unchanged)
+    if before is None:
+        return answer
+    best = []
+    for each in answer.best:
+        after = trier.sampled(each.change, found[each.change])
+        times = None if after is None else after.gain_over(before, confidence)
+        if times is None or times.low_seconds > 0:
+            best.append(replace(each, gain_range=times))
+    return replace(answer, best=tuple(best))
 
 
 def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:

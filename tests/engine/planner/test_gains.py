@@ -1,0 +1,127 @@
+"""Gains of changes by past runs, held against what happens where the change is made."""
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.lowering import lower_runs
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.changes import AddNodes
+from kfp_placement_engine.model.history import Observation, PastRun
+from kfp_placement_engine.planning.applied_changes import with_changes
+from kfp_placement_engine.planning.best_changes import best_changes
+from kfp_placement_engine.planning.learned_times import with_history
+from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
+from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.planning.warm_start import replayed
+from kfp_placement_engine.planning.what_if import what_if
+from kfp_placement_engine.search.simulation import simulate_durations
+from tests.support.builders import a_cluster, a_run, a_step, nodes
+
+OPTIONS = PlanOptions(generations=3, compare=())
+CASES = 60
+ADDED = AddNodes("n1", 1)
+
+
+class Case:
+    """A made-up run on two full nodes, whose steps take other times in every run.
+
+    Attributes:
+        graph: the run, without run times.
+        past: ten runs of it.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+        names = [f"s{number}" for number in range(14)]
+        self._typical = {name: self._rng.lognormvariate(5, 0.8) for name in names}
+        steps = [
+            a_step(name, *self._causes(names[:at]), cpu=2, seconds=None)
+            for at, name in enumerate(names)
+        ]
+        self.graph = a_run(*steps, name="made-up")
+        self.past = Past(PastRun(f"r{at}", "made-up", *self._ended(at)) for at in range(10))
+
+    def _causes(self, before):
+        return self._rng.sample(before, 1) if before and self._rng.random() < 0.4 else []
+
+    def _ended(self, number):
+        seconds = self.run_times()
+        steps = tuple(
+            Observation(step_identity("made-up", step), seconds[step.name], "n1")
+            for step in self.graph.steps
+        )
+        return datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=number), steps
+
+    def run_times(self):
+        """Of all steps, in one run: some runs are slow as a whole."""
+        slow = self._rng.lognormvariate(0, 0.05)
+        return {
+            name: typical * slow * self._rng.lognormvariate(0, 0.12)
+            for name, typical in self._typical.items()
+        }
+
+
+def test_the_gain_of_a_node_that_is_added_lies_in_its_range():
+    held, cluster = 0, a_cluster(*nodes(2))
+    for seed in range(CASES):
+        case = Case(seed)
+        learned = with_history(case.graph, case.past)
+        graph, forecast = learned.graph, learned.forecast
+        present = plan_run(graph, cluster, OPTIONS, forecast=forecast)
+        answer = what_if(graph, cluster, present, [ADDED], OPTIONS, forecast=forecast)
+        times = case.run_times()
+        after_graph, after_cluster = with_changes(graph, cluster, [ADDED])
+        gain = ended(graph, cluster, present, times) - ended(
+            after_graph, after_cluster, answer.plan, times
+        )
+        assert answer.gain_range is not None
+        held += answer.gain_range.low_seconds <= gain <= answer.gain_range.high_seconds
+    assert held / CASES >= 0.85
+
+
+def ended(graph, cluster, plan, seconds):
+    """When the run ends by its plan where its steps take these times."""
+    runs = (ActiveRun("", graph),)
+    lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, OPTIONS))
+    durations = lowered.problem.arrays.duration_seconds.copy()
+    for name, activity in lowered.step_activities[0].items():
+        durations[activity] = seconds[name]
+    _, ends = simulate_durations(lowered.problem, replayed(lowered, plan), durations[None])
+    return float(np.max(ends))
+
+
+def test_without_past_runs_there_is_no_range():
+    graph, cluster = a_run(a_step("a"), a_step("b")), a_cluster(*nodes(2))
+    present = plan_run(graph, cluster, OPTIONS)
+    assert what_if(graph, cluster, present, [ADDED], OPTIONS).gain_range is None
+    assert all(each.gain_range is None for each in best_changes(graph, cluster, present).best)
+
+
+def test_where_too_little_is_known_there_is_no_range_and_suggestions_stay():
+    case, cluster = Case(1), a_cluster(*nodes(2))
+    learned = with_history(replace(case.graph, name="another"), Past())
+    graph, forecast = learned.graph, learned.forecast
+    present = plan_run(graph, cluster, OPTIONS, forecast=forecast)
+    answer = what_if(graph, cluster, present, [ADDED], OPTIONS, forecast=forecast)
+    assert answer.gain_range is None
+    best = best_changes(graph, cluster, present, OPTIONS, forecast=forecast).best
+    assert len(best) > 0
+    assert all(each.gain_range is None for each in best)
+
+
+def test_what_may_as_well_be_a_loss_is_no_suggestion():
+    case, cluster = Case(3), a_cluster(*nodes(2))
+    learned = with_history(case.graph, case.past)
+    present = plan_run(learned.graph, cluster, OPTIONS, forecast=learned.forecast)
+    told = best_changes(learned.graph, cluster, present, OPTIONS, forecast=learned.forecast).best
+    untold = best_changes(learned.graph, cluster, present, OPTIONS).best
+    assert {each.change for each in told} <= {each.change for each in untold}
+    assert told
+    for each in told:
+        assert each.gain_range is not None
+        assert 0 < each.gain_range.low_seconds <= each.gain_range.high_seconds
