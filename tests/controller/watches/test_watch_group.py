@@ -33,7 +33,8 @@ class OneOfEach:
 
 def followed(api: Any) -> tuple[WatchGroup, list[str]]:
     """Pods are watched after namespaces and nodes."""
-    group, seen = WatchGroup(api), []
+    group = WatchGroup(api)
+    seen: list[str] = []
     for kind in (PODS, NAMESPACES, NODES):
         after = (NAMESPACES, NODES) if kind == PODS else ()
         group.add(kind, dict, partial(_note, seen, kind.kind), after=after)
