@@ -220,7 +220,7 @@ def _pod_less(graph: RunGraph) -> Iterator[Finding]:
 
 
 def _has_mark(step: Step) -> bool:
-    """Whether a step carries a label of ours; it may count as marked without one."""
+    """Whether a step carries one of our labels; it may count as marked without one."""
     return not _MARK_LABELS.isdisjoint(step.labels)
 
 

@@ -1,7 +1,7 @@
 """Which pods execute a step of a KFP run, told without our mark.
 
 Admission decides by the same three signs: a label that all pods of KFP have, an owner, and an init
-container that its drivers and importers lack.
+container that its drivers and importers do not have.
 """
 
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL, UNPLANNED_LABEL
