@@ -12,14 +12,22 @@ import yaml
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.settings import VARIABLE_PREFIX, Settings
 from kfp_placement_engine.contract.keys import (
+    ALL_PIPELINES,
     API_VERSION,
     DEFAULT_SCHEDULER,
     ENABLED_LABEL,
+    PIPELINES_LABEL,
     PLAN_GATE,
     QUEUE_INSTANCE,
     SCHEDULER_LABEL,
+    UNPLANNED_LABEL,
 )
-from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from kfp_placement_engine.readers.argo.keys import (
+    COMPLETED_LABEL,
+    INSTANCE_LABEL,
+    KFP_POD_LABEL,
+    LAUNCHER_CONTAINER,
+)
 from tests.controlplane.build import KUBERNETES
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.support.manifests import DEPLOY, NAMESPACE, of_kind, rendered
@@ -49,6 +57,9 @@ VARIANTS = [
 DATA = Path(__file__).parent / "data"
 READING = {"get", "list", "watch"}
 HOLD = "kfp-placement-hold"
+PIPELINES = "-pipelines"
+"""Ends the names of what admits steps without a mark."""
+
 ADMISSION_KINDS = {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
 variants = pytest.mark.parametrize("features", VARIANTS, ids=lambda each: "+".join(each) or "base")
 
@@ -65,12 +76,27 @@ def containers(items):
         yield from template["spec"]["containers"]
 
 
-def namespace_selectors(items):
+def registrations(items):
+    """What admission is asked about: name, selectors and conditions."""
     for policy in of_kind(items, "MutatingAdmissionPolicy"):
-        yield policy["spec"]["matchConstraints"]["namespaceSelector"]
+        spec = policy["spec"]
+        yield (
+            policy["metadata"]["name"],
+            {**spec["matchConstraints"], "matchConditions": spec["matchConditions"]},
+        )
     for configuration in of_kind(items, "MutatingWebhookConfiguration"):
         for webhook in configuration["webhooks"]:
-            yield webhook["namespaceSelector"]
+            yield webhook["name"], webhook
+
+
+def is_of_pipelines(name):
+    return name.endswith(PIPELINES) or name.startswith("pipelines.")
+
+
+def namespace_selectors(items):
+    """Each, and whether it is for steps without a mark."""
+    for name, registered in registrations(items):
+        yield registered["namespaceSelector"], is_of_pipelines(name)
 
 
 @variants
@@ -101,9 +127,9 @@ def test_either_policies_or_the_webhook_admit(features):
     if any(name.startswith("webhook") for name in features):
         expected.add(("MutatingWebhookConfiguration", "kfp-placement"))
     else:
-        expected.add(("MutatingAdmissionPolicy", "kfp-placement-scheduler-name"))
-        if "gates" in features:
-            expected.add(("MutatingAdmissionPolicy", "kfp-placement-gate"))
+        given = {"kfp-placement-scheduler-name", *(["kfp-placement-gate"] * ("gates" in features))}
+        names = (f"{name}{suffix}" for name in given for suffix in ("", PIPELINES))
+        expected |= {("MutatingAdmissionPolicy", name) for name in names}
     if "queue-webhook" in features:
         expected.add(("MutatingWebhookConfiguration", HOLD))
     elif "queue" in features:
@@ -199,15 +225,42 @@ def test_system_and_own_namespace_never_take_part(features):
     expected = {"operator": "NotIn", "values": ["kube-system", NAMESPACE]}
     enabled = {"operator": "In", "values": ["true"]}
     disabled = {"operator": "NotIn", "values": ["false"]}
+    every = {"key": PIPELINES_LABEL, "operator": "In", "values": [ALL_PIPELINES]}
     selectors = list(namespace_selectors(rendered(*features)))
-    assert selectors
-    for selector in selectors:
+    assert {of_pipelines for _, of_pipelines in selectors} == {False, True}
+    for selector, of_pipelines in selectors:
         assert selector == {
             "matchExpressions": [
                 {"key": "kubernetes.io/metadata.name", **expected},
                 {"key": ENABLED_LABEL, **(enabled if "opt-in" in features else disabled)},
+                *([every] if of_pipelines else []),
             ]
         }
+
+
+def test_steps_without_a_mark_are_told_alike_by_all_that_admit_them():
+    policies = dict(registrations(rendered("gates")))
+    (hook,) = (each for name, each in registrations(rendered("webhook")) if is_of_pipelines(name))
+    marked = policies["kfp-placement-scheduler-name"]
+    for name in ("kfp-placement-scheduler-name", "kfp-placement-gate"):
+        plain, policy = policies[name], policies[f"{name}{PIPELINES}"]
+        assert policy["objectSelector"] == hook["objectSelector"]
+        assert policy["matchConditions"][-2:] == hook["matchConditions"]
+        # All else is as for marked pods, but for how their scheduler is named.
+        others = [each["name"] for each in policy["matchConditions"][:-2]]
+        renamed = {"asks-for-a-scheduler-of-ours": "ours-is-allowed"}
+        named = [each["name"] for each in plain["matchConditions"]]
+        assert others == [renamed.get(each, each) for each in named]
+    assert marked["objectSelector"]["matchExpressions"] == [
+        {"key": SCHEDULER_LABEL, "operator": "Exists"}
+    ]
+    assert hook["objectSelector"]["matchExpressions"] == [
+        {"key": KFP_POD_LABEL, "operator": "Exists"},
+        {"key": SCHEDULER_LABEL, "operator": "DoesNotExist"},
+        {"key": UNPLANNED_LABEL, "operator": "NotIn", "values": ["true"]},
+    ]
+    (_, launched) = hook["matchConditions"]
+    assert f"'{LAUNCHER_CONTAINER}'" in launched["expression"]
 
 
 def has_variable(items, name):
@@ -251,7 +304,8 @@ def test_all_processes_are_told_alike_which_namespaces_take_part(features):
 
 def is_selected(selector, name, label):
     """Whether a namespace selector matches a namespace, as the API server decides."""
-    labels = {"kubernetes.io/metadata.name": name, **({ENABLED_LABEL: label} if label else {})}
+    labels = {"kubernetes.io/metadata.name": name, PIPELINES_LABEL: ALL_PIPELINES}
+    labels |= {ENABLED_LABEL: label} if label else {}
     return all(
         (labels.get(each["key"]) in each["values"]) == (each["operator"] == "In")
         for each in selector["matchExpressions"]
@@ -260,7 +314,7 @@ def is_selected(selector, name, label):
 
 @variants
 def test_admission_and_processes_agree_on_namespaces(features):
-    for selector in namespace_selectors(rendered(*features)):
+    for selector, _ in namespace_selectors(rendered(*features)):
         for name in ("kube-system", NAMESPACE, "team"):
             for label in ("", "true", "false", "True"):
                 says = ObservedNamespace(label)
@@ -352,12 +406,12 @@ def test_cert_manager_gives_every_webhook_its_authority():
     for each in configurations:
         annotations = each["metadata"]["annotations"]
         assert annotations == {"cert-manager.io/inject-ca-from": f"{NAMESPACE}/webhook"}
-        (webhook,) = each["webhooks"]
-        called = webhook["clientConfig"]["service"]
-        assert (called["name"], called["namespace"]) == (
-            service["metadata"]["name"],
-            service["metadata"]["namespace"],
-        )
+        for webhook in each["webhooks"]:
+            called = webhook["clientConfig"]["service"]
+            assert (called["name"], called["namespace"]) == (
+                service["metadata"]["name"],
+                service["metadata"]["namespace"],
+            )
 
 
 @variants
@@ -471,7 +525,8 @@ def test_names_are_those_of_the_contract():
         *of_kind(rendered("webhook"), "MutatingWebhookConfiguration"),
     ]
     found = set(re.findall(r"kfp-placement\.dev/(?!v1)[a-z-]+", yaml.safe_dump_all(admission)))
-    assert found == {SCHEDULER_LABEL, ENABLED_LABEL, PLAN_GATE}
+    labels = {SCHEDULER_LABEL, UNPLANNED_LABEL, ENABLED_LABEL, PIPELINES_LABEL}
+    assert found == {*labels, PLAN_GATE}
 
 
 def test_the_scheduler_is_configured_for_the_extender_beside_it():

@@ -94,16 +94,21 @@ def _is_held(placement: PipelinePlacement) -> bool:
 
 
 class History(Watching):
-    """Watches plans and marked pods; a context manager that stops."""
+    """Watches plans and pods of steps; a context manager that stops."""
 
-    def __init__(self, api: Api) -> None:
-        """Watch nothing yet."""
+    def __init__(self, api: Api, pods: str = SCHEDULER_LABEL) -> None:
+        """Watch nothing yet.
+
+        Args:
+            api: the API server.
+            pods: a label of the pods that are of interest: by default those that are marked.
+        """
         self._written: dict[Key, list[Written]] = {}
         self._created: dict[str, int] = {}
         self._bound: dict[str, int] = {}
         super().__init__(
             Watched(api, API_VERSION, "PipelinePlacement", self._plan_changed),
-            Watched(api, "v1", "Pod", self._pod_changed, labelSelector=SCHEDULER_LABEL),
+            Watched(api, "v1", "Pod", self._pod_changed, labelSelector=pods),
         )
 
     def written(self, run: str, namespace: str) -> Sequence[Written]:
@@ -111,7 +116,7 @@ class History(Watching):
         return tuple(self._written.get((namespace, run), ()))
 
     def created(self, pod: JsonObject) -> int:
-        """The version at which a marked pod was first seen."""
+        """The version at which a pod was first seen."""
         return self._created[pod["metadata"]["uid"]]
 
     def planned_for(self, pod: JsonObject) -> set[str]:

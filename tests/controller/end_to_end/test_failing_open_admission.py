@@ -44,8 +44,9 @@ def webhook_instead_of_policies(installation: Installation, port: int) -> Iterat
     api = installation.api
     bindings = list(of_kind(manifests.rendered(), "MutatingAdmissionPolicyBinding"))
     (registration,) = of_kind(manifests.rendered("webhook"), "MutatingWebhookConfiguration")
-    (hook,) = registration["webhooks"]
-    hook["clientConfig"] = {"url": f"https://{LOOPBACK}:{port}/mutate"}
+    for hook in registration["webhooks"]:
+        path = hook["clientConfig"]["service"]["path"]
+        hook["clientConfig"] = {"url": f"https://{LOOPBACK}:{port}{path}"}
     for binding in bindings:
         api.delete(binding)
     manifests.apply(api, [registration])

@@ -4,4 +4,5 @@ kubectl get pods -A -o 'custom-columns=NAMESPACE:.metadata.namespace,POD:.metada
     | grep kfp-placement.dev/plan    # until none is left
 kubectl -n kfp-placement delete cronjobs,serviceaccounts release
 kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies kfp-placement-gate    # not with a webhook
+kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies kfp-placement-gate-pipelines    # likewise
 kubectl delete clusterroles,clusterrolebindings kfp-placement-gates kfp-placement-release
