@@ -7,10 +7,11 @@ they are not alike.
 """
 
 import math
-from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from kfp_placement_engine.history.computed import Computed
 from kfp_placement_engine.history.estimates import Estimate
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
@@ -37,12 +38,13 @@ _HALF = (0.05, 0.2, 0.4, 0.6, 0.85, 1.1, 1.5, 2.1, 3.0)
 UNKNOWN = Shape((*(-each for each in reversed(_HALF)), *_HALF))
 """Before there are misses: about Student's t with four degrees of freedom."""
 
+_LONGEST = math.log(MAX_DURATION_SECONDS)
+
 _Kind = tuple[Level, int]
 """A level, and how much it knew: 0 = one value, 1 = a few, 2 = `_MANY` and more."""
 
 
-@dataclass(frozen=True)
-class KnownEstimate:
+class KnownEstimate(NamedTuple):
     """What the past tells of a value, before it is compared with how such estimates did.
 
     Attributes:
@@ -61,8 +63,7 @@ class KnownEstimate:
         return (self.basis.level, (self.values >= _FEW) + (self.values >= _MANY))
 
 
-@dataclass(frozen=True)
-class Miss:
+class Miss(NamedTuple):
     """By how much a forecast missed.
 
     Attributes:
@@ -86,9 +87,10 @@ class Calibration:
             unknown: how forecasts miss, as long as too few misses are known.
         """
         self._unknown = unknown
-        self._of_all: dict[_Kind, deque[float]] = {}
-        self._of_pipelines: Recent[str, dict[_Kind, deque[float]]] = Recent(MOST_PIPELINES)
-        self._shapes: dict[tuple[str | None, _Kind], Shape] = {}
+        self._of_all: dict[_Kind, array[float]] = {}
+        self._of_pipelines: Recent[str, dict[_Kind, array[float]]] = Recent(MOST_PIPELINES)
+        self._shapes = Computed(self._shape_of, MOST_PIPELINES)
+        self._chosen = Computed(self._choose, MOST_PIPELINES)
 
     def add_misses(self, misses: Sequence[Miss]) -> None:
         """Keep by how much the forecasts of one run missed."""
@@ -98,13 +100,20 @@ class Calibration:
             limited = max(-MOST_DEVIATIONS, min(MOST_DEVIATIONS, deviations))
             groups.setdefault((each.pipeline, each.known.kind), []).append(limited)
         for (pipeline, kind), found in groups.items():
-            own: dict[_Kind, deque[float]] = self._of_pipelines.used(pipeline, dict)
+            own: dict[_Kind, array[float]] = self._of_pipelines.used(pipeline, dict)
             every = -(-len(found) // MISSES_OF_RUN)
-            for kept in (own, self._of_all):
-                kept.setdefault(kind, deque(maxlen=MISSES_KEPT)).extend(found[::every])
+            for owned in (own, self._of_all):
+                kept = owned.setdefault(kind, array("d"))
+                kept.extend(found[::every])
+                del kept[:-MISSES_KEPT]
         self._shapes.clear()
+        self._chosen.clear()
 
     def forecast(self, pipeline: str, known: KnownEstimate, log_scale: float) -> Forecast:
+        """The distribution of what is known, and what it rests on; arguments as there."""
+        return Forecast(self.distribution(pipeline, known, log_scale), known.basis)
+
+    def distribution(self, pipeline: str, known: KnownEstimate, log_scale: float) -> Distribution:
         """What is known as a distribution, by how such estimates missed.
 
         Args:
@@ -112,23 +121,24 @@ class Calibration:
             known: what the past tells.
             log_scale: logarithm of what the estimate is multiplied by.
         """
-        log_seconds = min(known.estimate.log_seconds + log_scale, math.log(MAX_DURATION_SECONDS))
-        shape = self._shape(pipeline, known.kind)
-        distribution = Distribution(math.exp(log_seconds), known.estimate.spread, shape)
-        return Forecast(distribution, known.basis)
+        log_seconds = min(known.estimate.log_seconds + log_scale, _LONGEST)
+        shape = self._chosen[pipeline, known.kind]
+        return Distribution(math.exp(log_seconds), known.estimate.spread, shape)
 
-    def _shape(self, pipeline: str, kind: _Kind) -> Shape:
+    def _choose(self, asked: tuple[str, _Kind]) -> Shape:
         """By the nearest misses of which there are enough."""
-        for owner, other in self._nearest(pipeline, kind):
-            shape = self._shapes.get((owner, other))
-            if shape is not None:
-                return shape
-            misses = (self._of_all if owner is None else self._of_pipelines[owner])[other]
-            if len(misses) >= LEAST_MISSES:
-                shape = Shape(tuple(sorted(misses)))
-                self._shapes[owner, other] = shape
-                return shape
+        for owner, kind in self._nearest(*asked):
+            if len(self._misses(owner)[kind]) >= LEAST_MISSES:
+                return self._shapes[owner, kind]
         return self._unknown
+
+    def _shape_of(self, misses: tuple[str | None, _Kind]) -> Shape:
+        owner, kind = misses
+        return Shape(tuple(sorted(self._misses(owner)[kind])))
+
+    def _misses(self, owner: str | None) -> Mapping[_Kind, "array[float]"]:
+        """Those of a pipeline; None = of all."""
+        return self._of_all if owner is None else self._of_pipelines.get(owner, {})
 
     def _nearest(self, pipeline: str, kind: _Kind) -> Iterator[tuple[str | None, _Kind]]:
         """The pipeline's own first, then those of all; last its own that knew less or more."""
@@ -139,6 +149,5 @@ class Calibration:
             (None, kind),
             *((pipeline, (level, each)) for each in others),
         ):
-            misses = self._of_all if owner is None else self._of_pipelines.get(owner, {})
-            if other in misses:
+            if other in self._misses(owner):
                 yield owner, other

@@ -5,10 +5,12 @@ Everything is in logarithms: a step takes twice as long about as often as half a
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
+from typing import NamedTuple
 
-from kfp_placement_engine.history.sizes import SizedValue, by_size
+from kfp_placement_engine.history.sizes import SizedValues
 
 RESOLUTION_SECONDS = 1 / math.sqrt(12)
 """Standard deviation of a time that is cut to a whole second, as Kubernetes writes them."""
@@ -21,19 +23,6 @@ _OUTLYING = 5.0
 
 _MOST_SIZES = 40
 """This many last values are compared by size; older ones are of older code."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """A past run time.
-
-    Attributes:
-        log_seconds: its logarithm, as on a node of factor 1.
-        input_bytes: size of the inputs; None = unknown.
-    """
-
-    log_seconds: float
-    input_bytes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -53,8 +42,7 @@ class Prior:
     resolution: float = RESOLUTION_SECONDS
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """The next value.
 
     Attributes:
@@ -68,47 +56,71 @@ class Estimate:
     by_size: bool = False
 
 
-def estimate(
-    values: Sequence[Value], input_bytes: float | None, prior: Prior, recent: int | None = None
-) -> Estimate:
-    """The next value of a row.
+class PastValues:
+    """A row of past values; what it tells of the next one is found out once."""
 
-    Args:
-        values: in the order in which they were seen, at least one.
-        input_bytes: size of the next one's inputs; None = unknown.
-        prior: what is expected of such values.
-        recent: how many of the last values decide where the next one lies, if sizes do not help;
-            None = all.
-    """
-    if input_bytes is not None:
-        found = by_size(_sized(values), input_bytes)
-        if found is not None:
-            expected = replace(prior, spread=prior.by_size + found.extrapolation)
-            spread = _spread(found.misses, found.log_seconds, expected)
-            return Estimate(found.log_seconds, spread, by_size=True)
-    logs = [each.log_seconds for each in values]
-    centre = median(logs if recent is None else logs[-recent:])
-    misses = [each - centre for each in logs]
-    return Estimate(centre, _spread(misses, centre, prior))
+    def __init__(
+        self,
+        log_seconds: Sequence[float],
+        prior: Prior,
+        *,
+        input_bytes: Sequence[float] = (),
+        recent: int | None = None,
+    ) -> None:
+        """Take them in the order in which they were seen.
+
+        Args:
+            log_seconds: logarithms of run times, as on a node of factor 1; at least one.
+            prior: what is expected of such values.
+            input_bytes: sizes of their inputs, NaN = unknown; none at all if none is known.
+            recent: how many of the last values decide where the next one lies, if sizes do not
+                help; None = all.
+        """
+        self._log_seconds = log_seconds
+        self._prior = prior
+        self._input_bytes = input_bytes
+        self._recent = recent
+
+    def __len__(self) -> int:
+        return len(self._log_seconds)
+
+    def next(self, input_bytes: float | None = None) -> Estimate:
+        """The next value.
+
+        Args:
+            input_bytes: size of its inputs; None = unknown.
+        """
+        if input_bytes is not None and len(self._input_bytes) > 0:
+            found = self._sized.next(input_bytes)
+            if found is not None:
+                expected = self._prior.by_size + found.extrapolation
+                spread = _spread(found.misses, found.log_seconds, expected, self._prior)
+                return Estimate(found.log_seconds, spread, by_size=True)
+        return self._without_size
+
+    @cached_property
+    def _without_size(self) -> Estimate:
+        logs = self._log_seconds
+        centre = median(logs if self._recent is None else logs[-self._recent :])
+        misses = [each - centre for each in logs]
+        return Estimate(centre, _spread(misses, centre, self._prior.spread, self._prior))
+
+    @cached_property
+    def _sized(self) -> SizedValues:
+        last = zip(self._log_seconds[-_MOST_SIZES:], self._input_bytes[-_MOST_SIZES:], strict=True)
+        known = [(log_seconds, size) for log_seconds, size in last if not math.isnan(size)]
+        return SizedValues([each for each, _ in known], [each for _, each in known])
 
 
-def _sized(values: Sequence[Value]) -> list[SizedValue]:
-    return [
-        SizedValue(each.log_seconds, each.input_bytes)
-        for each in values[-_MOST_SIZES:]
-        if each.input_bytes is not None
-    ]
-
-
-def _spread(misses: Sequence[float], centre: float, prior: Prior) -> float:
+def _spread(misses: Sequence[float], centre: float, expected: float, prior: Prior) -> float:
     """Shrunk to what is expected; small values vary by how they are measured too.
 
     Outliers count as less: that there may be more of them is part of how forecasts missed.
     """
     freedom = prior.weight + max(len(misses) - 1, 0)
-    most = _OUTLYING * max(prior.spread, robust_deviation(misses))
-    squares = sum(min(abs(each), most) ** 2 for each in misses)
-    variance = (prior.weight * prior.spread**2 + squares) / freedom
+    most = _OUTLYING * max(expected, robust_deviation(misses))
+    squares = sum([(apart if apart < most else most) ** 2 for apart in map(abs, misses)])
+    variance = (prior.weight * expected**2 + squares) / freedom
     return math.sqrt(variance + (prior.resolution / math.exp(centre)) ** 2)
 
 

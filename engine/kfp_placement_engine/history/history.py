@@ -3,20 +3,14 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
 from kfp_placement_engine.history.common_factor import CommonFactors, score_of
-from kfp_placement_engine.history.estimates import (
-    Prior,
-    Value,
-    estimate,
-)
-from kfp_placement_engine.history.known_steps import RECENT, WIDER, KnownStep, KnownSteps, StepKey
+from kfp_placement_engine.history.known_steps import WIDER, KnownSteps, StepKey
+from kfp_placement_engine.history.levels import Levels
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.history import (
-    Basis,
     CommonFactor,
     Forecast,
     Level,
@@ -24,15 +18,6 @@ from kfp_placement_engine.model.history import (
     StepIdentity,
     is_usable_size,
 )
-
-PRIORS = {
-    Level.ITERATION: Prior(0.08, by_size=0.08),
-    Level.STEP: Prior(0.4, by_size=0.2),
-    Level.COMPONENT: Prior(0.6),
-    Level.IMAGE: Prior(0.8),
-    Level.NAMESPACE: Prior(1.2),
-}
-"""How far apart the values of a level are: repetitions, iterations, steps of one component, ..."""
 
 SHORT_SECONDS = 2.0
 """Steps shorter than this tell nothing of how forecasts miss: their times are cut to seconds."""
@@ -59,9 +44,9 @@ class History:
         self._namespace = namespace
         self._factors = factors or NodeFactors()
         self._steps = KnownSteps()
+        self._levels = Levels(namespace, self._steps, self._factors)
         self._calibration = Calibration()
         self._common = CommonFactors()
-        self._runs = 0
 
     def predict(
         self, identity: StepIdentity, node: str = "", input_bytes: float | None = None
@@ -77,10 +62,10 @@ class History:
             The forecast; None = nothing has been seen that tells of it.
         """
         is_size = input_bytes is not None and is_usable_size(input_bytes)
-        known = self._known(identity, input_bytes if is_size else None)
+        known = self._levels.nearest(identity, input_bytes if is_size else None)
         if known is None:
             return None
-        return self._calibration.forecast(identity.pipeline, known, self._log_factor(node))
+        return self._calibration.forecast(identity.pipeline, known, self._levels.log_factor(node))
 
     def common_factor(self, pipeline: str) -> CommonFactor:
         """What the steps of the next run of a pipeline will have in common."""
@@ -104,19 +89,19 @@ class History:
             key = each.identity.key
             self._steps.observe(each, _log_seconds(each), is_first=key not in counted)
             counted.add(key)
-        self._runs += 1
         of_others = self._misses_of_others(without_forecast, new_steps)
         self._calibration.add_misses([*(miss for _, miss in foreseen if _tells(miss)), *of_others])
+        self._levels.forget_outdated()
 
     def _miss(self, each: Observation) -> Miss | None:
         """By how much the forecast of a step missed; None = there was none of this very step."""
-        known = self._known(each.identity, each.input_bytes)
+        known = self._levels.nearest(each.identity, each.input_bytes)
         if known is None or not _is_foreseen(each.identity, known.basis.level):
             return None
         return self._miss_of(each, known)
 
     def _miss_of(self, each: Observation, known: KnownEstimate) -> Miss:
-        expected = known.estimate.log_seconds + self._log_factor(each.node)
+        expected = known.estimate.log_seconds + self._levels.log_factor(each.node)
         return Miss(each.identity.pipeline, known, _log_seconds(each) - expected)
 
     def _learn_common(self, foreseen: Sequence[tuple[Observation, Miss]]) -> None:
@@ -124,12 +109,11 @@ class History:
         scores: dict[str, list[float]] = defaultdict(list)
         for each, miss in foreseen:
             if each.seconds >= SHORT_SECONDS:
-                log_factor = self._log_factor(each.node)
-                forecast = self._calibration.forecast(miss.pipeline, miss.known, log_factor)
-                probability = forecast.distribution.probability(each.seconds)
-                scores[miss.pipeline].append(score_of(probability))
-        for pipeline, found in scores.items():
-            self._common.observe(pipeline, found)
+                log_factor = self._levels.log_factor(each.node)
+                found = self._calibration.distribution(miss.pipeline, miss.known, log_factor)
+                scores[miss.pipeline].append(score_of(found.probability(each.seconds)))
+        for pipeline, of_steps in scores.items():
+            self._common.observe(pipeline, of_steps)
 
     def _learn_nodes(self, foreseen: Sequence[tuple[Observation, Miss]]) -> None:
         """Learn how much longer steps took on each node than elsewhere in the run."""
@@ -150,61 +134,19 @@ class History:
         """
         compared: set[StepKey] = set()
         for each in without_forecast:
-            identity, step = each.identity, self._steps.get(each.identity)
+            identity, step = each.identity, self._steps.get(each.identity.key)
             known: list[KnownEstimate | None] = []
             if step is not None and identity.iteration is not None:
-                known.append(self._of_step(step, each.input_bytes, identity.iteration))
+                known.append(self._levels.of_step(step, each.input_bytes, identity.iteration))
             if identity.key in new_steps and identity.key not in compared:
                 compared.add(identity.key)
                 for level in WIDER:
-                    steps = self._steps.alike(identity, level, elsewhere=True)
-                    known.append(self._of_steps(level, steps or self._steps.alike(identity, level)))
+                    elsewhere = self._levels.of_others(identity, level, identity.pipeline)
+                    others = elsewhere or self._levels.of_others(identity, level, identity.key)
+                    known.append(others)
             for estimated in known:
                 if estimated is not None and _tells(miss := self._miss_of(each, estimated)):
                     yield miss
-
-    def _known(self, identity: StepIdentity, input_bytes: float | None) -> KnownEstimate | None:
-        """By the first level that knows anything."""
-        step = self._steps.get(identity)
-        if step is not None:
-            level = Level.ITERATION
-            values = step.values(identity.iteration, self._log_factor)
-            if values:
-                found = estimate(values, input_bytes, PRIORS[level], RECENT)
-                basis = Basis(level, step.runs_of(identity.iteration), found.by_size)
-                return KnownEstimate(basis, len(values), found)
-            return self._of_step(step, input_bytes)
-        for level in WIDER:
-            known = self._of_steps(level, self._steps.alike(identity, level))
-            if known is not None:
-                return known
-        return None
-
-    def _of_step(
-        self, step: KnownStep, input_bytes: float | None, without: str | None = None
-    ) -> KnownEstimate | None:
-        """By the iterations of a step, without one."""
-        values = step.typical(self._log_factor, self._version, without)
-        return _of_values(Level.STEP, step.runs, values, input_bytes)
-
-    def _of_steps(self, level: Level, steps: dict[StepKey, KnownStep]) -> KnownEstimate | None:
-        """By steps that have something in common."""
-        values = [
-            Value(
-                median(each.log_seconds for each in step.typical(self._log_factor, self._version))
-            )
-            for step in steps.values()
-        ]
-        runs = max((step.runs for step in steps.values()), default=0)
-        return _of_values(level, runs, values, None)
-
-    def _log_factor(self, node: str) -> float:
-        return self._factors.log_factor(node, self._namespace)
-
-    @property
-    def _version(self) -> tuple[int, int]:
-        """Changes whenever a forecast may."""
-        return self._runs, self._factors.version
 
 
 def _log_seconds(observation: Observation) -> float:
@@ -220,12 +162,3 @@ def _tells(miss: Miss) -> bool:
 def _is_foreseen(identity: StepIdentity, level: Level) -> bool:
     """Whether the forecast was of what was wanted, not only of something like it."""
     return level is (Level.STEP if identity.iteration is None else Level.ITERATION)
-
-
-def _of_values(
-    level: Level, runs: int, values: Sequence[Value], input_bytes: float | None
-) -> KnownEstimate | None:
-    if not values:
-        return None
-    found = estimate(values, input_bytes, PRIORS[level])
-    return KnownEstimate(Basis(level, runs, found.by_size), len(values), found)

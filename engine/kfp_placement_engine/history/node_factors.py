@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -57,7 +57,7 @@ class NodeFactors:
         """
         self._speeds = dict(speeds or {})
         self._seen: Recent[str, Recent[str, _Witness]] = Recent(MOST_NODES)
-        self._learned: dict[tuple[str, str], float] = {}
+        self._learned: dict[str, dict[str, float]] = {}
         self.version = 0
 
     def log_factor(self, node: str, namespace: str) -> float:
@@ -66,9 +66,10 @@ class NodeFactors:
 
     def learned(self, node: str, namespace: str) -> float:
         """The part of it that the declared speed does not explain, as one namespace may know it."""
-        if (node, namespace) not in self._learned:
-            self._learned[node, namespace] = self._of_witnesses(node, namespace)
-        return self._learned[node, namespace]
+        known = self._learned.setdefault(node, {})
+        if namespace not in known:
+            known[namespace] = self._of_witnesses(node, namespace)
+        return known[namespace]
 
     def know_speed(self, node: str, speed: float) -> None:
         """What a node's speed is said to be now, relative to the reference node."""
@@ -94,13 +95,21 @@ class NodeFactors:
         medians = {node: median(each) for node, each in misses.items() if node and each}
         # Of a run on one node alone it is not known whether the run or the node was slow.
         usual = median(medians.values()) if len(medians) > 1 else 0.0
+        self._forget_learned(medians.keys())
         for node, miss in medians.items():
             witnesses = self._seen.used(node, lambda: Recent(MOST_NAMESPACES))
             witness = witnesses.used(namespace, _Witness)
             witness.misses.append(max(-_MOST_LOG, min(_MOST_LOG, miss - usual)))
             witness.pods += len(misses[node])
-        self._learned.clear()
-        self.version += 1
+        self.version += bool(medians)
+
+    def _forget_learned(self, nodes: KeysView[str]) -> None:
+        """What was learned of nodes that a run saw now."""
+        # A new node may drive out another; and nodes may be asked for that no run saw.
+        if not nodes <= self._seen.keys() or len(self._learned) > MOST_NODES:
+            self._learned.clear()
+        for node in nodes:
+            self._learned.pop(node, None)
 
     def _of_witnesses(self, node: str, namespace: str) -> float:
         witnesses = self._seen.get(node)

@@ -7,9 +7,10 @@ pipeline, from what runs took beyond their own plans, which were made before the
 
 import math
 from collections import deque
+from statistics import median
 
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
-from kfp_placement_engine.history.estimates import Prior, Value, estimate
+from kfp_placement_engine.history.estimates import PastValues, Prior
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
@@ -35,7 +36,7 @@ class RunEnds:
 
     def __init__(self) -> None:
         """Begin with no run."""
-        self._factors: Recent[str, deque[Value]] = Recent(MOST_PIPELINES)
+        self._factors: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
         self._calibration = Calibration(_UNKNOWN)
 
     def observe(self, pipeline: str, planned_seconds: float, seconds: float) -> None:
@@ -56,7 +57,7 @@ class RunEnds:
             miss = Miss(pipeline, known, factor - known.estimate.log_seconds)
             self._calibration.add_misses([miss])
         kept = self._factors.used(pipeline, lambda: deque(maxlen=RUNS_KEPT))
-        kept.append(Value(factor))
+        kept.append(factor)
 
     def predict(self, pipeline: str, planned_seconds: float) -> Forecast | None:
         """When a run will have ended, from its begin.
@@ -78,12 +79,12 @@ class RunEnds:
         """By how much longer than planned a run takes."""
         own = self._factors.get(pipeline)
         if own:
-            found = estimate(list(own), None, _OF_PIPELINE)
+            found = PastValues(own, _OF_PIPELINE).next()
             return KnownEstimate(Basis(Level.PIPELINE, len(own)), len(own), found)
-        others = [estimate(list(each), None, _OF_PIPELINE) for each in self._factors.values()]
+        others = [median(each) for each in self._factors.values()]
         if not others:
             return None
-        found = estimate([Value(each.log_seconds) for each in others], None, _OF_NAMESPACE)
+        found = PastValues(others, _OF_NAMESPACE).next()
         runs = max(map(len, self._factors.values()))
         return KnownEstimate(Basis(Level.NAMESPACE, runs), len(others), found)
 

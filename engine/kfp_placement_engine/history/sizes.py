@@ -6,18 +6,15 @@ line over the size, and the values of the nearest sizes. The size counts only wh
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from statistics import fmean
+from functools import cached_property, reduce
+from operator import add, itemgetter
+from typing import NamedTuple
 
 _SAME_SIZE = math.log(1.1)
 """Sizes that differ by less do not explain different times."""
 
 _HELPS = 0.95
 """What the size must bring the mean error down to."""
-
-_NEAREST = 2
-"""The values of this many nearest sizes count."""
 
 _START_SECONDS = 1.0
 """This part of a single value does not depend on the size: a container has to start."""
@@ -31,27 +28,11 @@ LEAST_SECONDS = 0.5
 _LOST = 1e-9
 """Where less than this is left of a sum, subtracting from it has lost all digits."""
 
-
-@dataclass(frozen=True)
-class SizedValue:
-    """A past run time with the size of its inputs.
-
-    Attributes:
-        log_seconds: logarithm of the run time.
-        size: bytes.
-    """
-
-    log_seconds: float
-    size: float
-
-    @cached_property
-    def log_size(self) -> float:
-        """Logarithm of the size and one byte: of 0 there is none."""
-        return math.log(self.size + 1.0)
+_SMALLER_THAN_ALL, _LARGER_THAN_ALL = (-math.inf, 0.0), (math.inf, 0.0)
+"""Neighbours of the first and last values, where values are ordered by size."""
 
 
-@dataclass(frozen=True)
-class BySize:
+class BySize(NamedTuple):
     """What the size tells of the next value.
 
     Attributes:
@@ -65,8 +46,155 @@ class BySize:
     extrapolation: float = 0.0
 
 
-@dataclass(frozen=True)
-class _Line:
+class SizedValues:
+    """Past run times with the sizes of their inputs; how they are related is found out once."""
+
+    def __init__(self, log_seconds: Sequence[float], sizes: Sequence[float]) -> None:
+        """Take them in the order in which they were seen.
+
+        Args:
+            log_seconds: logarithms of the run times.
+            sizes: of the inputs, bytes; as many.
+        """
+        self._log_seconds = log_seconds
+        self._sizes = sizes
+        self._log_sizes = [_log_size(each) for each in sizes]
+
+    def next(self, size: float) -> BySize | None:
+        """The next value by the size of its inputs, bytes; None if that does not help."""
+        wanted = _log_size(size)
+        if len(self._sizes) < 3:
+            is_known = any(abs(each - wanted) <= _SAME_SIZE for each in self._log_sizes)
+            return None if is_known or not self._sizes else self._scaled_last(wanted)
+        least, most = min(self._log_sizes), max(self._log_sizes)
+        if max(most, wanted) - min(least, wanted) <= _SAME_SIZE:
+            return None
+        is_among = least - _SAME_SIZE <= wanted <= most + _SAME_SIZE
+        if is_among and self._are_nearest_best:
+            return BySize(self._mean_of_nearest(wanted), self.misses_of_nearest)
+        if self._error_of_lines >= self._error_to_beat:
+            return None
+        outside = max(least - wanted, wanted - most, 0.0)
+        return BySize(self._line.log_seconds(size), self._misses_of_line, _FAR * outside)
+
+    def _scaled_last(self, log_size: float) -> BySize:
+        """The last value in proportion to the size, except for the start of the container."""
+        seconds = math.exp(self._log_seconds[-1])
+        start = min(seconds, _START_SECONDS)
+        apart = log_size - self._log_sizes[-1]
+        scaled = start + (seconds - start) * math.exp(apart)
+        return BySize(math.log(max(LEAST_SECONDS, scaled)), extrapolation=_FAR * abs(apart))
+
+    def _mean_of_nearest(self, log_size: float) -> float:
+        """The mean of the values of the two nearest sizes; of equally near ones the first count."""
+        apart = [abs(each - log_size) for each in self._log_sizes]
+        one, two, *_ = sorted(range(len(apart)), key=apart.__getitem__)
+        return (self._log_seconds[one] + self._log_seconds[two]) / 2
+
+    @cached_property
+    def _are_nearest_best(self) -> bool:
+        if len(self._sizes) <= 3:
+            return False
+        to_beat = min(self._error_to_beat, _HELPS * self._error_of_lines)
+        return _error(self.misses_of_nearest) < to_beat
+
+    @cached_property
+    def _error_to_beat(self) -> float:
+        return _HELPS * _error(self.misses_of_median())
+
+    @cached_property
+    def _error_of_lines(self) -> float:
+        return _error(self.misses_of_lines())
+
+    def misses_of_median(self) -> list[float]:
+        """How each value is missed by the median of the others; the shortest first."""
+        ordered = sorted(self._log_seconds)
+        last = len(ordered) - 1
+        low, high = (last - 1) // 2, last // 2
+        # Of the others, the one at a place at or after its own is one further.
+        return [
+            (ordered[low + (low >= number)] + ordered[high + (high >= number)]) / 2 - value
+            for number, value in enumerate(ordered)
+        ]
+
+    def misses_of_lines(self) -> list[float]:
+        """How each value is missed by the line through the others; there are at least three."""
+        weight, size, seconds, square, product = self._total
+        least_weight, any_square = _LOST * weight, max(square, 1e-300)
+        misses = []
+        for number, (w, wx, wt, wxx, wxt) in enumerate(self._sums):
+            others: _Sums = (weight - w, size - wx, seconds - wt, square - wxx, product - wxt)
+            if min(others[0], others[3] / any_square) <= least_weight:
+                others = _total([*self._sums[:number], *self._sums[number + 1 :]])
+            log_seconds = _line_of(*others).log_seconds(self._sizes[number])
+            misses.append(log_seconds - self._log_seconds[number])
+        return misses
+
+    @cached_property
+    def misses_of_nearest(self) -> list[float]:
+        """How each value is missed by the mean of two others, those of the nearest sizes.
+
+        The smallest size is first; there are at least three. Of two smaller and two larger ones
+        those count that are nearest, and of equally near ones the first.
+        """
+        ordered = sorted(zip(self._log_sizes, self._log_seconds, strict=True), key=itemgetter(0))
+        row = [*[_SMALLER_THAN_ALL] * 2, *ordered, *[_LARGER_THAN_ALL] * 2]
+        misses = []
+        for lower, low, (size, value), high, higher in zip(
+            row, row[1:], row[2:], row[3:], row[4:], strict=False
+        ):
+            if size - lower[0] <= high[0] - size:
+                one, two = lower, low
+            elif higher[0] - size < size - low[0]:
+                one, two = high, higher
+            else:
+                one, two = lower if size - lower[0] == size - low[0] else low, high
+            misses.append((one[1] + two[1]) / 2 - value)
+        return misses
+
+    @cached_property
+    def _sums(self) -> list["_Sums"]:
+        return list(map(_sums_of, self._log_seconds, self._sizes))
+
+    @cached_property
+    def _total(self) -> "_Sums":
+        return _total(self._sums)
+
+    @cached_property
+    def _line(self) -> "_Line":
+        return _line_of(*self._total)
+
+    @cached_property
+    def _misses_of_line(self) -> list[float]:
+        line, values = self._line, zip(self._log_seconds, self._sizes, strict=True)
+        return [line.log_seconds(size) - log_seconds for log_seconds, size in values]
+
+
+def _log_size(size: float) -> float:
+    """Logarithm of the size and one byte: of 0 there is none."""
+    return math.log(size + 1.0)
+
+
+def _error(misses: Sequence[float]) -> float:
+    return math.fsum(map(abs, misses)) / len(misses)
+
+
+_Sums = tuple[float, ...]
+"""Of w, w x, w t, w x^2 and w x t, where w is 1 / t^2: relative errors count."""
+
+
+def _sums_of(log_seconds: float, size: float) -> _Sums:
+    seconds = math.exp(log_seconds)
+    weight = 1 / seconds**2
+    weighted = weight * size
+    return weight, weighted, weight * seconds, weight * size**2, weighted * seconds
+
+
+def _total(sums: Sequence[_Sums]) -> _Sums:
+    return tuple(reduce(add, column) for column in zip(*sums, strict=True))
+
+
+class _Line(NamedTuple):
     """Seconds as `start` + `slope` * size, neither of them negative."""
 
     start: float
@@ -76,135 +204,13 @@ class _Line:
         return math.log(max(LEAST_SECONDS, self.start + self.slope * size))
 
 
-def by_size(values: Sequence[SizedValue], size: float) -> BySize | None:
-    """By the size of the inputs; None if it does not help.
-
-    Args:
-        values: in the order in which they were seen.
-        size: of the next value's inputs, bytes.
-    """
-    wanted = SizedValue(0.0, size)
-    sizes = [each.log_size for each in values]
-    if len(values) < 3:
-        is_known = any(abs(each - wanted.log_size) <= _SAME_SIZE for each in sizes)
-        return None if is_known or not values else _scaled(values[-1], wanted)
-    if max(*sizes, wanted.log_size) - min(*sizes, wanted.log_size) <= _SAME_SIZE:
-        return None
-    to_beat = _HELPS * _error(_misses_of_median(values))
-    of_lines = _misses_of_lines(values)
-    if len(values) > 3 and _is_among(wanted, sizes):
-        of_nearest = _misses_of_nearest(values)
-        if _error(of_nearest) < min(to_beat, _HELPS * _error(of_lines)):
-            return BySize(_nearest(wanted, values), of_nearest)
-    if _error(of_lines) >= to_beat:
-        return None
-    line = _total(list(map(_Sums.of, values))).line()
-    misses = [line.log_seconds(each.size) - each.log_seconds for each in values]
-    outside = max(min(sizes) - wanted.log_size, wanted.log_size - max(sizes), 0.0)
-    return BySize(line.log_seconds(size), misses, _FAR * outside)
-
-
-def _scaled(known: SizedValue, wanted: SizedValue) -> BySize:
-    """One value in proportion to the size, except for the start of the container."""
-    seconds = math.exp(known.log_seconds)
-    start = min(seconds, _START_SECONDS)
-    apart = wanted.log_size - known.log_size
-    scaled = start + (seconds - start) * math.exp(apart)
-    return BySize(math.log(max(LEAST_SECONDS, scaled)), extrapolation=_FAR * abs(apart))
-
-
-def _error(misses: Sequence[float]) -> float:
-    return fmean(abs(each) for each in misses)
-
-
-def _is_among(wanted: SizedValue, log_sizes: Sequence[float]) -> bool:
-    return min(log_sizes) - _SAME_SIZE <= wanted.log_size <= max(log_sizes) + _SAME_SIZE
-
-
-def _nearest(wanted: SizedValue, values: Sequence[SizedValue]) -> float:
-    """The mean of the values of the nearest sizes."""
-    ordered = sorted(values, key=lambda each: abs(each.log_size - wanted.log_size))
-    return fmean(each.log_seconds for each in ordered[:_NEAREST])
-
-
-def _misses_of_nearest(values: Sequence[SizedValue]) -> list[float]:
-    """How each value is missed by those of the nearest sizes among the others."""
-    ordered = sorted(values, key=lambda each: each.log_size)
-    misses = []
-    for place, each in enumerate(ordered):
-        before = ordered[max(0, place - _NEAREST) : place]
-        after = ordered[place + 1 : place + 1 + _NEAREST]
-        misses.append(_nearest(each, [*before, *after]) - each.log_seconds)
-    return misses
-
-
-def _misses_of_median(values: Sequence[SizedValue]) -> list[float]:
-    """How each value is missed by the median of the others."""
-    ordered = sorted(each.log_seconds for each in values)
-    last = len(ordered) - 1
-    misses = []
-    for number, value in enumerate(ordered):
-        # Of the others, the one at a place at or after its own is one further.
-        low, high = ((last - 1) // 2, last // 2)
-        others = [ordered[place + (place >= number)] for place in (low, high)]
-        misses.append(fmean(others) - value)
-    return misses
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Of w, w x, w t, w x^2 and w x t, where w is 1 / t^2: relative errors count."""
-
-    weight: float
-    size: float
-    seconds: float
-    square: float
-    product: float
-
-    @classmethod
-    def of(cls, each: SizedValue) -> "_Sums":
-        seconds = math.exp(each.log_seconds)
-        weight = 1 / seconds**2
-        return cls(weight, weight * each.size, weight * seconds, weight * each.size**2,
-                   weight * each.size * seconds)  # fmt: skip
-
-    def plus(self, other: "_Sums", sign: int = 1) -> "_Sums":
-        return _Sums(
-            self.weight + sign * other.weight,
-            self.size + sign * other.size,
-            self.seconds + sign * other.seconds,
-            self.square + sign * other.square,
-            self.product + sign * other.product,
-        )
-
-    def line(self) -> _Line:
-        """The line of least squares."""
-        determinant = self.weight * self.square - self.size**2
-        constant = _Line(self.seconds / self.weight, 0.0)
-        if determinant <= 1e-12 * self.weight * self.square:
-            return constant
-        slope = (self.weight * self.product - self.size * self.seconds) / determinant
-        start = (self.seconds - slope * self.size) / self.weight
-        if slope < 0:
-            return constant
-        return _Line(start, slope) if start >= 0 else _Line(0.0, self.product / self.square)
-
-
-def _total(sums: Sequence[_Sums]) -> _Sums:
-    total = sums[0]
-    for each in sums[1:]:
-        total = total.plus(each)
-    return total
-
-
-def _misses_of_lines(values: Sequence[SizedValue]) -> list[float]:
-    """How each value is missed by the line through the others."""
-    sums = list(map(_Sums.of, values))
-    total = _total(sums)
-    misses = []
-    for number, (own, each) in enumerate(zip(sums, values, strict=True)):
-        others = total.plus(own, -1)
-        if min(others.weight, others.square / max(total.square, 1e-300)) <= _LOST * total.weight:
-            others = _total([*sums[:number], *sums[number + 1 :]])
-        misses.append(others.line().log_seconds(each.size) - each.log_seconds)
-    return misses
+def _line_of(weight: float, size: float, seconds: float, square: float, product: float) -> _Line:
+    """The line of least squares, of sums."""
+    determinant = weight * square - size**2
+    if determinant <= 1e-12 * weight * square:
+        return _Line(seconds / weight, 0.0)
+    slope = (weight * product - size * seconds) / determinant
+    if slope < 0:
+        return _Line(seconds / weight, 0.0)
+    start = (seconds - slope * size) / weight
+    return _Line(start, slope) if start >= 0 else _Line(0.0, product / square)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.history import History, NodeFactors
+from kfp_placement_engine.history.iterations import VALUES_OF_ITERATION
 from kfp_placement_engine.history.known_steps import (
     LEAST_OF_ITERATION,
     MOST_ITERATIONS,
     MOST_STEPS,
-    VALUES_OF_ITERATION,
 )
 from kfp_placement_engine.model.history import Level, Observation, StepIdentity
 
@@ -75,6 +75,15 @@ def test_what_is_not_known_of_a_step_does_not_make_it_like_others():
     """Steps without an image have no image in common."""
     history = history_of(*seen(StepIdentity("sales", "fit"), 300))
     assert forecast_of(history, StepIdentity("churn", "train")).basis.level is Level.NAMESPACE
+
+
+def test_steps_are_alike_by_what_they_ran_last():
+    """Two pipelines shared a component, until one was changed."""
+    other, new = StepIdentity("sales", "fit", component="sha-train"), StepIdentity("new", "new")
+    changed = replace(TRAIN, component="sha-new")
+    history = history_of(*seen(other, 300), *seen(TRAIN, 30), *seen(changed, 30))
+    assert typical(history.predict(replace(new, component="sha-train"))) == pytest.approx(300)
+    assert typical(history.predict(replace(new, component="sha-new"))) == pytest.approx(30)
 
 
 def test_a_new_iteration_is_as_far_off_as_the_others_are_apart():
@@ -149,6 +158,18 @@ def test_a_run_is_compared_with_what_was_known_before_it():
     history.observe(seen(TRAIN, 110)[0])
     (misses,) = (each for kind, each in history._calibration._of_all.items() if kind[1] == 2)
     assert misses[-1] == pytest.approx(math.log(1.1) / forecast.spread, rel=0.01)
+
+
+def test_a_forecast_follows_what_other_namespaces_learn_of_a_node():
+    factors = NodeFactors()
+    history = History("team-a", factors)
+    history.observe(seen(TRAIN, 100, node="slow")[0])
+    before = typical(history.predict(TRAIN))
+    for namespace in ("team-b", "team-c"):
+        for _ in range(20):
+            factors.learn(namespace, {"slow": [math.log(2)], "plain": [0.0]})
+    assert before == pytest.approx(100)
+    assert typical(history.predict(TRAIN)) < 80
 
 
 def test_a_pipeline_that_becomes_slow_does_not_make_its_nodes_slow():
@@ -226,7 +247,7 @@ def test_memory_is_bounded_whatever_the_steps_are_called():
         history.observe(seen(StepIdentity("churn", f"step-{number}", image=f"i-{number}"), 5)[0])
     steps = history._steps
     assert len(steps._steps) == MOST_STEPS
-    assert len(steps._alike) == MOST_STEPS + 1
+    assert len(steps._by_image) == MOST_STEPS
     assert forecast_of(history, StepIdentity("churn", "step-0")).basis.level is Level.NAMESPACE
 
 
@@ -236,16 +257,15 @@ def test_wide_loops_keep_fewer_values_of_each_iteration():
         names = range(MOST_ITERATIONS + 20)
         history.observe([Observation(replace(LOOP, iteration=str(each)), 5) for each in names])
         history.observe(seen(TRAIN, 5)[0])
-    step = history._steps.get(LOOP)
+    step = history._steps.get(LOOP.key)
     assert step is not None
-    iterations = step.iterations
-    assert {len(each.values) for each in iterations.values()} == {LEAST_OF_ITERATION}
-    assert len(iterations) == MOST_ITERATIONS
+    assert {len(each) for each in step.iterations} == {LEAST_OF_ITERATION}
+    assert len(step.iterations) == MOST_ITERATIONS
     assert forecast_of(history, replace(LOOP, iteration="7")).basis.level is Level.ITERATION
     assert forecast_of(history, replace(LOOP, iteration="110")).basis.level is Level.STEP
-    kept = history._steps.get(TRAIN)
+    kept = history._steps.get(TRAIN.key)
     assert kept is not None
-    assert len(kept.iterations[""].values) == VALUES_OF_ITERATION
+    assert [len(each) for each in kept.iterations] == [VALUES_OF_ITERATION]
     assert forecast_of(history, TRAIN).basis.runs == 30
 
 

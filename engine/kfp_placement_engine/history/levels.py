@@ -1,0 +1,190 @@
+"""Whose past counts for a step: that of the first level that knows anything of it."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from kfp_placement_engine.history.calibration import KnownEstimate
+from kfp_placement_engine.history.computed import Computed
+from kfp_placement_engine.history.estimates import PastValues, Prior
+from kfp_placement_engine.history.iterations import Iteration
+from kfp_placement_engine.history.known_steps import (
+    WIDER,
+    KnownStep,
+    KnownSteps,
+    StepKey,
+)
+from kfp_placement_engine.history.node_factors import NodeFactors
+from kfp_placement_engine.model.history import Basis, Level, StepIdentity
+
+PRIORS = {
+    Level.ITERATION: Prior(0.08, by_size=0.08),
+    Level.STEP: Prior(0.4, by_size=0.2),
+    Level.COMPONENT: Prior(0.6),
+    Level.IMAGE: Prior(0.8),
+    Level.NAMESPACE: Prior(1.2),
+}
+"""How far apart the values of a level are: repetitions, iterations, steps of one component, ..."""
+
+RECENT = 5
+"""This many last values decide where the next one lies."""
+
+MOST_COMPUTED = 2_000
+"""Of this many nodes, iterations, steps and groups of steps what was computed is kept."""
+
+
+class _Typical(NamedTuple):
+    """Of an iteration its name, the median of its last values, and the size of its last inputs."""
+
+    name: str | None
+    log_seconds: float
+    input_bytes: float
+
+
+class _Alike(NamedTuple):
+    """Steps that have something in common: at which level, its name, and which are left out."""
+
+    level: Level
+    name: str
+    without: str | StepKey | None
+
+
+class Levels:
+    """What the steps of one namespace tell of each other, by level.
+
+    What was computed is kept until a step is observed, or more is known of nodes.
+    """
+
+    def __init__(self, namespace: str, steps: KnownSteps, factors: NodeFactors) -> None:
+        """Look at what is known.
+
+        Args:
+            namespace: of the steps.
+            steps: those that were seen.
+            factors: of nodes.
+        """
+        self._namespace, self._steps, self._factors = namespace, steps, factors
+        self._version = (0, 0)
+        self._log_factors = Computed(self._log_factor_of, MOST_COMPUTED)
+        self._values = Computed(self._values_of, MOST_COMPUTED)
+        self._typical = Computed(self._typical_of, MOST_COMPUTED)
+        self._typical_values = Computed(self._typical_values_of, MOST_COMPUTED)
+        self._centres = Computed(self._centre_of, MOST_COMPUTED)
+        self._alike = Computed(self._known_of_alike, MOST_COMPUTED)
+
+    def forget_outdated(self) -> None:
+        """Free what was computed from less than is known now; each answer begins with it."""
+        version = (self._steps.version, self._factors.version)
+        if version != self._version:
+            self._version = version
+            self._log_factors.clear()
+            self._values.clear()
+            self._typical.clear()
+            self._typical_values.clear()
+            self._centres.clear()
+            self._alike.clear()
+
+    def log_factor(self, node: str) -> float:
+        """Logarithm of the time on a node over that on the reference node."""
+        self.forget_outdated()
+        return self._log_factors[node]
+
+    def nearest(self, identity: StepIdentity, input_bytes: float | None) -> KnownEstimate | None:
+        """By the first level that knows anything.
+
+        Args:
+            identity: the step.
+            input_bytes: size of its inputs; None = unknown.
+        """
+        self.forget_outdated()
+        step = self._steps.get(identity.key)
+        if step is None:
+            others = (self.of_others(identity, level) for level in WIDER)
+            return next((known for known in others if known is not None), None)
+        iteration = step.iteration(identity.iteration)
+        if iteration is None:
+            return self.of_step(step, input_bytes)
+        return _known(Level.ITERATION, iteration.runs, self._values[iteration], input_bytes)
+
+    def of_step(
+        self, step: KnownStep, input_bytes: float | None, without: str | None = None
+    ) -> KnownEstimate | None:
+        """By the iterations of a step that its last runs had: others are of older code.
+
+        Args:
+            step: the step.
+            input_bytes: size of the inputs; None = unknown.
+            without: an iteration that is left out; None = none.
+        """
+        self.forget_outdated()
+        if without is None:
+            values = self._typical_values[step]
+        else:
+            values = _row_of([each for each in self._typical[step] if each.name != without])
+        return _known(Level.STEP, step.runs, values, input_bytes)
+
+    def of_others(
+        self, identity: StepIdentity, level: Level, without: str | StepKey | None = None
+    ) -> KnownEstimate | None:
+        """By steps that have something in common with one.
+
+        Args:
+            identity: the step.
+            level: what they have in common.
+            without: a pipeline or a step that is left out; None = none.
+        """
+        self.forget_outdated()
+        names = {Level.COMPONENT: identity.component, Level.IMAGE: identity.image}
+        return self._alike[_Alike(level, names.get(level, ""), without)]
+
+    def _log_factor_of(self, node: str) -> float:
+        return self._factors.log_factor(node, self._namespace)
+
+    def _values_of(self, iteration: Iteration) -> PastValues:
+        return PastValues(
+            iteration.log_seconds(self._log_factors),
+            PRIORS[Level.ITERATION],
+            input_bytes=iteration.input_bytes,
+            recent=RECENT,
+        )
+
+    def _typical_of(self, step: KnownStep) -> list[_Typical]:
+        return [
+            _Typical(
+                each.name,
+                median(each.log_seconds(self._log_factors, RECENT)),
+                each.last_input_bytes,
+            )
+            for each in step.iterations
+            if each.last_run > step.runs - RECENT
+        ]
+
+    def _typical_values_of(self, step: KnownStep) -> PastValues:
+        return _row_of(self._typical[step])
+
+    def _centre_of(self, step: KnownStep) -> float:
+        return median([each.log_seconds for each in self._typical[step]])
+
+    def _known_of_alike(self, alike: _Alike) -> KnownEstimate | None:
+        steps = self._steps.alike(*alike)
+        values = PastValues([self._centres[step] for step in steps], PRIORS[alike.level])
+        runs = max((step.runs for step in steps), default=0)
+        return _known(alike.level, runs, values, None)
+
+
+def _row_of(typical: Sequence[_Typical]) -> PastValues:
+    return PastValues(
+        [each.log_seconds for each in typical],
+        PRIORS[Level.STEP],
+        input_bytes=[each.input_bytes for each in typical],
+    )
+
+
+def _known(
+    level: Level, runs: int, values: PastValues, input_bytes: float | None
+) -> KnownEstimate | None:
+    """None = there are no values."""
+    if not len(values):
+        return None
+    found = values.next(input_bytes)
+    return KnownEstimate(Basis(level, runs, found.by_size), len(values), found)
