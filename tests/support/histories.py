@@ -27,7 +27,7 @@ def past_run(
     ended_at: datetime,
     steps: Mapping[str, Sequence[float]],
     seconds: float | None = None,
-    planned_seconds: float | None = None,
+    played_seconds: float | None = None,
     input_bytes: float | None = None,
 ) -> PastRun:
     """A run that has ended; of a step in a loop there is a time for each iteration."""
@@ -43,7 +43,7 @@ def past_run(
     )
     uid = f"{pipeline[:40]}-{number}"
     return PastRun(
-        uid, pipeline, ended_at, observations, seconds=seconds, planned_seconds=planned_seconds
+        uid, pipeline, ended_at, observations, seconds=seconds, played_seconds=played_seconds
     )
 
 
@@ -70,7 +70,7 @@ def taxi_runs(last_ended_at: datetime, count: int = 9) -> list[PastRun]:
                 "for-loop-1[*].score": [40 + number % 2, 80 + number % 3, 120],
             },
             seconds=1375 + 10 * (number % 5),
-            planned_seconds=1300,
+            played_seconds=1300,
             input_bytes=50 * MIB,
         )
         for number in range(count)
@@ -108,7 +108,7 @@ def runs_of(
                 graph.name,
                 ended_at,
                 observations,
-                planned_seconds=1000.0,
+                played_seconds=1000.0,
                 seconds=1000.0 * factor * rng.lognormvariate(0, 0.03),
             )
         )
