@@ -54,7 +54,7 @@ def test_untouched_when_writing_fails(plan, planner, monkeypatch, old, tmp_path)
 
 
 def test_untouched_when_interrupted(plan, monkeypatch, old, tmp_path):
-    def interrupt(*_args):
+    def interrupt(*_args, **_options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kfp_placement.planning.plan_run", interrupt)
