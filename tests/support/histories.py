@@ -27,7 +27,7 @@ def past_run(
     ended_at: datetime,
     steps: Mapping[str, Sequence[float]],
     seconds: float | None = None,
-    planned_seconds: float | None = None,
+    played_seconds: float | None = None,
     input_bytes: float | None = None,
 ) -> PastRun:
     """A run that has ended; of a step in a loop there is a time for each iteration."""
@@ -43,7 +43,7 @@ def past_run(
     )
     uid = f"{pipeline[:40]}-{number}"
     return PastRun(
-        uid, pipeline, ended_at, observations, seconds=seconds, played_seconds=planned_seconds
+        uid, pipeline, ended_at, observations, seconds=seconds, played_seconds=played_seconds
     )
 
 

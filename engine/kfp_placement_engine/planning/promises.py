@@ -83,12 +83,13 @@ def sampled_end(lowered: Lowered, result: Result) -> SampledEnd | None:
 
     Two plans of one run, with the same forecast and seed, are played with the same run times.
     """
-    if lowered.runs[0].forecast is None or _unknown(0, lowered, result):
+    forecast = lowered.runs[0].forecast
+    if forecast is None or _unknown(0, lowered, result):
         return None
     _, ends = _played(lowered, result)
     seconds = ends.max(axis=1)
-    planned = float(result.schedule.end.max())
-    return SampledEnd(seconds, _overrun_factors(lowered.runs[0], seconds, planned))
+    stretched = stretched_ends(seconds, forecast.overrun, has_begun=False)
+    return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
 
 
 def _unknown(run: int, lowered: Lowered, result: Result) -> str:
