@@ -86,13 +86,13 @@ def _head(details: PipelineDetails, now: datetime) -> Iterator[str]:
         yield f"a run takes {range_text(times.takes)}"
     if details.overrun is not None:
         runs = values.counted(details.overrun_runs, "run")
-        yield f"{overrun_text(details.overrun)} as its plan says, by {runs}"
+        yield f"{overrun_text(details.overrun)} as its steps tell, by {runs}"
     if times.forget_before is not None:
         yield f"what {_forgotten(times.forget_before)}"
 
 
 def overrun_text(overrun: TimeRange) -> str:
-    """How much longer runs take than planned: `a run takes 1.08 times (1.02-1.15) as long`."""
+    """How runs end beside what their steps tell: `a run takes 1.08 times (1.02-1.15) as long`."""
     low, typical, high = (
         f"{each:.2f}"
         for each in (overrun.low_seconds, overrun.typical_seconds, overrun.high_seconds)

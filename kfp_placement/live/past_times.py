@@ -71,7 +71,7 @@ class PipelineDetails:
     Attributes:
         times: of its runs.
         steps: in the order in which runs have them.
-        overrun: by how many times runs take longer than their plans; None = not known.
+        overrun: by how many times runs take longer than their steps tell; None = not known.
         overrun_runs: how many runs tell that.
     """
 

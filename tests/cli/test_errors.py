@@ -12,7 +12,7 @@ from kfp_placement_engine.exceptions import (
 
 
 def failing(monkeypatch, error):
-    def fail(*_args):
+    def fail(*_args, **_options):
         raise error
 
     monkeypatch.setattr("kfp_placement.planning.plan_run", fail)

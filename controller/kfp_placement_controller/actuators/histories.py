@@ -1,4 +1,4 @@
-"""PipelineHistories: the leading planner adds runs to what is there, whoever has written that."""
+"""PipelineHistories: the leading planner adds runs to existing ones, whoever has written them."""
 
 import logging
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def change_history(client: KubeClient, change: WriteHistory | DeleteHistory, now
 
 
 def _write(client: KubeClient, write: WriteHistory, now: datetime) -> None:
-    """Add the runs; of a run that is there already, the one that ended last counts."""
+    """Add the runs; of a run that has been added before, the one that ended last counts."""
     name = history_name(write.pipeline)
     read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
 

@@ -169,7 +169,7 @@ def test_the_whole_command_tells_a_later_end_once(live, cluster):
     cluster.put(PLACEMENTS, promised())
     ended = promised(phase="Succeeded", makespan="22m")
     cluster.streams = [[("MODIFIED", each) for each in (later, later, ended)]]
-    first, news, end = live("watch", "taxi-x7k2p").stdout.splitlines()
+    first, news, end = live("watch", "taxi-x7k2p", "--timeout", "10s").stdout.splitlines()
     assert "10:26 (10:22-10:31)" in first
     assert "now ends 10:32" in news
     assert end.endswith("first promised 10:20 (10:18-10:25), kept")
