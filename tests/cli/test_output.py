@@ -28,7 +28,7 @@ def test_replaced_whole(plan, planner, old, tmp_path):
 
 
 def test_untouched_when_planning_fails(plan, monkeypatch, old, tmp_path):
-    def fail(*_args):
+    def fail(*_args, **_options):
         raise RuntimeError("no")
 
     monkeypatch.setattr("kfp_placement.planning.plan_run", fail)
