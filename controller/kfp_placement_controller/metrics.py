@@ -1,5 +1,7 @@
 """Every metric of the in-cluster processes."""
 
+import math
+
 from prometheus_client import Counter, Gauge, Histogram
 
 PREFIX = "kfp_placement"
@@ -123,6 +125,37 @@ LEARNED_SECONDS = Gauge(
     f"{PREFIX}_learned_seconds",
     "Overheads as learned from finished pods: driver (one, with Argo's delays), start (of a pod).",
     ["what"],
+)
+RUN_PROMISES = Counter(
+    f"{PREFIX}_run_promises",
+    "Runs that have ended well, by how that was beside the range that was first promised of their"
+    " end: early, kept or late. Of ten runs nine should be kept.",
+    ["outcome"],
+)
+PROMISE_COVERAGE = Gauge(
+    f"{PREFIX}_promise_coverage",
+    "Share of kept promises among the last 100 runs since this replica leads; NaN = fewer than 20"
+    " have ended.",
+)
+PROMISE_COVERAGE.set(math.nan)
+PROMISE_ERROR = Histogram(
+    f"{PREFIX}_promise_error",
+    "By which share of what a run took the typical end that was first promised was off.",
+    buckets=(0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5),
+)
+STEPS_FORECAST = Counter(
+    f"{PREFIX}_steps_forecast",
+    "Steps of runs that were planned for the first time, by which past their run time rests on:"
+    " iteration, step, component, image, namespace or none.",
+    ["level"],
+)
+HISTORIES = Gauge(
+    f"{PREFIX}_histories",
+    "PipelineHistories that are known.",
+)
+HISTORIES_BYTES = Gauge(
+    f"{PREFIX}_histories_bytes",
+    "Size of all PipelineHistories, as JSON.",
 )
 RUNS_RELEASED = Counter(
     f"{PREFIX}_runs_released",

@@ -1,12 +1,12 @@
 """PipelineHistories: the leading planner adds runs to existing ones, whoever has written them."""
 
-import logging
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
+from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistory,
@@ -20,14 +20,19 @@ from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 
-_LOG = logging.getLogger(__name__)
-
 KEPT = timedelta(days=90)
-"""Older runs are left out at the next write."""
+"""Before the last run that is written, and after it: others are left out. No clock decides that."""
 
 
-def change_history(client: KubeClient, change: WriteHistory | DeleteHistory, now: datetime) -> None:
+def change_history(
+    client: KubeClient, change: WriteHistory | DeleteHistory, said: SaidOnce
+) -> None:
     """Add runs to the history of their pipeline, or remove one: its namespace has too many.
+
+    Args:
+        client: the API server.
+        change: what to do.
+        said: where warnings go.
 
     Raises:
         InputError: the object of that name is of another pipeline.
@@ -35,12 +40,12 @@ def change_history(client: KubeClient, change: WriteHistory | DeleteHistory, now
     """
     match change:
         case WriteHistory():
-            _write(client, change, now)
+            _write(client, change, said)
         case DeleteHistory():
             client.delete(PIPELINE_HISTORIES, change.name, change.namespace)
 
 
-def _write(client: KubeClient, write: WriteHistory, now: datetime) -> None:
+def _write(client: KubeClient, write: WriteHistory, said: SaidOnce) -> None:
     """Add the runs; of a run that has been added before, the one that ended last counts."""
     name = history_name(write.pipeline)
     read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
@@ -49,7 +54,7 @@ def _write(client: KubeClient, write: WriteHistory, now: datetime) -> None:
         stored = raw or client.create(PIPELINE_HISTORIES, _new(write, name))
         patch = {
             "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]},
-            "status": _status(stored, write, now),
+            "status": _status(stored, write, said),
         }
         client.patch(PIPELINE_HISTORIES, name, write.namespace, patch, subresource="status")
 
@@ -62,12 +67,16 @@ def _new(write: WriteHistory, name: str) -> JsonObject:
     return PipelineHistory(metadata=metadata, spec=spec).to_object()
 
 
-def _status(stored: JsonObject, write: WriteHistory, now: datetime) -> JsonObject:
-    before, seen = _runs_of(stored, write.pipeline)
+def _status(stored: JsonObject, write: WriteHistory, said: SaidOnce) -> JsonObject:
+    before, seen = _runs_of(stored, write.pipeline, said)
     runs = {run.uid: run for run in before}
     new = [run for run in write.runs if run.uid not in runs]
-    runs |= {run.uid: run for run in write.runs}
-    kept = [run for run in runs.values() if now - run.ended_at <= KEPT]
+    for run in write.runs:
+        known = runs.get(run.uid)
+        if known is None or known.ended_at <= run.ended_at:
+            runs[run.uid] = run
+    last_at = max(run.ended_at for run in write.runs)
+    kept = [run for run in runs.values() if abs(last_at - run.ended_at) <= KEPT]
     status = history_status(kept, runs_seen=seen + len(new))
     unset: JsonObject = {
         field.alias or key: None for key, field in type(status).model_fields.items()
@@ -75,12 +84,12 @@ def _status(stored: JsonObject, write: WriteHistory, now: datetime) -> JsonObjec
     return unset | status.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def _runs_of(stored: JsonObject, pipeline: str) -> tuple[Sequence[PastRun], int]:
+def _runs_of(stored: JsonObject, pipeline: str, said: SaidOnce) -> tuple[Sequence[PastRun], int]:
     """The runs of an object that count, and how many there ever were; of a malformed one none."""
     try:
         history = read_resource(PipelineHistory, stored)
     except InputError as error:
-        _LOG.warning("%s; it is written again", error)
+        said.warning(f"{error}; it is written again")
         return (), 0
     if history.spec.pipeline != pipeline:
         raise InputError(

@@ -38,6 +38,7 @@ from kfp_placement_controller.planning.actions import (
     WriteRequest,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -54,16 +55,7 @@ _LOG = logging.getLogger(__name__)
 
 _POD = Place("pod")
 
-_Attempted = (
-    OpenGate
-    | DeletePod
-    | SayFindings
-    | CloseQueue
-    | WriteRequest
-    | DeleteRequest
-    | WriteHistory
-    | DeleteHistory
-)
+_Attempted = OpenGate | DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
 """What is tried: if it fails, it is decided again."""
 
 
@@ -91,6 +83,7 @@ class ActionRunner:
         self._clock = clock
         self._placements = PlacementWriter(client)
         self._known: dict[RunKey, StoredVersion] = {}
+        self._said = SaidOnce(_LOG)
 
     @property
     def highest_epoch(self) -> int:
@@ -136,6 +129,8 @@ class ActionRunner:
                 report_deviation(self._events, action.deviation)
             case WritePlacement():
                 self._write(action, coordinator)
+            case WriteHistory() | DeleteHistory():
+                self._change_history(action, coordinator)
             case ForgetRun():
                 self._known.pop(action.key, None)
             case _:
@@ -160,6 +155,20 @@ class ActionRunner:
         else:
             coordinator.written(write, self._clock())
 
+    def _change_history(
+        self, action: WriteHistory | DeleteHistory, coordinator: Coordinator
+    ) -> None:
+        try:
+            change_history(self._client, action, self._said)
+        except InputError as error:
+            # To try it again changes nothing; the next run of the pipeline does.
+            coordinator.history_failed(action, str(error))
+        except KubernetesError as error:
+            coordinator.history_failed(action, str(error))
+            return
+        if isinstance(action, WriteHistory):
+            coordinator.history_written(action)
+
     def _attempt(self, action: _Attempted) -> None:
         """Write; what fails is decided again at the next evaluation."""
         try:
@@ -183,8 +192,6 @@ class ActionRunner:
                 case DeleteRequest():
                     _LOG.warning("RunRequest %s/%s is not of this run: removed", *action.key)
                     delete_request(self._client, action)
-                case WriteHistory() | DeleteHistory():
-                    change_history(self._client, action, self._clock())
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
 

@@ -9,6 +9,8 @@ from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.metrics import (
+    HISTORIES,
+    HISTORIES_BYTES,
     LEARNED_SECONDS,
     PLANNER_TICK_SECONDS,
     QUEUE_LEASE_AGE_SECONDS,
@@ -65,5 +67,7 @@ def _count(coordinator: Coordinator, now: datetime) -> None:
     if coordinator.queues:
         age_seconds = coordinator.queue_guard.lease.age_seconds(now)
         QUEUE_LEASE_AGE_SECONDS.set(age_seconds)
+    HISTORIES.set(coordinator.histories.objects)
+    HISTORIES_BYTES.set(coordinator.histories.json_bytes)
     LEARNED_SECONDS.labels("driver").set(learned.driver.value or 0.0)
     LEARNED_SECONDS.labels("start").set(learned.start.value or 0.0)

@@ -1,5 +1,6 @@
 """PipelineHistories, slimmed: their text is kept, and read when a namespace is asked for."""
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,7 +10,6 @@ import orjson
 
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
-    MAX_RUNS,
     PipelineHistory,
     PipelineHistorySpec,
 )
@@ -30,12 +30,16 @@ class ObservedHistory:
     Attributes:
         spec: what people have decided.
         ended: uid -> when that run ended, of all its runs.
-        document: the object as JSON.
+        is_cut: older runs have been left out.
+        json_bytes: size of the object.
+        packed: the object as JSON, compressed to half and less.
     """
 
     spec: PipelineHistorySpec
     ended: Mapping[str, datetime]
-    document: bytes
+    is_cut: bool
+    json_bytes: int
+    packed: bytes
 
     @property
     def last_ended_at(self) -> datetime:
@@ -43,14 +47,14 @@ class ObservedHistory:
         return max(self.ended.values(), default=_LONG_AGO)
 
     def is_older(self, run: PastRun) -> bool:
-        """Whether a run would be left out: it is older than the oldest of a full history."""
+        """Whether a run would be left out, as older ones than those that are kept have been."""
         if self.spec.forget_before is not None and run.ended_at < self.spec.forget_before:
             return True
-        return len(self.ended) >= MAX_RUNS and run.ended_at < min(self.ended.values())
+        return self.is_cut and run.ended_at < min(self.ended.values(), default=_LONG_AGO)
 
-    def past_runs(self) -> tuple[PastRun, ...]:
-        """The runs that count."""
-        return read_resource(PipelineHistory, orjson.loads(self.document)).past_runs()
+    def read(self) -> PipelineHistory:
+        """The whole object."""
+        return read_resource(PipelineHistory, orjson.loads(zlib.decompress(self.packed)))
 
 
 def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
@@ -66,5 +70,8 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
             f"PipelineHistory {history.metadata.name!r:.80} has {len(document)} bytes; at most"
             f" {MAX_OBJECT_BYTES} are read: delete it, and it is written again"
         )
-    runs = () if history.status is None else history.status.runs
-    return ObservedHistory(history.spec, {run.uid: run.ended_at for run in runs}, document)
+    status = history.status
+    ended = {} if status is None else {run.uid: run.ended_at for run in status.runs}
+    seen = 0 if status is None else status.runs_seen or 0
+    packed = zlib.compress(document, 1)
+    return ObservedHistory(history.spec, ended, seen > len(ended), len(document), packed)

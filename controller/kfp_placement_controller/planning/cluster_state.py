@@ -1,11 +1,13 @@
 """The cluster as it is now: nodes, load, claims and places -> the engine's `Cluster`."""
 
-from collections.abc import Container, Iterable, Mapping
+import math
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.sources.load import Load, NodeLoad
+from kfp_placement_engine.history import NodeFactors
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import is_less
@@ -27,6 +29,7 @@ class ClusterState:
         nodes, volumes: by name.
         claims: by namespace and name.
         locations: by object name.
+        factors: of nodes, as past runs tell.
     """
 
     load: Load
@@ -34,16 +37,20 @@ class ClusterState:
     claims: dict[ClaimKey, ObservedClaim] = field(default_factory=dict)
     volumes: dict[str, ObservedVolume] = field(default_factory=dict)
     locations: dict[str, StatedPlace] = field(default_factory=dict)
+    factors: NodeFactors = field(default_factory=NodeFactors)
 
-    def snapshot(self, planned: Container[RunKey], namespaces: Container[str]) -> Cluster:
-        """The cluster for the engine.
+    def snapshot(self, planned: Container[RunKey], namespaces: Collection[str]) -> Cluster:
+        """The cluster for the engine, its nodes as fast as past runs have found them.
 
         Args:
             planned: runs whose pods are not load.
             namespaces: of those runs; claims elsewhere cannot matter.
         """
         load = self.load.by_node(planned)
-        nodes = tuple(self.with_load(name, load) for name in sorted(self.nodes))
+        # Of several namespaces none may see what another one alone has seen.
+        witness = next(iter(namespaces)) if len(namespaces) == 1 else ""
+        loaded = (self.with_load(name, load) for name in sorted(self.nodes))
+        nodes = tuple(_corrected(node, self.factors.learned(node.name, witness)) for node in loaded)
         return Cluster(
             nodes=nodes,
             latencies=latencies(self.locations, nodes),
@@ -125,6 +132,11 @@ def takes_less(old: ObservedNode | None, new: ObservedNode | None) -> bool:
         or bool(set(after.taints) - set(before.taints))
         or any(after.labels.get(key) != value for key, value in before.labels.items())
     )
+
+
+def _corrected(node: Node, log_factor: float) -> Node:
+    """A node on which steps take longer than its speed says, by a factor."""
+    return replace(node, speed=node.speed * math.exp(-log_factor)) if log_factor else node
 
 
 def _loaded(node: Node, load: NodeLoad | None) -> Node:

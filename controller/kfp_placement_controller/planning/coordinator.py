@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from kfp_placement_controller.kinds import (
     LOCATIONS,
@@ -19,13 +19,21 @@ from kfp_placement_controller.kinds import (
     RUN_QUEUES,
     RUN_REQUESTS,
 )
+from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
-from kfp_placement_controller.planning.actions import Action, ForgetRun, StartRound, WritePlacement
+from kfp_placement_controller.planning.actions import (
+    Action,
+    DeleteHistory,
+    ForgetRun,
+    StartRound,
+    WriteHistory,
+    WritePlacement,
+)
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.evaluations import Evaluations
@@ -34,7 +42,9 @@ from kfp_placement_controller.planning.forecasts import Forecasts
 from kfp_placement_controller.planning.gate_decisions import GateDecisions
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.histories import Histories
+from kfp_placement_controller.planning.kept_promises import KeptPromises
 from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
@@ -44,6 +54,7 @@ from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
+from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
@@ -53,6 +64,8 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
 _LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -85,14 +98,14 @@ class Coordinator:
 
     def __post_init__(self) -> None:
         """Make the parts."""
-        self.cluster = ClusterState(Load(self.sources))
         self.histories = Histories(self.history)
+        self.cluster = ClusterState(Load(self.sources), factors=self.histories.factors)
         self.registry = RunRegistry(
             lambda: self.policy.spec,
             self.sources,
             self.own_namespace,
             self.opt_in,
-            past=self.histories.past,
+            past=self._past,
         )
         self.planner = Planner(self.registry, self.cluster, self.learned, self.params)
         self.reactions = Reactions(self.registry, self.cluster, self.planner, self.policy)
@@ -104,6 +117,8 @@ class Coordinator:
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
         self.requests = RunRequests(self.planner, self.params.retry_seconds)
+        self.promises = KeptPromises()
+        self._said = SaidOnce(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
             NODES: self._node,
@@ -115,7 +130,7 @@ class Coordinator:
             LOCATIONS: self.reactions.location,
             NAMESPACES: self._namespace,
             POLICIES: self._policy,
-            PIPELINE_HISTORIES: lambda change, _now: self.histories.changed(change),
+            PIPELINE_HISTORIES: self._history,
             RUN_QUEUES: self._queue,
             RUN_REQUESTS: lambda change, _now: self.requests.request_changed(change),
             **{source.kind: self._run for source in self.sources},
@@ -146,11 +161,12 @@ class Coordinator:
     def follow(self) -> None:
         """Another leads from now on."""
         self.epoch = None
+        self.promises.forget()
         self._gone.clear()
 
     def round_outcome(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
         """A search has ended."""
-        if self.forecasts.ended(outcome):
+        if self.forecasts.ended(outcome, now):
             return
         if isinstance(outcome, RoundResult):
             self.planner.round_ended(outcome, now)
@@ -178,6 +194,14 @@ class Coordinator:
         """A placement has been written."""
         self.publisher.written(write, now)
 
+    def history_written(self, write: WriteHistory) -> None:
+        """A history has been written, or never will be."""
+        self.histories.written(write)
+
+    def history_failed(self, action: WriteHistory | DeleteHistory, why: str) -> None:
+        """A history could not be written."""
+        self.histories.failed(action, why)
+
     def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
         """A placement could not be written."""
         self.publisher.failed(write, why, now)
@@ -192,7 +216,7 @@ class Coordinator:
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
         self.registry.leave_alone()
-        self.forecasts.use_histories(policy, now)
+        self._aside(partial(self.forecasts.use_histories, policy, now))
         for run in self.evaluations.due(now):
             self._safely(run, partial(self.evaluations.evaluate, run, policy, now))
             self._learn(run, now)
@@ -201,7 +225,7 @@ class Coordinator:
         asked = self.planner.next_round(policy, now)
         if asked is not None:
             actions.append(StartRound(asked))
-        actions += self.forecasts.due(policy, now)
+        actions += self._aside(partial(self.forecasts.due, policy, now)) or ()
         # An object without a plan would tell nobody anything, and be written again at once.
         awaited = self.first_plans.awaited()
         for run in [run for run in self.registry.open.ordered() if run.key not in awaited]:
@@ -213,12 +237,12 @@ class Coordinator:
         actions += self.guard.due(policy, self.policy.status, self.registry.marked_pods(), now)
         actions += self.queue_guard.due(policy, now)
         actions += self.requests.due(policy, now)
-        actions += self.histories.due(now)
+        actions += self._aside(partial(self.histories.due, now)) or ()
         return actions
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        has_backlog = self.requests.has_backlog or self.histories.is_building
+        has_backlog = self.requests.has_backlog or self.histories.has_backlog
         if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
@@ -251,10 +275,22 @@ class Coordinator:
             return
         try:
             past = ended_run(run, self.cluster.nodes, now)
-            if past is not None:
-                self.histories.run_ended(run.key.namespace, past)
-        except Exception:
-            _LOG.exception("run %s/%s: nothing is learned from it", *run.key)
+            if past is not None and self.histories.run_ended(run.key.namespace, past):
+                self.promises.ended(run, past)
+        except Exception as error:
+            self._said.defect("nothing is learned from some runs", error)
+
+    def _aside(self, do: Callable[[], T]) -> T | None:
+        """Do what plans can do without; a defect in that must hold up none of them."""
+        try:
+            return do()
+        except Exception as error:
+            self._said.defect("past runs do not count for some plans", error)
+            return None
+
+    def _past(self, namespace: str) -> NamespacePast | None:
+        """What is known of a namespace: only who leads has seen all there is at the start."""
+        return None if self.epoch is None else self.histories.past(namespace)
 
     # What comes in, by kind.
 
@@ -292,6 +328,8 @@ class Coordinator:
 
     def _node(self, change: Change[ObservedNode], now: datetime) -> None:
         self.reactions.node(change, now)
+        if change.new is not None:
+            self.histories.factors.know_speed(change.new.node.name, change.new.node.speed)
         if matters(change.old, change.new):
             self.requests.conditions_changed()
 
@@ -305,6 +343,9 @@ class Coordinator:
         self.reactions.policy(change, now)
         if before != self.policy.spec:
             self.requests.conditions_changed()
+
+    def _history(self, change: Change[ObservedHistory], _now: datetime) -> None:
+        self._aside(partial(self.histories.changed, change))
 
     def _queue(self, change: Change[ObservedQueue], _now: datetime) -> None:
         self.queue_guard.queue_changed(change)

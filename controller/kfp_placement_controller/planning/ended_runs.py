@@ -1,22 +1,31 @@
-"""What a run that has ended teaches: the times of its steps, and what it took beside its plan."""
+"""What a run that has ended teaches: the times of its steps, and what it took beside its plan.
+
+Clocks jump, and anybody may write a status: what cannot be true teaches nothing.
+"""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.planning.planner import MOST_LAG
 from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.contract.pipeline_history import MAX_PIPELINE_CHARACTERS, step_identity
+from kfp_placement_engine.contract.pipeline_history import (
+    MAX_PIPELINE_CHARACTERS,
+    MAX_UID_CHARACTERS,
+    step_identity,
+)
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import Observation, PastRun
+from kfp_placement_engine.model.history import Observation, PastRun, is_usable_size
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_state import StepState
 
 
 def ended_run(run: TrackedRun, nodes: Mapping[str, ObservedNode], now: datetime) -> PastRun | None:
-    """What a run teaches; None = it goes on, or nothing that ran is known of it.
+    """What a run teaches; None = it goes on, nothing that ran is known of it, or its end is odd.
 
     Steps that failed or were evicted, came from the cache or were skipped teach no time, and the
     end of a run that failed, or was held back after its promise, says nothing of its plan.
@@ -24,16 +33,16 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, ObservedNode], now: datetime)
     Args:
         run: as of its last evaluation.
         nodes: by name, for what transfers take there.
-        now: the time, for runs that do not say when they ended.
+        now: the time.
     """
     reading, state = run.variant.reading, run.observed.state
-    if state.end is None or reading is None or len(reading.graph.name) > MAX_PIPELINE_CHARACTERS:
+    life = _life(run, now)
+    if reading is None or life is None or not _has_room_for(run, reading.graph):
         return None
-    steps = tuple(_observations(run, reading.graph, nodes))
+    steps = tuple(_observations(run, reading.graph, nodes, life))
     if not steps:
         return None
-    finished_at = (state.finished_at or now).replace(microsecond=0)
-    submitted_at = run.observed.submitted_at
+    finished_at, submitted_at = life.end, life.begin
     # Time in a queue says nothing of a pipeline.
     began_at = max(submitted_at, run.hold.last_at or submitted_at)
     played_seconds, promised = None, run.first_promise
@@ -51,20 +60,48 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, ObservedNode], now: datetime)
     )
 
 
+@dataclass(frozen=True)
+class _Life:
+    """From the submission of a run to its end, in whole seconds."""
+
+    begin: datetime
+    end: datetime
+
+    def has(self, began_at: datetime, ended_at: datetime) -> bool:
+        """Whether something of the run can have happened then."""
+        return self.begin - MOST_LAG <= began_at <= ended_at <= self.end + MOST_LAG
+
+
+def _life(run: TrackedRun, now: datetime) -> _Life | None:
+    """When a run was there; None = it goes on, or its times cannot be true."""
+    began_at, finished_at = run.observed.submitted_at, run.observed.state.finished_at
+    if run.observed.state.end is None or finished_at is None:
+        return None
+    if not began_at <= finished_at <= now + MOST_LAG:
+        return None
+    return _Life(began_at, finished_at.replace(microsecond=0))
+
+
+def _has_room_for(run: TrackedRun, graph: RunGraph) -> bool:
+    """Whether names are short enough to be stored."""
+    is_short = len(graph.name) <= MAX_PIPELINE_CHARACTERS
+    return is_short and len(run.observed.uid) <= MAX_UID_CHARACTERS
+
+
 def _usable(seconds: float | None) -> float | None:
-    """A time that can be true: clocks jump, and anybody may write a status."""
+    """A time that can be true."""
     is_usable = seconds is not None and 0 <= seconds <= MAX_DURATION_SECONDS
     return round(seconds, 1) if is_usable and seconds is not None else None
 
 
 def _observations(
-    run: TrackedRun, graph: RunGraph, nodes: Mapping[str, ObservedNode]
+    run: TrackedRun, graph: RunGraph, nodes: Mapping[str, ObservedNode], life: _Life
 ) -> Iterator[Observation]:
     for step in graph.steps:
         status, pod = run.statuses.get(step.name), run.pods.executor(step.name)
         if step.kind is not StepKind.CONTAINER or status is None or pod is None:
             continue
-        seconds = _ran_seconds(pod)
+        seconds = _ran_seconds(pod, life)
         if status.state is not StepState.SUCCEEDED or seconds is None:
             continue
         node = nodes.get(pod.pod.node_name)
@@ -74,13 +111,22 @@ def _observations(
             # As it is stored, so that a new leader knows the same.
             seconds=max(0.0, round(seconds - moved, 1)),
             node=pod.pod.node_name,
-            input_bytes=step.input_bytes,
+            input_bytes=_size(step),
         )
 
 
-def _ran_seconds(pod: RunPod) -> float | None:
+def _size(step: Step) -> float | None:
+    size = step.input_bytes
+    return size if size is not None and is_usable_size(size) else None
+
+
+def _ran_seconds(pod: RunPod, life: _Life) -> float | None:
     """Time of the container that runs the step; KFP's downloads and uploads are in it."""
     if pod.pod.phase != "Succeeded" or pod.running_at is None or pod.ended_at is None:
+        return None
+    # What it says itself, where it does: `RunPod` has put times into their order.
+    stated = (pod.pod.running_at or pod.running_at, pod.pod.finished_at or pod.ended_at)
+    if not (life.has(*stated) and life.has(pod.running_at, pod.ended_at)):
         return None
     return (pod.ended_at - pod.running_at).total_seconds()
 

@@ -24,6 +24,9 @@ _LOG = logging.getLogger(__name__)
 PAUSE = timedelta(seconds=30)
 """Between two forecasts of one run."""
 
+LONGEST_PAUSE = timedelta(hours=1)
+"""After forecasts that failed; it begins with `PAUSE` and doubles, since searches wait for them."""
+
 
 class _Asked(NamedTuple):
     """A forecast that is being made."""
@@ -53,30 +56,43 @@ class Forecasts:
     histories: Histories
     _made: dict[RunKey, _Made] = field(default_factory=dict)
     _asked: _Asked | None = None
+    _failed: set[RunKey] = field(default_factory=set)
+    _failures: int = 0
+    _not_before: datetime | None = None
 
     def use_histories(self, policy: PlacementPolicySpec, now: datetime) -> None:
         """Plan runs that came before the past of their namespace was known with it."""
         if not self.histories.enabled:
             return
         self.histories.build()
-        for run in self.planner.registry.open.ordered():
-            if run.past is not None or run.open is None:
+        runs = self.planner.registry.open.ordered()
+        namespaces = {run.key.namespace for run in runs if run.open is not None}
+        pasts = {each: self.histories.past(each) for each in sorted(namespaces)}
+        for run in runs:
+            if run.open is None:
+                # It may stay for days, and has no use for it.
+                run.past = None
                 continue
-            run.past = self.histories.past(run.key.namespace)
-            if run.past is None:
+            past = pasts[run.key.namespace]
+            if past is None or past is run.past:
                 continue
-            run.reread(policy)
-            run.changed = True
-            if isinstance(run.variant, PlannedRun) and run.unstarted():
-                self.planner.trigger(run, {Trigger.HISTORY}, now)
+            is_first, run.past = run.past is None, past
+            if is_first:
+                run.reread(policy)
+                run.changed = True
+                if isinstance(run.variant, PlannedRun) and run.unstarted():
+                    self.planner.trigger(run, {Trigger.HISTORY}, now)
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[StartRound]:
         """The run that is forecast next, if it is time for one; one at a time, and no search."""
         if not self.histories.enabled or self._asked is not None or self.planner.is_busy:
             return []
+        if self._not_before is not None and now < self._not_before:
+            return []
         planned = list(self.planner.registry.planned())
         known = {run.key for run in planned}
         self._made = {key: made for key, made in self._made.items() if key in known}
+        self._failed &= known
         candidates = [run for run in planned if self._is_due(run, now)]
         if not candidates:
             return []
@@ -87,7 +103,7 @@ class Forecasts:
         self._asked = _Asked(asked.number, run.key, progress)
         return [StartRound(asked)]
 
-    def ended(self, outcome: RoundResult | RoundFailure) -> bool:
+    def ended(self, outcome: RoundResult | RoundFailure, now: datetime) -> bool:
         """Take a forecast; returns whether the outcome was of one."""
         asked = self._asked
         if asked is None or outcome.number != asked.number:
@@ -95,8 +111,10 @@ class Forecasts:
         self._asked = None
         run = self.planner.registry.runs.get(asked.key)
         if isinstance(outcome, RoundFailure):
-            _LOG.warning("forecast of %s: %s", key_text(asked.key), outcome.why)
-        elif run is not None and run.open is not None:
+            self._has_failed(asked.key, outcome, now)
+            return True
+        self._failures, self._not_before = 0, None
+        if run is not None and run.open is not None:
             plan = outcome.plans.get(key_text(asked.key))
             if plan is not None:
                 run.promised(plan)
@@ -106,6 +124,18 @@ class Forecasts:
         """A run is gone."""
         self._made.pop(key, None)
 
+    def _has_failed(self, key: RunKey, failure: RoundFailure, now: datetime) -> None:
+        """The run is not forecast again; whether others can be is tried ever more rarely."""
+        if not self._failures:
+            _LOG.warning(
+                "forecast of %s: %s; plans go on without such forecasts, which are tried again",
+                key_text(key),
+                failure.why,
+            )
+        self._failed.add(key)
+        self._not_before = now + min(LONGEST_PAUSE, PAUSE * 2 ** min(self._failures, 10))
+        self._failures += 1
+
     def _made_at(self, run: PlannedRun) -> datetime:
         made = self._made.get(run.key)
         return run.observed.submitted_at if made is None else made.at
@@ -113,6 +143,8 @@ class Forecasts:
     def _is_due(self, run: PlannedRun, now: datetime) -> bool:
         """Whether a step has started or ended since, or should have."""
         if run.reading.forecast is None or not run.reading.forecast.steps or run.plan.quick:
+            return False
+        if run.key in self._failed:
             return False
         made = self._made.get(run.key)
         if made is None:

@@ -6,63 +6,30 @@ is not built yet is planned as if it had none.
 """
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
-from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
-from kfp_placement_engine.history import NodeFactors, Past
+from kfp_placement_controller.planning.namespace_past import NamespacePast
+from kfp_placement_controller.planning.said_once import SaidOnce
+from kfp_placement_controller.planning.unwritten_runs import (
+    MOST_PIPELINES,
+    HistoryKey,
+    UnwrittenRuns,
+)
+from kfp_placement_engine.contract.pipeline_history import history_name
+from kfp_placement_engine.history import NodeFactors
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.change import Change
 
 _LOG = logging.getLogger(__name__)
 
-MOST_PIPELINES = 200
-"""Of a namespace; the one that did not run for longest goes first."""
-
-WRITE_PAUSE = timedelta(seconds=30)
-"""Between two writes of one object."""
-
-BUILD_OBSERVATIONS = 1_000
+BUILD_OBSERVATIONS = 500
 """Steps learned from between two decisions, some 50 ms: what is learned keeps no plan waiting."""
 
 MOST_BUILT = 50
 """Namespaces whose past is kept built; those not asked for longest are built again."""
-
-HistoryKey = tuple[str, str]
-"""Namespace, and name of the object."""
-
-
-@dataclass
-class _Built:
-    """What is known of one namespace.
-
-    Attributes:
-        past: forecasts are made of it.
-        uids: of the runs in it.
-        left: runs that are still to be learned from; None = all have been.
-    """
-
-    past: Past
-    uids: set[str] = field(default_factory=set)
-    left: Iterator[PastRun] | None = None
-
-
-@dataclass
-class _Unwritten:
-    """Runs of one pipeline that its object does not have yet.
-
-    Attributes:
-        pipeline: name.
-        runs: by uid.
-        written_at: the last write, or the last try.
-    """
-
-    pipeline: str
-    runs: dict[str, PastRun] = field(default_factory=dict)
-    written_at: datetime | None = None
 
 
 @dataclass
@@ -71,134 +38,171 @@ class Histories:
 
     Attributes:
         enabled: whether it is installed; otherwise nothing is learned and nothing known.
+        factors: of nodes; namespaces share them.
+        json_bytes: size of all objects.
     """
 
     enabled: bool = False
-    _stored: dict[HistoryKey, ObservedHistory] = field(default_factory=dict)
-    _unwritten: dict[HistoryKey, _Unwritten] = field(default_factory=dict)
-    _built: dict[str, _Built] = field(default_factory=dict)
-    _factors: NodeFactors = field(default_factory=NodeFactors)
+    factors: NodeFactors = field(default_factory=NodeFactors)
+    json_bytes: int = 0
+    _stored: dict[str, dict[str, ObservedHistory]] = field(default_factory=dict)
+    _deleting: set[HistoryKey] = field(default_factory=set)
+    _unwritten: UnwrittenRuns = field(default_factory=UnwrittenRuns)
+    _built: dict[str, NamespacePast] = field(default_factory=dict)
+    _building: dict[str, NamespacePast] = field(default_factory=dict)
+    _asked: set[str] = field(default_factory=set)
+    _asked_before: set[str] = field(default_factory=set)
+    _left: int = BUILD_OBSERVATIONS
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def changed(self, change: Change[ObservedHistory]) -> None:
         """An object is new, has changed or is gone."""
-        key = (change.key[0], change.key[1])
-        if change.new is None:
-            self._stored.pop(key, None)
-            self._forget(key[0])
+        namespace, name = change.key
+        own = self._stored.setdefault(namespace, {})
+        before, new = own.pop(name, None), change.new
+        self.json_bytes -= 0 if before is None else before.json_bytes
+        self._deleting.discard((namespace, name))
+        if new is None:
+            self._forget(namespace)
+            if not own:
+                del self._stored[namespace]
             return
-        before = self._stored.get(key)
-        self._stored[key] = change.new
-        unwritten = self._unwritten.get(key)
-        if unwritten is not None:
-            for uid in change.new.ended.keys() & unwritten.runs.keys():
-                del unwritten.runs[uid]
-        built = self._built.get(key[0])
-        if built is None:
-            return
-        is_ours = change.new.ended.keys() <= built.uids
-        same_spec = before is None or before.spec == change.new.spec
-        if not (is_ours and same_spec):
-            self._forget(key[0])
+        own[name] = new
+        self.json_bytes += new.json_bytes
+        self._unwritten.seen((namespace, name), new)
+        past = self._built.get(namespace)
+        same_spec = before is None or before.spec == new.spec
+        if past is not None and not (past.knows(new.ended) and same_spec):
+            self._forget(namespace)
 
-    def past(self, namespace: str) -> Past | None:
+    @property
+    def objects(self) -> int:
+        """How many objects there are."""
+        return sum(map(len, self._stored.values()))
+
+    def past(self, namespace: str) -> NamespacePast | None:
         """What is known of a namespace; None = nothing yet, or it is still being built."""
         if not self.enabled:
             return None
-        built = self._built.get(namespace)
-        if built is None:
-            built = self._built[namespace] = self._begun(namespace)
-            self._build(built)
+        past = self._built.pop(namespace, None)
+        if past is None:
+            if not self._has_room():
+                return None
+            past = self._begin(namespace)
         # The namespace that was asked for last is the last to go.
-        self._built[namespace] = self._built.pop(namespace)
-        while len(self._built) > MOST_BUILT:
-            self._forget(next(iter(self._built)))
-        return built.past if built.left is None else None
+        self._built[namespace] = past
+        self._asked.add(namespace)
+        return past if past.is_built else None
 
-    def run_ended(self, namespace: str, run: PastRun) -> None:
-        """Learn from a run, once; from one that was tried again as it ended last."""
+    def run_ended(self, namespace: str, run: PastRun) -> bool:
+        """Learn from a run, once; from one that was tried again as it ended last.
+
+        Returns:
+            Whether the run ended for the first time, so that its end counts.
+        """
         key = (namespace, history_name(run.pipeline))
-        if self._is_known(key, run):
-            return
-        unwritten = self._unwritten.setdefault(key, _Unwritten(run.pipeline))
-        unwritten.runs[run.uid] = run
-        while len(unwritten.runs) > MAX_RUNS:
-            del unwritten.runs[next(iter(unwritten.runs))]
-        built = self._built.get(namespace)
-        if built is None or built.left is not None or run.uid in built.uids:
+        before, is_new = self._ended_before(key, run.uid), True
+        if before is not None:
+            if before >= run.ended_at:
+                return False
+            # Nobody knows how long it lay between its ends.
+            run, is_new = replace(run, seconds=None, played_seconds=None), False
+        stored = self._of(key)
+        if before is None and stored is not None and stored.is_older(run):
+            return False
+        self._unwritten.add(namespace, run)
+        past = self._built.get(namespace)
+        if past is not None and not past.add(run):
             self._forget(namespace)
-            return
-        built.uids.add(run.uid)
-        built.past.observe(run)
+        return is_new
 
     def build(self) -> None:
-        """Go on with what is being built, for a moment."""
-        for built in self._built.values():
-            if built.left is not None:
-                self._build(built)
-                return
+        """Go on with what is being built, for a moment: what was asked for first comes first."""
+        self._asked_before, self._asked = self._asked, set()
+        self._left = BUILD_OBSERVATIONS
+        self._go_on()
 
     @property
     def is_building(self) -> bool:
         """Whether `build` has something left to do."""
-        return any(built.left is not None for built in self._built.values())
+        return bool(self._building)
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether there is more to do at once: something to build, or to write."""
+        return self.is_building or self._unwritten.has_backlog
 
     def due(self, now: datetime) -> list[WriteHistory | DeleteHistory]:
         """What must be written now; the leader alone asks."""
         actions: list[WriteHistory | DeleteHistory] = []
-        for key, unwritten in list(self._unwritten.items()):
-            if not unwritten.runs:
-                if unwritten.written_at is None or now - unwritten.written_at >= WRITE_PAUSE:
-                    del self._unwritten[key]
-                continue
-            if unwritten.written_at is not None and now - unwritten.written_at < WRITE_PAUSE:
-                continue
-            unwritten.written_at = now
-            if key not in self._stored:
-                actions += self._too_many(key[0])
-            runs = tuple(unwritten.runs.values())
-            actions.append(WriteHistory(key[0], unwritten.pipeline, runs))
+        for write in self._unwritten.due(now):
+            if self._of((write.namespace, history_name(write.pipeline))) is None:
+                actions += self._too_many(write.namespace)
+            actions.append(write)
         return actions
 
-    def _is_known(self, key: HistoryKey, run: PastRun) -> bool:
-        """Whether a run was learned from as it ended now, or is too old to be kept."""
-        stored, unwritten = self._stored.get(key), self._unwritten.get(key)
-        if unwritten is not None and run.uid in unwritten.runs:
-            return unwritten.runs[run.uid].ended_at >= run.ended_at
-        if stored is None:
-            return False
-        if run.uid in stored.ended:
-            return stored.ended[run.uid] >= run.ended_at.replace(microsecond=0)
-        return stored.is_older(run)
+    def written(self, write: WriteHistory) -> None:
+        """A write has been done, or the API server will never take it."""
+        self._unwritten.written(write)
+
+    def failed(self, action: WriteHistory | DeleteHistory, why: str) -> None:
+        """A write has failed; it is tried again later."""
+        if isinstance(action, DeleteHistory):
+            self._deleting.discard((action.namespace, action.name))
+        what = f"PipelineHistories of namespace {action.namespace} are not written"
+        self._said.warning(f"{what}, learned from meanwhile: {why}")
+
+    def _of(self, key: HistoryKey) -> ObservedHistory | None:
+        return self._stored.get(key[0], {}).get(key[1])
+
+    def _ended_before(self, key: HistoryKey, uid: str) -> datetime | None:
+        """When a run has ended, as far as that was learned; None = it was not."""
+        unwritten, stored = self._unwritten.get(key, uid), self._of(key)
+        if unwritten is not None:
+            return unwritten.ended_at
+        return None if stored is None else stored.ended.get(uid)
 
     def _too_many(self, namespace: str) -> list[DeleteHistory]:
-        own = [key for key in self._stored if key[0] == namespace]
-        own.sort(key=lambda key: self._stored[key].last_ended_at)
-        return [DeleteHistory(*key) for key in own[: max(0, len(own) + 1 - MOST_PIPELINES)]]
+        """Objects that must go for those that are new, those whose last run is the oldest."""
+        stored = self._stored.get(namespace, {})
+        own = {
+            name: each for name, each in stored.items() if (namespace, name) not in self._deleting
+        }
+        new = [name for name in self._unwritten.tried(namespace) if name not in stored]
+        surplus = max(0, len(own) + len(new) - MOST_PIPELINES)
+        oldest = sorted(own, key=lambda name: own[name].last_ended_at)[:surplus]
+        self._deleting |= {(namespace, name) for name in oldest}
+        return [DeleteHistory(namespace, name) for name in oldest]
 
-    def _begun(self, namespace: str) -> _Built:
-        """The past of a namespace, of which nothing has been learned yet."""
-        self._factors.forget(namespace)
-        runs: dict[str, PastRun] = {}
-        for key, stored in self._stored.items():
-            if key[0] == namespace:
-                runs |= {run.uid: run for run in stored.past_runs()}
-        for key, unwritten in self._unwritten.items():
-            if key[0] == namespace:
-                runs |= unwritten.runs
-        ordered = sorted(runs.values(), key=lambda run: (run.ended_at, run.uid))
-        past = Past((), namespace, self._factors)
-        return _Built(past, set(runs), iter(ordered))
+    def _has_room(self) -> bool:
+        """Whether another namespace may be built; one that was not asked for lately makes room."""
+        if len(self._built) < MOST_BUILT:
+            return True
+        oldest = next(iter(self._built))
+        if oldest in self._asked | self._asked_before:
+            return False
+        self._forget(oldest)
+        return True
 
-    def _build(self, built: _Built) -> None:
-        """Learn from some runs."""
-        assert built.left is not None
-        observed = 0
-        for run in built.left:
-            built.past.observe(run)
-            observed += len(run.steps)
-            if observed >= BUILD_OBSERVATIONS:
+    def _begin(self, namespace: str) -> NamespacePast:
+        """The past of a namespace; what there is little of is built at once."""
+        self.factors.forget(namespace)
+        found = self._stored.get(namespace, {}).values()
+        stored = sorted(found, key=lambda each: each.last_ended_at)[-MOST_PIPELINES:]
+        unwritten = self._unwritten.of_namespace(namespace)
+        past = NamespacePast(namespace, self.factors, stored, unwritten, self._said)
+        self._building[namespace] = past
+        self._go_on()
+        return past
+
+    def _go_on(self) -> None:
+        for namespace, past in list(self._building.items()):
+            if self._left <= 0:
                 return
-        built.left = None
+            self._left = past.build(self._left)
+            if past.is_built:
+                del self._building[namespace]
 
     def _forget(self, namespace: str) -> None:
         self._built.pop(namespace, None)
+        self._building.pop(namespace, None)

@@ -10,6 +10,7 @@ from kfp_placement_controller.metrics import (
     PLANNING_ROUND_SECONDS,
     PLANNING_ROUNDS,
     PLANS_AT_ONCE,
+    STEPS_FORECAST,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan, plan_in_force
@@ -26,7 +27,7 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.run_graph import RunGraph, StepKind
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_runs
 from kfp_placement_engine.planning.policy_options import policy_options
@@ -176,6 +177,9 @@ class Planner:
         fixed = [run for run in planned if run not in to_replan and run not in movable]
         options = self._options(policy, budget_seconds=self._budget(to_replan, now))
         asked = self._round(to_replan, movable, fixed, policy, now, options)
+        if self._alone:
+            # What ended the search before may have been the forecast.
+            asked = replace(asked, to_replan=tuple(map(_without_forecast, asked.to_replan)))
         for each in to_replan:
             each.run.pending.clear()
         self._asked = _Asked(
@@ -310,11 +314,23 @@ class Planner:
 
     def _enforce(self, run: OpenRun, plan: Plan, planned_at: datetime, *, quick: bool) -> None:
         before: CurrentPlan | None = run.plan
+        if before is None:
+            _count_levels(run)
         revision = 1 if before is None else before.revision + 1
         begun = frozenset(name for name, status in run.run.statuses.items() if not status.unstarted)
         run.run.put_into_force(
             plan_in_force(plan, before, revision, planned_at, begun, quick=quick)
         )
+
+
+def _count_levels(run: OpenRun) -> None:
+    """Tell the metrics what the run times of a new run rest on."""
+    if run.reading.forecast is None:
+        return
+    for step in run.graph.steps:
+        if step.kind is StepKind.CONTAINER:
+            known = run.reading.forecast.steps.get(step.name)
+            STEPS_FORECAST.labels("none" if known is None else str(known.basis.level)).inc()
 
 
 def _without_forecast(run: ActiveRun) -> ActiveRun:

@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import UnknownLoopError
-from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.expected_times import StepOrder
-from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.planning.overrides import with_all_marked
 from kfp_placement_engine.planning.policy_options import with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
@@ -62,7 +61,7 @@ def read_run(
     policy: PlacementPolicySpec,
     widths: Mapping[str, int] = _NO_WIDTHS,
     nodes: NodeGroups = (),
-    past: Past | None = None,
+    past: NamespacePast | None = None,
 ) -> RunReading:
     """Read a run.
 
@@ -82,8 +81,8 @@ def read_run(
         max_steps=MAX_STEPS,
     )
     graph, forecast = _graph(run, options), None
-    if past is not None:
-        learned = with_history(graph, past)
+    learned = None if past is None else past.learned_run(graph)
+    if learned is not None:
         graph, forecast = learned.graph, learned.forecast
     graph = with_type_defaults(graph, planning_policy(policy))
     if run.all_marked:

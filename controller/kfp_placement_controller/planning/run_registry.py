@@ -8,6 +8,7 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace, take
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.attach_failures import AttachFailures
+from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.run_reading import RunReading, read_run
 from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun
 from kfp_placement_controller.planning.tracked_run import Refusal, TrackedRun
@@ -16,7 +17,6 @@ from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 
@@ -77,7 +77,7 @@ class RunRegistry:
     namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
-    past: Callable[[str], Past | None] = lambda _namespace: None
+    past: Callable[[str], NamespacePast | None] = lambda _namespace: None
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
@@ -186,7 +186,7 @@ class RunRegistry:
         says = self.namespaces.get(namespace)
         return not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
 
-    def _read(self, run: ObservedRun, past: Past | None) -> RunReading | Refusal | None:
+    def _read(self, run: ObservedRun, past: NamespacePast | None) -> RunReading | Refusal | None:
         """A run's graph, or why there is none; None = no step of it is marked."""
         try:
             reading = read_run(run, self.policy(), nodes=self.nodes_of(run), past=past)

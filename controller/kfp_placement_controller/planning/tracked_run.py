@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.run_reading import RunReading, new_widths, read_run
@@ -27,7 +28,6 @@ from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.promise import Promise, TimeRange
@@ -110,7 +110,7 @@ class TrackedRun:
         read: its graph, or why there is none.
         nodes: that its queue has assigned to it; () = any.
         attach_failures: volumes that could not be attached, of all pods.
-        past: of its namespace when it came; None = nothing was known.
+        past: of its namespace; None = nothing is known, or it has ended.
         pods: of the run.
         variant: what it is now: refused, without a plan yet, or planned.
         statuses: what happened to its steps, as of the last evaluation.
@@ -128,7 +128,7 @@ class TrackedRun:
     read: InitVar[RunReading | Refusal]
     nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
-    past: Past | None = None
+    past: NamespacePast | None = None
     pods: RunPods = field(init=False, default_factory=RunPods)
     variant: RunVariant = field(init=False)
     statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
@@ -195,6 +195,9 @@ class TrackedRun:
 
     def observe(self, observed: ObservedRun) -> None:
         """Its object has changed."""
+        if self.observed.ended and not observed.ended:
+            # It is tried again: what was promised was of another try.
+            self.first_promise = None
         self._content_changed |= observed.content != self.observed.content
         self.observed = observed
         self.changed = True

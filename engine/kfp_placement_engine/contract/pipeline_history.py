@@ -26,9 +26,20 @@ from kfp_placement_engine.contract.fields import (
     ResourceModel,
     ResourceStatus,
 )
+from kfp_placement_engine.contract.history_rows import (
+    DIGITS,
+    ITERATION_DIGITS,
+    MAX_NODES,
+    MAX_PATH_CHARACTERS,
+    MAX_ROWS,
+    MAX_STEPS,
+    HistoryRows,
+    StepRows,
+    observation,
+    rounded,
+)
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import NodeName
-from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS, format_duration
 from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
 from kfp_placement_engine.model.run_graph import Step
@@ -36,18 +47,20 @@ from kfp_placement_engine.model.run_graph import Step
 MAX_HISTORY_BYTES = 256 * 1024
 """Of the rows of one object; the oldest runs go first."""
 
-MAX_RUNS = 60
+MAX_RUNS = 30
 """Of one pipeline. More tell nothing new: of a step the last 20 values count, 5 of an iteration."""
 
-MAX_STEPS, MAX_NODES, MAX_ROWS = 10_000, 5_000, 20_000
-MAX_FORGOTTEN_STEPS = 200
-MAX_PATH_CHARACTERS = 512
-MAX_PIPELINE_CHARACTERS = 253
+MAX_RUN_BYTES = MAX_HISTORY_BYTES // 5
+"""Of the rows of one run; of a larger one the last iterations of its widest loops are left out."""
 
-_DIGITS, _ITERATION_DIGITS = 16, 8
-"""Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
+MAX_FORGOTTEN_STEPS = 200
+
+MAX_PIPELINE_CHARACTERS, MAX_UID_CHARACTERS = 253, 64
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+
+_RUN_BYTES = 200
+"""Of what is said of a run beside its rows."""
 
 Row = Annotated[tuple[Any, ...], Field(max_length=8)]
 
@@ -64,9 +77,9 @@ def step_identity(pipeline: str, step: Step) -> StepIdentity:
     return StepIdentity(
         pipeline=pipeline,
         step=step.task,
-        iteration=_digest(salted)[:_ITERATION_DIGITS] if step.iteration_key else "",
-        component=step.component[:_DIGITS],
-        image=_digest(step.image)[:_DIGITS] if step.image else "",
+        iteration=_digest(salted)[:ITERATION_DIGITS] if step.iteration_key else "",
+        component=step.component[:DIGITS],
+        image=_digest(step.image)[:DIGITS] if step.image else "",
     )
 
 
@@ -116,7 +129,7 @@ class PipelineHistorySpec(ResourceModel):
 class RecordedRun(ResourceModel):
     """A run that has ended."""
 
-    uid: str = Field(min_length=1, max_length=64)
+    uid: str = Field(min_length=1, max_length=MAX_UID_CHARACTERS)
     """Of the Workflow and its end: no run is learned from twice."""
 
     ended_at: Moment
@@ -170,13 +183,13 @@ class PipelineHistory(Resource):
         status = self.status
         if status is None:
             return ()
-        identities = [_identity(self.spec.pipeline, row) for row in status.steps]
+        steps = StepRows(self.spec.pipeline, status.steps)
         return tuple(
             PastRun(
                 uid=run.uid,
                 pipeline=self.spec.pipeline,
                 ended_at=run.ended_at,
-                steps=tuple(self._observations(run, identities)),
+                steps=tuple(self._observations(run, steps)),
                 played_seconds=run.played_seconds,
                 seconds=run.seconds,
             )
@@ -184,54 +197,12 @@ class PipelineHistory(Resource):
             if self.spec.forget_before is None or run.ended_at >= self.spec.forget_before
         )
 
-    def _observations(
-        self, run: RecordedRun, identities: Sequence[StepIdentity | None]
-    ) -> Iterator[Observation]:
+    def _observations(self, run: RecordedRun, steps: StepRows) -> Iterator[Observation]:
         assert self.status is not None  # there are runs
         for row in run.steps:
-            observation = _observation(row, identities, self.status.nodes)
-            if observation is None:
-                continue
-            if not self.spec.forgets(observation.identity.step, run.ended_at):
-                yield observation
-
-
-def _identity(pipeline: str, row: Sequence[object]) -> StepIdentity | None:
-    """The step of a row, without its iteration; None = it cannot be read."""
-    texts = [*row[:3], "", ""][:3]
-    if not row or not all(isinstance(each, str) for each in texts):
-        return None
-    path, component, image = map(str, texts)
-    if not 0 < len(path) <= MAX_PATH_CHARACTERS:
-        return None
-    return StepIdentity(pipeline, path, "", component[:_DIGITS], image[:_DIGITS])
-
-
-def _observation(
-    row: Sequence[object], identities: Sequence[StepIdentity | None], nodes: Sequence[str]
-) -> Observation | None:
-    """What a row says; None = it cannot be read, or cannot be true."""
-    step, seconds, node, iteration, size = [*row[:5], *(None,) * 5][:5]
-    index, seconds_read, node_index = _number(step), _number(seconds), _number(node)
-    if index is None or seconds_read is None or not 0 <= index < len(identities):
-        return None
-    identity = identities[int(index)]
-    if identity is None:
-        return None
-    key = iteration[:_ITERATION_DIGITS] if isinstance(iteration, str) else ""
-    found = Observation(
-        StepIdentity(identity.pipeline, identity.step, key, identity.component, identity.image),
-        seconds_read,
-        nodes[int(node_index)] if node_index is not None and 0 <= node_index < len(nodes) else "",
-        _number(size),
-    )
-    return found if found.is_usable else None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:
-        return None
-    return float(value)
+            found = observation(row, steps, self.status.nodes)
+            if found is not None and not self.spec.forgets(found.identity.step, run.ended_at):
+                yield found
 
 
 def history_status(
@@ -245,11 +216,11 @@ def history_status(
         runs_seen: how many runs there were; None = these.
     """
     latest = sorted(runs, key=lambda run: (run.ended_at, run.uid), reverse=True)[:MAX_RUNS]
-    rows = _Rows()
+    rows = HistoryRows()
     recorded: list[RecordedRun] = []
     for run in latest:
-        found = rows.recorded(run)
-        if found is None or rows.json_bytes > limit_bytes:
+        found = _recorded(run, rows, min(limit_bytes, MAX_RUN_BYTES))
+        if rows.is_full or rows.json_bytes > limit_bytes:
             break
         recorded.append(found)
     recorded.reverse()
@@ -265,62 +236,15 @@ def history_status(
     )
 
 
-class _Rows:
-    """Rows of runs, with the steps and nodes that they name.
-
-    Attributes:
-        steps: rows of steps, each with its index.
-        nodes: names, each with its index.
-        json_bytes: of all rows so far.
-    """
-
-    def __init__(self) -> None:
-        self.steps: dict[tuple[str, str, str], int] = {}
-        self.nodes: dict[str, int] = {}
-        self.json_bytes = 0
-
-    def recorded(self, run: PastRun) -> RecordedRun | None:
-        """The run with its rows; None = there is no room for its steps or nodes."""
-        rows = tuple(self._row(each) for each in run.steps[:MAX_ROWS] if each.is_usable)
-        if len(self.steps) > MAX_STEPS or len(self.nodes) > MAX_NODES:
-            return None
-        self.json_bytes += json_bytes(rows) + 200
-        return RecordedRun(
-            uid=run.uid,
-            ended_at=run.ended_at,
-            played_seconds=_rounded(run.played_seconds),
-            seconds=_rounded(run.seconds),
-            steps=rows,
-        )
-
-    def _row(self, each: Observation) -> tuple[Any, ...]:
-        identity = each.identity
-        step = (identity.step[:MAX_PATH_CHARACTERS], identity.component, identity.image)
-        row: list[Any] = [
-            self._index(self.steps, step),
-            _rounded(each.seconds),
-            self._index(self.nodes, each.node[:253]) if each.node else -1,
-            identity.iteration or "",
-        ]
-        if each.input_bytes is not None:
-            row.append(int(each.input_bytes))
-        while row[-1] in ("", -1):
-            row.pop()
-        return tuple(row)
-
-    def _index(self, known: dict[Any, int], entry: Any) -> int:
-        if entry not in known:
-            known[entry] = len(known)
-            self.json_bytes += json_bytes(entry) + 1
-        return known[entry]
-
-
-def _rounded(seconds: float | None) -> float | None:
-    """To a tenth of a second, in the shortest form."""
-    if seconds is None:
-        return None
-    rounded = round(float(seconds), 1)
-    return int(rounded) if rounded.is_integer() else rounded
+def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
+    rows.json_bytes += _RUN_BYTES
+    return RecordedRun(
+        uid=run.uid,
+        ended_at=run.ended_at,
+        played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
+        seconds=None if run.seconds is None else rounded(run.seconds),
+        steps=rows.add(run.steps, limit_bytes),
+    )
 
 
 def _range(ends: Sequence[float]) -> str | None:
@@ -332,9 +256,9 @@ def unreadable_rows(history: PipelineHistory) -> int:
     status = history.status
     if status is None:
         return 0
-    identities = [_identity(history.spec.pipeline, row) for row in status.steps]
+    steps = StepRows(history.spec.pipeline, status.steps)
     rows = (row for run in status.runs for row in run.steps)
-    return sum(_observation(row, identities, status.nodes) is None for row in rows)
+    return sum(observation(row, steps, status.nodes) is None for row in rows)
 
 
 def exported(histories: Iterable[PipelineHistory]) -> Mapping[str, Any]:

@@ -1,7 +1,9 @@
 """What a plan promises: its run played many times, each time with run times as they may be."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from kfp_placement_engine.planning.sampled_times import sampled_durations
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate_durations
+
+_LOG = logging.getLogger(__name__)
 
 SAMPLES = 200
 _NAMED = 3
@@ -31,12 +35,28 @@ def promise_of(run: int, lowered: Lowered, result: Result) -> Promise | None:
         result: the plan.
 
     Returns:
-        The promise, on the plan's clock; None = nobody asked for one.
+        The promise, on the plan's clock; None = nobody asked for one. A defect in it leaves the
+        plan as it is, and the end unknown.
     """
-    active = lowered.runs[run]
-    if active.forecast is None:
+    forecast = lowered.runs[run].forecast
+    if forecast is None:
         return None
-    confidence = active.forecast.confidence
+    try:
+        return _promise(run, lowered, result, forecast)
+    except Exception as error:
+        defect = f"a defect in working it out: {type(error).__name__}"
+        _say(f"the end of a run is not known: {defect}: {error!s:.200}")
+        return Promise(forecast.confidence, unknown=defect)
+
+
+@lru_cache(maxsize=100)
+def _say(text: str) -> None:
+    """Log a defect that is being handled, once."""
+    _LOG.warning("%s", text, exc_info=True)
+
+
+def _promise(run: int, lowered: Lowered, result: Result, forecast: RunForecast) -> Promise:
+    active, confidence = lowered.runs[run], forecast.confidence
     unknown = _unknown(run, lowered, result)
     if unknown:
         return Promise(confidence, unknown=unknown)
@@ -44,7 +64,7 @@ def promise_of(run: int, lowered: Lowered, result: Result) -> Promise | None:
     own = lowered.problem.arrays.run == run
     begin, played = max(0.0, active.release_seconds), ends[:, own].max(axis=1)
     has_begun = any(each.state is ProgressState.DONE for each in active.progress.values())
-    left = stretched_ends(played - begin, active.forecast.overrun, has_begun=has_begun)
+    left = stretched_ends(played - begin, forecast.overrun, has_begun=has_begun)
     factors = left / np.maximum(played - begin, 1e-9)
     starts, ends = _stretched(starts, factors, begin), _stretched(ends, factors, begin)
     steps = lowered.step_activities[run]

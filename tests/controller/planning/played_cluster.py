@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from kfp_placement_controller.actuators.histories import change_history
+from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.nodes import observe_node
@@ -33,6 +33,7 @@ from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
+from kfp_placement_kube.exceptions import KubernetesError
 from kfp_placement_kube.kinds import NODES, PODS, Kind
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import START, Player
@@ -67,14 +68,24 @@ class StoredHistories:
     Attributes:
         stored: by namespace and name.
         writes: how often a status was written.
+        refuses: whether every request is refused.
+        refused: how many were.
     """
 
     def __init__(self) -> None:
         self.stored: dict[tuple[str, str], Json] = {}
         self.writes = 0
+        self.refuses = False
+        self.refused = 0
+
+    def _refuse(self) -> None:
+        if self.refuses:
+            self.refused += 1
+            raise KubernetesError(500, "InternalError", "not now")
 
     def get(self, _kind: Kind, name: str, namespace: str) -> Json | None:
         """One of them."""
+        self._refuse()
         return self.stored.get((namespace, name))
 
     def create(self, _kind: Kind, body: Json) -> Json:
@@ -101,6 +112,7 @@ class StoredHistories:
 
     def delete(self, _kind: Kind, name: str, namespace: str) -> bool:
         """Remove one."""
+        self._refuse()
         return self.stored.pop((namespace, name), None) is not None
 
 
@@ -117,6 +129,8 @@ class PlayedCluster:
         deleted: pods that were deleted.
         place: chooses the node of a pod; None = it stays unscheduled.
         search: answers rounds.
+        players: runs by name; a name is there once.
+        namespaces: of runs, by name.
         postponed: runs that Argo does not begin, and the phase that it shows for them.
         offload_nodes: Argo keeps its nodes in its database.
         histories: PipelineHistories as they are stored, by namespace and name.
@@ -137,6 +151,9 @@ class PlayedCluster:
         self.placements: dict[tuple[str, str], PipelinePlacement] = {}
         self.writes: list[WritePlacement] = []
         self.histories = StoredHistories()
+        client = cast("KubeClient", self.histories)
+        nobody = cast("Any", None)
+        self._runner = ActionRunner(client, nobody, nobody, lambda: self.now)
         self.announced: list[Announce] = []
         self.deviations: list[str] = []
         self.deleted: list[str] = []
@@ -144,6 +161,7 @@ class PlayedCluster:
         self.place: Callable[[Json], str | None] = self.planned_node
         self.search: Callable[[PlanningRound], RoundResult | RoundFailure] = plan_round
         self.players: dict[str, Player] = {}
+        self.namespaces: dict[str, str] = {}
         self.kubelets = Kubelets(
             Workload(settings or WorkloadSettings(driver_seconds=2, start_seconds=0))
         )
@@ -161,15 +179,22 @@ class PlayedCluster:
         self.coordinator.lead(1, [], self.now)
 
     def submit(
-        self, workflow: Json, *, settings: Any = None, choices: DriverChoices | None = None
+        self,
+        workflow: Json,
+        *,
+        settings: Any = None,
+        choices: DriverChoices | None = None,
+        namespace: str = "team",
     ) -> Player:
         """A run begins now."""
+        others = sum(each == namespace for each in self.namespaces.values())
         metadata = {
             **workflow["metadata"],
-            "uid": f"workflow-{len(self.players)}",
+            "uid": f"workflow-{others}" if namespace == "team" else f"{namespace}-{others}",
             "creationTimestamp": write_time(self.now),
-            "namespace": "team",
+            "namespace": namespace,
         }
+        self.namespaces[metadata["name"]] = namespace
         player = Player(
             {**copy.deepcopy(workflow), "metadata": metadata},
             cluster=MemoryCluster(self._admit),
@@ -221,8 +246,9 @@ class PlayedCluster:
 
     def delete_placement(self, run: str) -> None:
         """Somebody deletes the object of a run."""
-        del self.placements["team", run]
-        gone = Change(("team", run), "some-uid", None)
+        key = (self.namespaces[run], run)
+        del self.placements[key]
+        gone = Change(key, "some-uid", None)
         self.coordinator.handle(PLACEMENT_METADATA, gone, self.now)
 
     def retry(self, run: str) -> None:
@@ -279,7 +305,7 @@ class PlayedCluster:
 
     def placement(self, run: str) -> PipelinePlacement:
         """The object of a run."""
-        return self.placements["team", run]
+        return self.placements[self.namespaces[run], run]
 
     def states(self, run: str) -> dict[str, str]:
         """State of every step, as its object says."""
@@ -308,12 +334,10 @@ class PlayedCluster:
 
     def _planned(self, pod: Json) -> str | None:
         metadata = pod["metadata"]
-        placement = self.placements.get(
-            ("team", metadata["labels"]["workflows.argoproj.io/workflow"])
-        )
-        run = self.coordinator.registry.runs.get(
-            RunKey("team", metadata["labels"]["workflows.argoproj.io/workflow"])
-        )
+        name = metadata["labels"]["workflows.argoproj.io/workflow"]
+        key = RunKey(self.namespaces[name], name)
+        placement = self.placements.get(key)
+        run = self.coordinator.registry.runs.get(key)
         if placement is not None and run is not None and run.pods.index is not None:
             node_name = metadata["annotations"]["workflows.argoproj.io/node-name"]
             identity = run.pods.index.identify(node_name)
@@ -324,7 +348,9 @@ class PlayedCluster:
         self._uids += 1
         metadata = pod["metadata"]
         metadata.update(
-            uid=f"pod-{self._uids}", creationTimestamp=write_time(self.now), namespace="team"
+            uid=f"pod-{self._uids}",
+            creationTimestamp=write_time(self.now),
+            namespace=self.namespaces[metadata["labels"]["workflows.argoproj.io/workflow"]],
         )
         if metadata["labels"].get(SCHEDULER_LABEL):
             if self._gated:
@@ -378,10 +404,11 @@ class PlayedCluster:
         found: dict[tuple[Kind, tuple[str, str]], Json] = {
             (NODES, ("", name)): node for name, node in self._nodes.items()
         }
-        for player in self.players.values():
-            found[WORKFLOWS, ("team", player.workflow["metadata"]["name"])] = self._shown(player)
+        for run, player in self.players.items():
+            found[WORKFLOWS, (self.namespaces[run], run)] = self._shown(player)
         for pod in self.pods():
-            found[PODS, ("team", pod["metadata"]["name"])] = pod
+            metadata = pod["metadata"]
+            found[PODS, (metadata["namespace"], metadata["name"])] = pod
         for name, history in self.histories.stored.items():
             found[PIPELINE_HISTORIES, name] = history
         return found
@@ -447,7 +474,7 @@ class PlayedCluster:
                     say = [each.condition, each.holds, each.reason, each.message, each.flag]
                     recording.keep("finding", at=self.now, say=say)
             case WriteHistory() | DeleteHistory():
-                change_history(cast("KubeClient", self.histories), action, self.now)
+                self._runner.run(action, self.coordinator)
                 self._dirty = True
             case _:
                 pass

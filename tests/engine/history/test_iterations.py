@@ -11,7 +11,7 @@ from kfp_placement_engine.history import History
 from kfp_placement_engine.history.iterations import Iteration
 from kfp_placement_engine.model.history import Observation, StepIdentity
 
-NO_FACTORS = defaultdict(float)
+NO_FACTORS: defaultdict[str, float] = defaultdict(float)
 
 
 def kept(values, most=20):

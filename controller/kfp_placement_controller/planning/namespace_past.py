@@ -1,0 +1,126 @@
+"""What past runs of one namespace tell, built a little at a time; a defect in it stops no plan."""
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+
+from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.planning.said_once import SaidOnce
+from kfp_placement_engine.contract.pipeline_history import unreadable_rows
+from kfp_placement_engine.history import NodeFactors, Past
+from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
+
+_LOG = logging.getLogger(__name__)
+
+BYTES_PER_OBSERVATION = 300
+"""So many bytes of an object take as long to be read as one step takes to be learned from."""
+
+
+class NamespacePast:
+    """The past of one namespace.
+
+    Attributes:
+        is_built: all runs of the beginning have been learned from.
+    """
+
+    def __init__(
+        self,
+        namespace: str,
+        factors: NodeFactors,
+        stored: Collection[ObservedHistory],
+        unwritten: Collection[PastRun],
+        said: SaidOnce,
+    ) -> None:
+        """Nothing has been learned yet.
+
+        Args:
+            namespace: its name.
+            factors: of nodes, which namespaces share.
+            stored: its PipelineHistories.
+            unwritten: runs that these do not have yet.
+            said: where warnings go.
+        """
+        self.is_built = False
+        self._namespace = namespace
+        self._past = Past((), namespace, factors)
+        self._said = said
+        self._ended = {uid: each for one in stored for uid, each in one.ended.items()}
+        self._ended |= {run.uid: run.ended_at for run in unwritten}
+        self._late: list[PastRun] = []
+        self._work = self._build(tuple(stored), tuple(unwritten))
+
+    def build(self, observations: int) -> int:
+        """Go on; returns how many observations are left of those that may be made now."""
+        for cost in self._work:
+            observations -= cost
+            if observations <= 0:
+                return 0
+        self.is_built = True
+        return observations
+
+    def knows(self, ended: Mapping[str, datetime]) -> bool:
+        """Whether all these runs have been learned from as they ended: uid -> when."""
+        return all(uid in self._ended and self._ended[uid] >= at for uid, at in ended.items())
+
+    def add(self, run: PastRun) -> bool:
+        """Learn from a run that has ended; False = it was before, so all must be built again."""
+        if run.uid in self._ended:
+            return False
+        self._ended[run.uid] = run.ended_at
+        if self.is_built:
+            self._observe(run)
+        else:
+            self._late.append(run)
+        return True
+
+    def learned_run(self, graph: RunGraph) -> LearnedRun | None:
+        """The run with what is known of it; None = nothing is, for a reason that has been said."""
+        try:
+            return with_history(graph, self._past)
+        except Exception as error:
+            what = f"runs of namespace {self._namespace} are planned without past ones"
+            self._said.defect(what, error)
+            return None
+
+    def _build(
+        self, stored: Collection[ObservedHistory], unwritten: Collection[PastRun]
+    ) -> Iterator[int]:
+        """Yields what each part of the work costs, in observations."""
+        runs: dict[str, PastRun] = {}
+        for each in stored:
+            runs |= {run.uid: run for run in self._read(each)}
+            yield each.json_bytes // BYTES_PER_OBSERVATION
+        runs |= {run.uid: run for run in unwritten}
+        # The last one first, so that what has been learned from can be let go.
+        ordered = sorted(runs.values(), key=lambda run: (run.ended_at, run.uid), reverse=True)
+        runs.clear()
+        while ordered or self._late:
+            run = ordered.pop() if ordered else self._late.pop(0)
+            self._observe(run)
+            yield len(run.steps)
+
+    def _read(self, stored: ObservedHistory) -> Collection[PastRun]:
+        try:
+            history = stored.read()
+            runs = history.past_runs()
+            rows = 0 if history.status is None else sum(len(r.steps) for r in history.status.runs)
+            if rows > sum(len(run.steps) for run in runs) and (bad := unreadable_rows(history)):
+                name = history.metadata.name
+                self._said.warning(
+                    f"PipelineHistory {self._namespace}/{name}: {bad} of {rows} rows cannot be"
+                    " true, or cannot be read; they do not count"
+                )
+        except Exception as error:
+            self._said.defect(
+                f"a PipelineHistory of namespace {self._namespace} is left out", error
+            )
+            return ()
+        return runs
+
+    def _observe(self, run: PastRun) -> None:
+        try:
+            self._past.observe(run)
+        except Exception as error:
+            self._said.defect(f"namespace {self._namespace} learns nothing from some runs", error)

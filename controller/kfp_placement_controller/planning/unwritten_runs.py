@@ -1,0 +1,154 @@
+"""Ended runs that no PipelineHistory has yet: bounded, and written a few objects at a time."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import chain, zip_longest
+
+from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.planning.actions import WriteHistory
+from kfp_placement_controller.planning.said_once import SaidOnce
+from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
+from kfp_placement_engine.model.history import PastRun
+
+_LOG = logging.getLogger(__name__)
+
+MOST_PIPELINES = 200
+"""Of a namespace; the one that did not run for longest goes first."""
+
+MOST_STEPS = 50_000
+"""Of the runs of a namespace that are kept until they are written, some 20 MB."""
+
+WRITE_PAUSE = timedelta(seconds=30)
+"""Between two writes of one object, and two tries."""
+
+MOST_WRITES = 5
+"""Between two decisions: a thousand pipelines that end at once keep no plan waiting."""
+
+HistoryKey = tuple[str, str]
+"""Namespace, and name of the object."""
+
+
+@dataclass
+class _Unwritten:
+    """Runs of one pipeline.
+
+    Attributes:
+        pipeline: name.
+        runs: by uid.
+        steps: of all these runs.
+        sent: runs that were written, or refused for good; they stay until the object is seen.
+        tried_at: the last write, or the last try.
+    """
+
+    pipeline: str
+    runs: dict[str, PastRun] = field(default_factory=dict)
+    steps: int = 0
+    sent: set[str] = field(default_factory=set)
+    tried_at: datetime | None = None
+
+    def add(self, run: PastRun) -> None:
+        if run.uid in self.runs:
+            self.drop(run.uid)
+        self.runs[run.uid] = run
+        self.steps += len(run.steps)
+        while len(self.runs) > MAX_RUNS:
+            self.drop(next(iter(self.runs)))
+
+    def drop(self, uid: str) -> None:
+        self.steps -= len(self.runs.pop(uid).steps)
+        self.sent.discard(uid)
+
+    def may_be_tried(self, now: datetime) -> bool:
+        # A clock that was set back must not stop writes until it is where it was.
+        return self.tried_at is None or not timedelta() <= now - self.tried_at < WRITE_PAUSE
+
+
+@dataclass
+class UnwrittenRuns:
+    """Runs of all pipelines; of each namespace the oldest go first if there are too many.
+
+    Attributes:
+        has_backlog: more could be written than between two decisions may be.
+    """
+
+    has_backlog: bool = False
+    _namespaces: dict[str, dict[str, _Unwritten]] = field(default_factory=dict)
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+
+    def add(self, namespace: str, run: PastRun) -> None:
+        """Keep a run until it has been written."""
+        own = self._namespaces.setdefault(namespace, {})
+        name = history_name(run.pipeline)
+        # What ended last is the last to go.
+        unwritten = own[name] = own.pop(name, _Unwritten(run.pipeline))
+        unwritten.add(run)
+        steps = sum(each.steps for each in own.values())
+        while len(own) > 1 and (len(own) > MOST_PIPELINES or steps > MOST_STEPS):
+            steps -= own.pop(next(iter(own))).steps
+            self._said.warning(
+                f"namespace {namespace}: more runs end than can be written; the oldest are lost"
+            )
+
+    def get(self, key: HistoryKey, uid: str) -> PastRun | None:
+        """A run; None = it is not there."""
+        unwritten = self._of(key)
+        return None if unwritten is None else unwritten.runs.get(uid)
+
+    def of_namespace(self, namespace: str) -> list[PastRun]:
+        """All runs of a namespace."""
+        own = self._namespaces.get(namespace, {})
+        return [run for each in own.values() for run in each.runs.values()]
+
+    def tried(self, namespace: str) -> list[str]:
+        """Names of the objects of a namespace that have been, or are being written."""
+        own = self._namespaces.get(namespace, {})
+        return [name for name, each in own.items() if each.tried_at is not None]
+
+    def seen(self, key: HistoryKey, stored: ObservedHistory) -> None:
+        """An object is there: what it has need not be written."""
+        unwritten = self._of(key)
+        if unwritten is None:
+            return
+        for uid, run in list(unwritten.runs.items()):
+            is_there = uid in stored.ended and stored.ended[uid] >= run.ended_at
+            if is_there or uid in unwritten.sent:
+                unwritten.drop(uid)
+
+    def written(self, write: WriteHistory) -> None:
+        """A write has been done, or will never be."""
+        unwritten = self._of((write.namespace, history_name(write.pipeline)))
+        if unwritten is not None:
+            unwritten.sent |= {run.uid for run in write.runs if unwritten.runs.get(run.uid) == run}
+
+    def due(self, now: datetime) -> list[WriteHistory]:
+        """What is to be written now: a few objects, those of all namespaces in turn."""
+        waiting = {
+            namespace: list(self._waiting(namespace, now)) for namespace in list(self._namespaces)
+        }
+        turns = chain.from_iterable(zip_longest(*waiting.values()))
+        found = [each for each in turns if each is not None]
+        self.has_backlog = len(found) > MOST_WRITES
+        return [self._write(key, now) for key in found[:MOST_WRITES]]
+
+    def _write(self, key: HistoryKey, now: datetime) -> WriteHistory:
+        unwritten = self._namespaces[key[0]][key[1]]
+        unwritten.tried_at = now
+        return WriteHistory(key[0], unwritten.pipeline, tuple(unwritten.runs.values()))
+
+    def _waiting(self, namespace: str, now: datetime) -> Iterator[HistoryKey]:
+        """Objects that are to be written, the one that waits longest first."""
+        own = self._namespaces[namespace]
+        for name, unwritten in list(own.items()):
+            if not unwritten.may_be_tried(now):
+                continue
+            if not unwritten.runs:
+                del own[name]
+            elif len(unwritten.sent) < len(unwritten.runs):
+                yield namespace, name
+        if not own:
+            del self._namespaces[namespace]
+
+    def _of(self, key: HistoryKey) -> _Unwritten | None:
+        return self._namespaces.get(key[0], {}).get(key[1])

@@ -1,0 +1,153 @@
+"""Rows of PipelineHistories: steps of ended runs, in the form in which thousands of them fit."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any
+
+from kfp_placement_engine.contract.placement_size import json_bytes
+from kfp_placement_engine.model.history import Observation, StepIdentity
+
+MAX_STEPS, MAX_NODES, MAX_ROWS = 10_000, 5_000, 20_000
+MAX_PATH_CHARACTERS = 512
+
+DIGITS, ITERATION_DIGITS = 16, 8
+"""Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
+
+
+class StepRows:
+    """The steps of an object, each made once: a history has thousands of rows."""
+
+    def __init__(self, pipeline: str, rows: Iterable[Sequence[object]]) -> None:
+        """Read them.
+
+        Args:
+            pipeline: name of the pipeline.
+            rows: [path, component, image]; what cannot be read is nobody's step.
+        """
+        self._steps = [_identity(pipeline, row) for row in rows]
+        self._iterations: dict[tuple[int, str], StepIdentity] = {}
+
+    def of(self, index: int, iteration: str) -> StepIdentity | None:
+        """The step with this index; None = there is none, or its row cannot be read."""
+        step = self._steps[index] if 0 <= index < len(self._steps) else None
+        if step is None or not iteration:
+            return step
+        found = self._iterations.get((index, iteration))
+        if found is None:
+            found = self._iterations[index, iteration] = replace(step, iteration=iteration)
+        return found
+
+
+def _identity(pipeline: str, row: Sequence[object]) -> StepIdentity | None:
+    """The step of a row, without its iteration; None = it cannot be read."""
+    texts = [*row[:3], "", ""][:3]
+    if not row or not all(isinstance(each, str) for each in texts):
+        return None
+    path, component, image = map(str, texts)
+    if not 0 < len(path) <= MAX_PATH_CHARACTERS:
+        return None
+    return StepIdentity(pipeline, path, "", component[:DIGITS], image[:DIGITS])
+
+
+def observation(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> Observation | None:
+    """What a row says; None = it cannot be read, or cannot be true."""
+    step, seconds, node, iteration, size = [*row[:5], *(None,) * 5][:5]
+    index, seconds_read, node_index = _number(step), _number(seconds), _number(node)
+    if index is None or seconds_read is None:
+        return None
+    key = iteration[:ITERATION_DIGITS] if isinstance(iteration, str) else ""
+    identity = steps.of(int(index), key)
+    if identity is None:
+        return None
+    found = Observation(
+        identity,
+        seconds_read,
+        nodes[int(node_index)] if node_index is not None and 0 <= node_index < len(nodes) else "",
+        _number(size),
+    )
+    return found if found.is_usable else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:
+        return None
+    return float(value)
+
+
+class HistoryRows:
+    """Rows of runs, with the steps and nodes that they name.
+
+    Attributes:
+        steps: rows of steps, each with its index.
+        nodes: names, each with its index.
+        json_bytes: of all rows so far.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.steps: dict[tuple[str, str, str], int] = {}
+        self.nodes: dict[str, int] = {}
+        self.json_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are more steps or nodes than an object may have."""
+        return len(self.steps) > MAX_STEPS or len(self.nodes) > MAX_NODES
+
+    def add(self, steps: Sequence[Observation], limit_bytes: int) -> tuple[tuple[Any, ...], ...]:
+        """The rows of one run, in the order of its steps.
+
+        Args:
+            steps: of the run.
+            limit_bytes: of its rows. Of steps that do not fit the last iterations are left out: the
+                first ones of wide loops tell enough.
+        """
+        before = self.json_bytes
+        rows: dict[int, tuple[Any, ...]] = {}
+        for position in _first_iterations_first(steps)[:MAX_ROWS]:
+            row = self._row(steps[position])
+            self.json_bytes += json_bytes(row) + 1
+            if self.json_bytes - before > limit_bytes:
+                break
+            rows[position] = row
+        return tuple(row for _, row in sorted(rows.items(), key=itemgetter(0)))
+
+    def _row(self, each: Observation) -> tuple[Any, ...]:
+        identity = each.identity
+        step = (identity.step[:MAX_PATH_CHARACTERS], identity.component, identity.image)
+        row: list[Any] = [
+            self._index(self.steps, step),
+            rounded(each.seconds),
+            self._index(self.nodes, each.node[:253]) if each.node else -1,
+            identity.iteration or "",
+        ]
+        if each.input_bytes is not None:
+            row.append(int(each.input_bytes))
+        while row[-1] in ("", -1):
+            row.pop()
+        return tuple(row)
+
+    def _index(self, known: dict[Any, int], entry: Any) -> int:
+        if entry not in known:
+            known[entry] = len(known)
+            self.json_bytes += json_bytes(entry) + 1
+        return known[entry]
+
+
+def _first_iterations_first(steps: Iterable[Observation]) -> list[int]:
+    """Positions of those that can be true, the first of every step before the second of any."""
+    seen: Counter[tuple[str, str]] = Counter()
+    ranks: list[tuple[int, int]] = []
+    for position, each in enumerate(steps):
+        if each.is_usable:
+            ranks.append((seen[each.identity.key], position))
+            seen[each.identity.key] += 1
+    return [position for _, position in sorted(ranks)]
+
+
+def rounded(seconds: float) -> float:
+    """To a tenth of a second, in the shortest form."""
+    found = round(seconds, 1)
+    return int(found) if found.is_integer() else found

@@ -1,0 +1,119 @@
+"""A cluster in memory whose runs teach later ones: what its steps take is noisy."""
+
+import random
+from datetime import timedelta
+from typing import Any
+
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_engine.contract.placement import FirstEnds
+from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
+from tests.controller.planning.builders import a_policy
+from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
+from tests.controlplane.kubelet.kubelet import Kubelets
+from tests.controlplane.kubelet.workload import Duration, Workload, WorkloadSettings
+from tests.support.kubernetes import node_object
+
+TYPICAL_SECONDS = {"first": 120, "work": 240, "last": 60}
+NOISE = 0.1
+ITERATIONS = 8
+
+
+class NoisyWorkload(Workload):
+    """Steps take their typical time, a little more or less.
+
+    Attributes:
+        factor: by which steps take longer, by name.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(WorkloadSettings(driver_seconds=2, start_seconds=0))
+        self._seed = seed
+        self.factor: dict[str, float] = {}
+
+    def duration(self, pod: Any, node: Any) -> Duration:
+        """The same for a step of a run, whatever else is there."""
+        template = pod["metadata"]["annotations"]["workflows.argoproj.io/node-name"]
+        name = next(each for each in TYPICAL_SECONDS if each in template.rpartition(".")[2])
+        noise = random.Random(f"{self._seed} {template}").lognormvariate(0, NOISE)
+        return Duration(work=TYPICAL_SECONDS[name] * noise * self.factor.get(name, 1))
+
+
+def a_run(name: str, iterations: int = ITERATIONS, **container: Any) -> dict[str, Any]:
+    """Steps in a row, one of them a loop, without a hint.
+
+    Args:
+        name: of the run.
+        iterations: of the loop.
+        container: more of the container that all steps run.
+    """
+    metadata = {"labels": {SCHEDULER_LABEL: "kfp-placement"}}
+    template = step("work", metadata=metadata)
+    template["container"] |= {"resources": {"requests": {"cpu": "1"}}, **container}
+    names = [f"item-{each}" for each in range(iterations)]
+    tasks = dag(
+        "main",
+        task("first"),
+        task("work", depends="first", withItems=names),
+        task("last", depends="work"),
+    )
+    run = workflow(tasks, template)
+    run["metadata"].update(name=name, generateName="nightly-")
+    return run
+
+
+def a_coordinator() -> Coordinator:
+    """One that learns."""
+    return Coordinator(
+        DEFAULT_SOURCES,
+        policy=PolicyInForce(a_policy(**NO_PULLS)),
+        params=PlanningParams(evaluation_seconds=5),
+        history=True,
+    )
+
+
+class NoisyCluster(PlayedCluster):
+    """A cluster of two nodes whose runs teach later ones.
+
+    Attributes:
+        workload: what its steps take.
+    """
+
+    def __init__(self, seed: int = 0, coordinator: Coordinator | None = None) -> None:
+        nodes = (node_object(f"n{number}") for number in range(2))
+        super().__init__(*nodes, coordinator=coordinator or a_coordinator())
+        self.workload = NoisyWorkload(seed)
+        self.kubelets = Kubelets(self.workload)
+
+    def begin_run(
+        self, number: int, namespace: str = "team", iterations: int = ITERATIONS, **container: Any
+    ) -> str:
+        """A run is submitted, ten minutes after whatever was before; returns its name."""
+        self.now += timedelta(minutes=10)
+        name = f"nightly-{number}" if namespace == "team" else f"nightly-{namespace}-{number}"
+        run = a_run(name, iterations, **container)
+        self.submit(run, settings=NO_DEFAULTS, namespace=namespace)
+        return name
+
+    def play(
+        self, number: int, namespace: str = "team", iterations: int = ITERATIONS, **container: Any
+    ) -> str:
+        """One run, from its submission to its end; returns its name."""
+        name = self.begin_run(number, namespace, iterations, **container)
+        self.run()
+        return name
+
+    def history(self, namespace: str = "team") -> PipelineHistory:
+        """The only history of a namespace."""
+        (raw,) = (raw for key, raw in self.histories.stored.items() if key[0] == namespace)
+        return read_resource(PipelineHistory, raw)
+
+    def first_ends(self, run: str) -> FirstEnds:
+        """What was promised first of a run."""
+        ends = self.placement(run).spec.first_ends
+        assert ends is not None
+        return ends
