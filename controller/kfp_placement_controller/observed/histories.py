@@ -64,7 +64,13 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
         InputError: it cannot be read, or is larger than we write any.
     """
     history = read_resource(PipelineHistory, raw)
-    document = orjson.dumps(history.to_object())
+    try:
+        document = orjson.dumps(history.to_object())
+    except TypeError as error:  # numbers beyond 64 bits, half a surrogate pair
+        name = history.metadata.name
+        raise InputError(
+            f"PipelineHistory {name!r:.80} cannot be written as JSON: {error}"
+        ) from error
     if len(document) > MAX_OBJECT_BYTES:
         raise InputError(
             f"PipelineHistory {history.metadata.name!r:.80} has {len(document)} bytes; at most"

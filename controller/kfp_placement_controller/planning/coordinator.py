@@ -260,6 +260,8 @@ class Coordinator:
         self._safely(run, partial(run.evaluate, self.policy.spec, now, self.params))
         self.publisher.adopt(run, placement)
         self.gates.adopted(run)
+        # What ended while no planner led is not evaluated again.
+        self._learn(run, now)
 
     def _safely(self, run: TrackedRun, do: Callable[[], object]) -> None:
         """Anybody may have written the run: a defect in our code must not hide all the others."""

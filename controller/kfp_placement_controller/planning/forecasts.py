@@ -118,6 +118,7 @@ class Forecasts:
             plan = outcome.plans.get(key_text(asked.key))
             if plan is not None:
                 run.promised(plan)
+                run.forecast_apart = False
         return True
 
     def forget(self, key: RunKey) -> None:

@@ -121,8 +121,9 @@ class Planner:
         """The round in which a run keeps its plan, for what can be promised by now."""
         fixed = [other for other in self.registry.planned() if other.run is not run.run]
         asked = self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
-        held = tuple(held_run(each, asked.warm_start) for each in asked.to_replan)
-        return replace(asked, to_replan=held)
+        (alone,) = asked.to_replan
+        held = replace(held_run(alone, asked.warm_start), forecast=run.reading.forecast)
+        return replace(asked, to_replan=(held,))
 
     def plan_alone(
         self,
@@ -177,9 +178,6 @@ class Planner:
         fixed = [run for run in planned if run not in to_replan and run not in movable]
         options = self._options(policy, budget_seconds=self._budget(to_replan, now))
         asked = self._round(to_replan, movable, fixed, policy, now, options)
-        if self._alone:
-            # What ended the search before may have been the forecast.
-            asked = replace(asked, to_replan=tuple(map(_without_forecast, asked.to_replan)))
         for each in to_replan:
             each.run.pending.clear()
         self._asked = _Asked(
@@ -222,6 +220,10 @@ class Planner:
         names = ", ".join(map(key_text, asked.to_replan)) or "others"
         _LOG.warning("round %d (%s): %s", failure.number, names, failure.why)
         PLANNING_ROUNDS.labels("died" if failure.died else "failed").inc()
+        for key in (*asked.to_replan, *asked.movable) if failure.died else ():
+            run = self.registry.runs.get(key)
+            if run is not None:
+                run.forecast_apart = True
         for key in asked.to_replan:
             run = self.registry.runs.get(key)
             if run is not None:

@@ -117,7 +117,7 @@ class ReadRun:
             weight=self.weight,
             progress={name: step_progress(each, now) for name, each in run.statuses.items()},
             group_progress=group_progress(self.graph, run.pods, now),
-            forecast=self.reading.forecast,
+            forecast=None if run.forecast_apart else self.reading.forecast,
         )
 
 

@@ -117,6 +117,8 @@ class TrackedRun:
         first_makespan_seconds: of its first plan.
         promise: when it and its steps start and end, since its submission; None = nobody knows.
         first_promise: the first that was made, and what it was made on.
+        forecast_apart: a search has died that may have died of its forecast, so that its plans are
+            made without.
         pending: why it must be planned again.
         crashes: searches of it that ended a worker.
         changed: something has been observed since the last evaluation.
@@ -135,6 +137,7 @@ class TrackedRun:
     first_makespan_seconds: float | None = field(init=False, default=None)
     promise: Promise | None = field(init=False, default=None)
     first_promise: FirstPromise | None = field(init=False, default=None)
+    forecast_apart: bool = field(init=False, default=False)
     pending: set[Trigger] = field(init=False, default_factory=set)
     crashes: int = field(init=False, default=0)
     changed: bool = field(init=False, default=True)

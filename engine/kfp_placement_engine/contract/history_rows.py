@@ -149,5 +149,5 @@ def _first_iterations_first(steps: Iterable[Observation]) -> list[int]:
 
 def rounded(seconds: float) -> float:
     """To a tenth of a second, in the shortest form."""
-    found = round(seconds, 1)
+    found = round(float(seconds), 1)
     return int(found) if found.is_integer() else found

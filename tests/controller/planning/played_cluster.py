@@ -31,6 +31,7 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import WORKFLOWS, observe_workflow
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import KubernetesError
@@ -432,7 +433,10 @@ class PlayedCluster:
             self._texts[key] = text
             if self._record and raw is not None:
                 self.events.append((kind, name, json.loads(text)))
-            new = None if raw is None else self.read[kind](json.loads(text))
+            try:
+                new = None if raw is None else self.read[kind](json.loads(text))
+            except InputError:
+                continue  # as a watch does: what was known of it holds
             if new == old:
                 continue
             self.coordinator.handle(kind, Change(name, old, new), self.now)

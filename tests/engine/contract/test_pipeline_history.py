@@ -1,9 +1,20 @@
 """PipelineHistory: what it refuses where no API server has looked at it."""
 
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
+from kfp_placement_engine.contract.fields import ObjectMetadata
+from kfp_placement_engine.contract.pipeline_history import (
+    MAX_HISTORY_BYTES,
+    PipelineHistorySpec,
+    history_status,
+)
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
 
 MOMENT = "2026-11-20T10:23:05Z"
 
@@ -49,3 +60,53 @@ def test_rows_are_read_whatever_they_hold():
     history = a_history(a_run(steps=rows))
     assert history.status is not None
     assert [list(row) for row in history.status.runs[0].steps] == rows
+
+
+def an_observation(step: str, iteration: str = "", seconds: float = 1.0) -> Observation:
+    return Observation(StepIdentity("taxi", step, iteration), seconds, "n0")
+
+
+def a_past_run(number: int, steps: Iterable[Observation]) -> PastRun:
+    ended_at = datetime(2026, 1, 5, tzinfo=UTC) + timedelta(hours=number)
+    return PastRun(f"uid-{number}", "taxi", ended_at, tuple(steps))
+
+
+def kept(*runs: PastRun) -> list[PastRun]:
+    metadata = ObjectMetadata(name="taxi")
+    spec = PipelineHistorySpec(pipeline="taxi")
+    status = history_status(runs)
+    history = PipelineHistory(metadata=metadata, spec=spec, status=status)
+    assert len(json.dumps(history.to_object()["status"])) <= 1.4 * MAX_HISTORY_BYTES
+    return list(history.past_runs())
+
+
+def test_a_run_with_a_wide_loop_leaves_room_for_others_and_for_its_other_steps():
+    wide = [an_observation("loop", f"{number:08x}") for number in range(10_000)]
+    steps = [an_observation("first"), *wide, an_observation("last")]
+    runs = kept(*(a_past_run(number, steps) for number in range(10)))
+    assert len(runs) >= 4
+    assert runs[-1].uid == "uid-9"
+    for run in runs:
+        assert run.steps[0].identity.step == "first"
+        assert run.steps[-1].identity.step == "last"
+        assert len(run.steps) > 1_000
+        assert run.steps[1:-1] == tuple(wide[: len(run.steps) - 2])
+
+
+def test_a_run_of_ten_thousand_long_names_does_not_push_out_those_before():
+    long = [an_observation("n" * 500 + str(number)) for number in range(10_000)]
+    runs = kept(a_past_run(0, [an_observation("first")]), a_past_run(1, long))
+    assert [run.uid for run in runs] == ["uid-0", "uid-1"]
+    assert len(runs[1].steps) > 50
+
+
+def test_what_cannot_be_true_is_not_written():
+    odd = [an_observation("a", "", seconds) for seconds in (-1, float("nan"), 1e308)]
+    (run,) = kept(a_past_run(0, [*odd, an_observation("a", "", 5)]))
+    assert [each.seconds for each in run.steps] == [5]
+
+
+def test_steps_of_rows_are_made_once():
+    steps = [an_observation("loop", f"{number:08x}") for number in range(3)]
+    first, second = kept(a_past_run(0, steps), a_past_run(1, steps))
+    assert all(a.identity is b.identity for a, b in zip(first.steps, second.steps, strict=True))

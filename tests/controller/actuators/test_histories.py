@@ -1,0 +1,116 @@
+"""What becomes of a PipelineHistory when runs are added to it, whatever it holds."""
+
+import logging
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+from kfp_placement_controller.actuators.histories import KEPT, change_history
+from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
+from kfp_placement_controller.planning.said_once import SaidOnce
+from kfp_placement_engine.contract.pipeline_history import MAX_HISTORY_BYTES, PipelineHistory
+from kfp_placement_engine.contract.placement_size import json_bytes
+from kfp_placement_engine.contract.resources import read_resource
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.history import PastRun
+from tests.controller.planning.builders import START
+from tests.controller.planning.past_runs import a_history, a_past_run
+from tests.controller.planning.played_cluster import StoredHistories
+
+KEY = ("team", "p")
+
+
+def written(stored: dict[str, Any] | None, *runs: PastRun, pipeline: str = "p") -> PipelineHistory:
+    """The object after a write."""
+    server = StoredHistories()
+    if stored is not None:
+        metadata = {**stored["metadata"], "resourceVersion": "1"}
+        server.stored[KEY] = {**stored, "metadata": metadata}
+    client = cast("Any", server)
+    change_history(
+        client, WriteHistory("team", pipeline, runs), SaidOnce(logging.getLogger(__name__))
+    )
+    return read_resource(PipelineHistory, server.stored[KEY])
+
+
+def uids(history: PipelineHistory) -> list[str]:
+    return [run.uid for run in history.past_runs()]
+
+
+def test_a_new_pipeline_has_its_object():
+    assert uids(written(None, a_past_run("p", 1))) == ["uid-1"]
+
+
+def test_another_leader_may_have_written_the_same_runs():
+    history = written(a_history("p", [a_past_run("p", 1)]), a_past_run("p", 1), a_past_run("p", 2))
+    assert uids(history) == ["uid-1", "uid-2"]
+    assert history.status is not None
+    assert history.status.runs_seen == 2
+
+
+def test_of_a_run_the_end_that_came_last_counts_whoever_writes_last():
+    later = a_past_run("p", 1, ended_at=START + timedelta(days=1), seconds=99)
+    history = written(a_history("p", [later]), a_past_run("p", 1), a_past_run("p", 2))
+    assert {run.uid: run.seconds for run in history.past_runs()} == {"uid-1": 99, "uid-2": 60}
+
+
+@pytest.mark.parametrize("far", [KEPT * 2, -KEPT * 2])
+def test_runs_long_before_or_after_go(far):
+    """Whoever has set a clock: it does not decide what is forgotten."""
+    odd = a_past_run("p", 0, ended_at=START + far)
+    assert uids(written(a_history("p", [odd]), a_past_run("p", 1))) == ["uid-1"]
+
+
+MALFORMED = {
+    "status": {"status": {"runs": [{"uid": "u", "endedAt": "yesterday"}]}},
+    "foreign version": {"spec": {"pipelines": ["p"]}, "status": {"samples": {"a": [1]}}},
+    "no status": {"status": None},
+    "a run of negative time": {
+        "status": {"runs": [{"uid": "u", "endedAt": "2026-01-05T08:00:00Z", "seconds": -1}]}
+    },
+}
+
+
+@pytest.mark.parametrize("changes", MALFORMED.values(), ids=MALFORMED)
+def test_what_cannot_be_read_is_written_again(changes):
+    stored = {**a_history("p", []), **changes}
+    server = StoredHistories()
+    server.stored[KEY] = {**stored, "metadata": {**stored["metadata"], "resourceVersion": "1"}}
+    said = SaidOnce(logging.getLogger(__name__))
+    change_history(cast("Any", server), WriteHistory("team", "p", (a_past_run("p", 1),)), said)
+    (run,) = server.stored[KEY]["status"]["runs"]
+    assert run["uid"] == "uid-1"
+
+
+def test_that_it_could_not_be_read_is_said_once(caplog):
+    server = StoredHistories()
+    said = SaidOnce(logging.getLogger(__name__))
+    for number in range(3):
+        raw = {**a_history("p", []), "spec": {"pipeline": ""}}
+        server.stored[KEY] = {**raw, "metadata": {**raw["metadata"], "resourceVersion": "1"}}
+        run = a_past_run("p", number)
+        change_history(cast("Any", server), WriteHistory("team", "p", (run,)), said)
+    assert len(caplog.records) == 1
+
+
+def test_an_oversized_object_shrinks():
+    runs = [a_past_run("p", number, steps=200) for number in range(30)]
+    raw = a_history("p", runs)
+    raw["status"]["runs"] *= 20
+    history = written(raw, a_past_run("p", 100))
+    assert json_bytes(history.to_object()) <= MAX_HISTORY_BYTES + 2_000
+    assert uids(history)[-1] == "uid-100"
+
+
+def test_an_object_of_another_pipeline_is_left_alone():
+    with pytest.raises(InputError, match="is of pipeline 'q', not of 'p'"):
+        written(
+            {**a_history("q", []), "metadata": {"name": "p", "namespace": "team"}},
+            a_past_run("p", 1),
+        )
+
+
+def test_what_is_gone_already_is_no_failure():
+    said = SaidOnce(logging.getLogger(__name__))
+    change_history(cast("Any", StoredHistories()), DeleteHistory("team", "p"), said)

@@ -1,0 +1,116 @@
+"""What a run teaches, whatever its times say."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.planning.ended_runs import ended_run
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.planning.run_reading import read_run
+from kfp_placement_controller.planning.tracked_run import FirstPromise, TrackedRun
+from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.promise import TimeRange
+from tests.controller.planning.builders import START, a_pod, after
+from tests.controller.planning.noisy_cluster import a_run
+from tests.controlplane.times import write_time
+
+END_SECONDS = 100
+NOW, BEGIN, RAN_UNTIL, END = (after(each) for each in (1000, 10, 40, END_SECONDS))
+
+
+def a_workflow_that_ended(finished_at: datetime | None, phase: str = "Succeeded") -> dict[str, Any]:
+    raw = a_run("nightly-0", iterations=1)
+    raw["metadata"].update(namespace="team", uid="w", creationTimestamp=write_time(START))
+    names = {"w-1": ".first", "w-2": ".work(0:item-0)", "w-3": ".last"}
+    nodes = {
+        key: {
+            "id": key,
+            "name": f"nightly-0{name}",
+            "type": "Pod",
+            "phase": "Succeeded",
+            "templateName": "work",
+        }
+        for key, name in names.items()
+    }
+    raw["status"] = {"phase": phase, "startedAt": write_time(START), "nodes": nodes}
+    if finished_at is not None:
+        raw["status"]["finishedAt"] = write_time(finished_at)
+    return raw
+
+
+def taught(
+    *,
+    running_at: datetime = BEGIN,
+    finished_at: datetime = RAN_UNTIL,
+    ended_at: datetime | None = END,
+    phase: str = "Succeeded",
+    now: datetime = NOW,
+    promised: float | None = None,
+) -> PastRun | None:
+    """What a run teaches whose step `first` ran from one moment to the other."""
+    policy = PolicyInForce().spec
+    observed = observe_workflow(a_workflow_that_ended(ended_at, phase))
+    assert observed is not None
+    run = TrackedRun(observed, read_run(observed, policy))
+    pod = a_pod(
+        workflow="nightly-0",
+        argo_node_name="nightly-0.first",
+        phase="Succeeded",
+        node_name="n0",
+        started_at=running_at,
+        running_at=running_at,
+        finished_at=finished_at,
+    )
+    run.observe_pod(None, pod, now)
+    run.evaluate(policy, now, PlanningParams())
+    if promised is not None:
+        run.first_promise = FirstPromise(TimeRange(1, 2, 3), promised, 0.0, 0.9)
+    return ended_run(run, {}, now)
+
+
+def test_a_step_teaches_the_time_of_its_container():
+    past = taught(promised=90)
+    assert past is not None
+    assert [(each.identity.step, each.seconds, each.node) for each in past.steps] == [
+        ("first", 30.0, "n0")
+    ]
+    assert (past.seconds, past.planned_seconds) == (END_SECONDS, 90)
+
+
+YEAR = timedelta(days=365)
+ODD = {
+    "ends before it starts": {"running_at": after(40), "finished_at": after(10)},
+    "before the run": {"running_at": START - YEAR},
+    "takes a year": {"finished_at": START + YEAR},
+    "after the run": {"running_at": START + YEAR, "finished_at": START + YEAR},
+    "run ends before it begins": {"ended_at": START - YEAR},
+    "run ends in a year": {"ended_at": START + YEAR},
+    "run never says when it ended": {"ended_at": None},
+    "our clock is a year behind": {"now": START - YEAR},
+}
+
+
+@pytest.mark.parametrize("times", ODD.values(), ids=ODD)
+def test_times_that_cannot_be_true_teach_nothing(times):
+    assert taught(**times) is None
+
+
+@pytest.mark.parametrize("planned", [-5.0, float("nan"), float("inf"), 1e308])
+def test_a_plan_that_cannot_be_true_is_left_out(planned):
+    past = taught(promised=planned)
+    assert past is not None
+    assert past.planned_seconds is None
+
+
+def test_a_failed_run_teaches_its_steps_and_not_its_end():
+    past = taught(phase="Failed", promised=90)
+    assert past is not None
+    assert past.seconds is None
+    assert len(past.steps) == 1
+
+
+def test_a_run_that_goes_on_teaches_nothing():
+    assert taught(phase="Running") is None

@@ -1,0 +1,253 @@
+"""Histories where something is wrong: plans come as before, and nothing is learned twice."""
+
+import logging
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.planning import namespace_past
+from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+from kfp_placement_controller.planning.unwritten_runs import WRITE_PAUSE
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.planning import promises
+from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator
+
+KNOWN = 4
+"""Runs after which promises are made."""
+
+SMALL = 2
+"""Iterations of the loop."""
+
+STEPS = SMALL + 2
+DEFECT = "made up"
+
+
+def a_cluster(runs: int = KNOWN) -> NoisyCluster:
+    cluster = NoisyCluster()
+    for number in range(runs):
+        cluster.play(number, iterations=SMALL)
+    return cluster
+
+
+def fail(*_arguments: Any, **_fields: Any) -> Any:
+    raise ZeroDivisionError(DEFECT)
+
+
+def is_planned(cluster: NoisyCluster, run: str) -> bool:
+    """Whether every step has its node, and ran there."""
+    rows = cluster.placement(run).planned_rows().rows
+    nodes_known = all(row is not None and row.node is not None for row in rows)
+    return nodes_known and set(cluster.states(run).values()) == {"succeeded"}
+
+
+def uids(cluster: NoisyCluster) -> list[str]:
+    return [run.uid for run in cluster.history().past_runs()]
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("name", ["observe", "with_history"])
+def test_a_dead_learner_leaves_plans_as_they_were(monkeypatch, caplog, name):
+    cluster = a_cluster()
+    place = Past if name == "observe" else namespace_past
+    monkeypatch.setattr(place, name, fail)
+    cluster.hand_over(a_coordinator(), 2)
+    for number in range(10, 12):
+        run = cluster.play(number, iterations=SMALL)
+        assert is_planned(cluster, run)
+        assert cluster.placement(run).spec.first_ends is None
+    assert len([each for each in warnings(caplog) if DEFECT in each]) == 1
+
+
+def test_a_dead_forecaster_leaves_plans_as_they_were(monkeypatch, caplog):
+    cluster = a_cluster()
+    monkeypatch.setattr(promises, "simulate_durations", fail)
+    promises._say.cache_clear()
+    for number in range(10, 12):
+        run = cluster.begin_run(number, iterations=SMALL)
+        cluster.run(partial(is_unknown, cluster, run))
+        assert "defect" in unknown(cluster, run)
+        cluster.run()
+        assert is_planned(cluster, run)
+        assert cluster.placement(run).spec.first_ends is None
+    assert len([each for each in warnings(caplog) if DEFECT in each]) == 1
+
+
+def is_unknown(cluster: NoisyCluster, run: str) -> bool:
+    return bool(unknown(cluster, run))
+
+
+def unknown(cluster: NoisyCluster, run: str) -> str:
+    placement = cluster.placements.get(("team", run))
+    status = None if placement is None else placement.status
+    return "" if status is None else status.ends_unknown or ""
+
+
+class MortalSearch:
+    """Searches until it is asked for a promise."""
+
+    def __init__(self) -> None:
+        self.deaths = 0
+
+    def __call__(self, asked: PlanningRound) -> RoundResult | RoundFailure:
+        if any(run.forecast is not None and run.forecast.steps for run in asked.to_replan):
+            self.deaths += 1
+            return RoundFailure(asked.number, "the search was killed after 60 s", died=True)
+        return plan_round(asked)
+
+
+def test_a_search_that_dies_of_promises_goes_on_without(caplog):
+    """One death for the first plan and one for a promise of its own; then they are left out."""
+    cluster = a_cluster()
+    cluster.search = search = MortalSearch()
+    run = cluster.play(10, iterations=SMALL)
+    assert is_planned(cluster, run)
+    assert cluster.placement(run).spec.first_ends is None
+    assert not cluster.announced
+    assert search.deaths == 2
+    assert len([each for each in warnings(caplog) if "forecast of" in each]) == 1
+    cluster.search = plan_round
+    cluster.now += timedelta(hours=1)
+    assert cluster.first_ends(cluster.play(11, iterations=SMALL))
+
+
+def test_where_nothing_can_be_written_runs_teach_all_the_same():
+    cluster = NoisyCluster()
+    cluster.histories.refuses = True
+    begun_at = cluster.now
+    for number in range(KNOWN):
+        cluster.play(number, iterations=SMALL)
+    run = cluster.play(KNOWN, iterations=SMALL)
+    assert cluster.first_ends(run)
+    tries = (cluster.now - begun_at) / WRITE_PAUSE
+    assert 0 < cluster.histories.refused <= tries + 1
+    cluster.histories.refuses = False
+    cluster.now += WRITE_PAUSE
+    cluster.play(KNOWN + 1, iterations=SMALL)
+    assert uids(cluster) == [f"workflow-{number}" for number in range(KNOWN + 2)]
+
+
+def test_an_object_that_cannot_be_read_is_written_again_once(caplog):
+    cluster = a_cluster()
+    ((key, raw),) = cluster.histories.stored.items()
+    cluster.histories.stored[key] = {**raw, "status": {"runs": [{"uid": 7}]}}
+    run = cluster.play(10, iterations=SMALL)
+    assert cluster.first_ends(run)
+    assert "workflow-4" in uids(cluster)
+    writes = cluster.histories.writes
+    cluster.now += timedelta(hours=1)
+    cluster.coordinator.tick(cluster.now)
+    assert cluster.histories.writes == writes
+    assert len([each for each in warnings(caplog) if "written again" in each]) == 1
+
+
+def test_an_object_of_another_pipeline_is_left_alone_and_not_tried_again(caplog):
+    cluster = a_cluster()
+    ((key, raw),) = cluster.histories.stored.items()
+    theirs = {**raw, "spec": {"pipeline": "other"}}
+    cluster.histories.stored[key] = theirs
+    cluster.tell()
+    for number in range(10, 13):
+        assert is_planned(cluster, cluster.play(number, iterations=SMALL))
+    assert cluster.histories.stored[key] == theirs
+    said = [each for each in warnings(caplog) if "is of pipeline 'other'" in each]
+    assert len(said) == 1
+
+
+def test_two_leaders_learn_nothing_twice():
+    """The one before does not know yet that it leads no more."""
+    cluster = a_cluster()
+    before = cluster.coordinator
+    cluster.hand_over(a_coordinator(), 2)
+    run = cluster.begin_run(10, iterations=SMALL)
+    told = cluster.coordinator.handle
+
+    def tell_both(kind: Any, change: Any, now: Any) -> None:
+        before.handle(kind, change, now)
+        told(kind, change, now)
+
+    cluster.coordinator.handle = tell_both  # type: ignore[method-assign]
+    cluster.run()
+    for action in before.tick(cluster.now):
+        if type(action).__name__ == "WriteHistory":
+            cluster._carry_out(action)
+    history = cluster.history()
+    assert len(set(uids(cluster))) == len(uids(cluster)) == KNOWN + 1
+    assert history.status is not None
+    assert history.status.runs_seen == KNOWN + 1
+    assert run in cluster.players
+
+
+def test_a_run_that_is_tried_again_counts_once():
+    cluster = a_cluster()
+    run = cluster.begin_run(10, iterations=SMALL)
+    cluster.run(lambda: states_of(cluster, run).get("last") in ("running", "waiting"))
+    fail_last(cluster, run)
+    assert cluster.players[run].phase == "Failed"
+    first = cluster.history().past_runs()[-1]
+    assert (first.uid, first.seconds) == (f"workflow-{KNOWN}", None)
+    cluster.now += timedelta(hours=3)
+    cluster.retry(run)
+    cluster.run()
+    assert cluster.players[run].phase == "Succeeded"
+    assert len(uids(cluster)) == len(set(uids(cluster))) == KNOWN + 1
+    again = cluster.history().past_runs()[-1]
+    assert (again.uid, again.seconds, again.planned_seconds) == (first.uid, None, None)
+    assert len(again.steps) == STEPS
+    assert max(each.seconds for each in again.steps) < 1_000
+
+
+def states_of(cluster: NoisyCluster, run: str) -> dict[str, str]:
+    placement = cluster.placements.get(("team", run))
+    return {} if placement is None or placement.status is None else cluster.states(run)
+
+
+def fail_last(cluster: NoisyCluster, run: str) -> None:
+    """The pod of the last step fails."""
+    for pod in cluster.players[run].cluster.pods.values():
+        if pod["metadata"]["annotations"]["workflows.argoproj.io/node-name"].endswith(".last"):
+            pod["status"]["phase"] = "Failed"
+    cluster._dirty = True
+    cluster.run()
+
+
+def test_a_run_that_is_deleted_halfway_teaches_nothing():
+    cluster = a_cluster()
+    run = cluster.begin_run(10, iterations=SMALL)
+    cluster.run(lambda: states_of(cluster, run).get("first") == "succeeded")
+    del cluster.players[run]
+    cluster.tell()
+    assert is_planned(cluster, cluster.play(11, iterations=SMALL))
+    assert uids(cluster)[:KNOWN] == [f"workflow-{number}" for number in range(KNOWN)]
+    assert len(uids(cluster)) == KNOWN + 1
+
+
+def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start():
+    cluster = a_cluster()
+    run = cluster.begin_run(10, iterations=SMALL)
+    cluster.run(lambda: states_of(cluster, run).get("last") == "running")
+    promised = cluster.first_ends(run)
+    cluster.coordinator = a_coordinator()
+    cluster.run(lambda: cluster.players[run].phase == "Succeeded")
+    assert f"workflow-{KNOWN}" not in uids(cluster)
+    cluster.hand_over(a_coordinator(), 3)
+    cluster.play(11, iterations=SMALL)
+    past = next(each for each in cluster.history().past_runs() if each.uid == f"workflow-{KNOWN}")
+    assert len(past.steps) == STEPS
+    assert past.planned_seconds == pytest.approx(promised.planned)
+
+
+def test_what_is_there_at_the_start_is_learned_from_once():
+    cluster = a_cluster()
+    writes = cluster.histories.writes
+    for epoch in range(2, 5):
+        cluster.hand_over(a_coordinator(), epoch)
+        cluster.now += WRITE_PAUSE
+        cluster.run(lambda: True)
+    assert cluster.histories.writes == writes
+    assert uids(cluster) == [f"workflow-{each}" for each in range(KNOWN)]

@@ -1,0 +1,177 @@
+"""Namespaces that share images, names and nodes learn nothing of each other; secrets stay out."""
+
+import json
+import math
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from kfp_placement_controller.metrics import PROMISE_COVERAGE
+from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.planning import kept_promises
+from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.load import Load
+from kfp_placement_engine.history import NodeFactors, node_factors
+from tests.controller.planning.builders import START
+from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator
+from tests.controlplane.argo.small_workflows import NO_DEFAULTS
+from tests.support.kubernetes import node_object
+
+RUNS = 5
+SMALL = 2
+SECRET = "hunter2"
+
+
+def played(other: str = "", runs: int = RUNS) -> NoisyCluster:
+    """Runs of `team`, and in between, with the same names and images, those of another."""
+    cluster = NoisyCluster()
+    for number in range(runs):
+        cluster.now = START + timedelta(hours=2 * number)
+        cluster.play(number, iterations=SMALL)
+        if other:
+            cluster.workload.factor = {"work": 7.0, "last": 3.0}
+            cluster.play(number, other, iterations=SMALL)
+            cluster.workload.factor = {}
+    return cluster
+
+
+def objects_of(cluster: NoisyCluster, namespace: str) -> dict[str, Any]:
+    """Every history and placement of a namespace."""
+    histories = {
+        key[1]: raw for key, raw in cluster.histories.stored.items() if key[0] == namespace
+    }
+    placements = {
+        key[1]: each.to_object() for key, each in cluster.placements.items() if key[0] == namespace
+    }
+    return {"histories": histories, "placements": placements}
+
+
+def test_objects_of_a_namespace_are_the_same_with_and_without_another(monkeypatch):
+    # But for the factors of nodes, which they share.
+    monkeypatch.setattr(node_factors, "LEAST_PODS", 1_000_000)
+    alone, beside = played(), played("other")
+    ours, theirs = objects_of(alone, "team"), objects_of(beside, "team")
+    assert ours["histories"] == theirs["histories"]
+    assert ours["placements"] == theirs["placements"]
+    assert len(beside.history("other").past_runs()) == RUNS
+    assert beside.first_ends(f"nightly-{RUNS - 1}")
+
+
+def test_a_namespace_that_has_seen_nothing_gets_nothing_from_another():
+    cluster = played()
+    cluster.play(0, "other", iterations=SMALL)
+    placement = cluster.placement("nightly-other-0")
+    assert placement.spec.first_ends is None
+    assert [run.uid for run in cluster.history("other").past_runs()] == ["other-0"]
+
+
+def test_secrets_are_in_no_object():
+    """What steps are given, loop over, and run may hold secrets; digests alone are kept."""
+    secrets = [f"{SECRET}-{number}" for number in range(5)]
+    cluster = NoisyCluster()
+    for number in range(RUNS):
+        name = cluster.begin_run(number, iterations=SMALL)
+        run = cluster.players.pop(name).workflow
+        text = json.dumps(run).replace("item-", f"{secrets[0]}-")
+        run = json.loads(text)
+        container = run["spec"]["templates"][1]["container"]
+        container.update(
+            image=f"registry/{secrets[1]}:1",
+            command=["sh", "-c", f"echo {secrets[2]}"],
+            args=[secrets[3]],
+            env=[{"name": "PASSWORD", "value": secrets[4]}],
+        )
+        del run["status"]
+        del cluster.namespaces[name]
+        cluster.submit({**run, "status": {}}, settings=NO_DEFAULTS)
+        cluster.run()
+    assert cluster.first_ends(f"nightly-{RUNS - 1}")
+    found = json.dumps(objects_of(cluster, "team"))
+    assert "nightly" in found
+    assert SECRET not in found
+
+
+def sample(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+def test_promises_are_counted(monkeypatch):
+    monkeypatch.setattr(kept_promises, "LEAST_RUNS", 2)
+    outcomes = ("early", "kept", "late")
+    name = "kfp_placement_run_promises_total"
+    before = {each: sample(name, outcome=each) for each in outcomes}
+    errors = sample("kfp_placement_promise_error_count")
+    own = sample("kfp_placement_steps_forecast_total", level="iteration")
+    unknown = sample("kfp_placement_steps_forecast_total", level="none")
+    cluster = played()
+    cluster.workload.factor = {"work": 10.0}
+    cluster.play(RUNS, iterations=SMALL)
+    cluster.workload.factor = {"work": 0.01}
+    cluster.play(RUNS + 1, iterations=SMALL)
+    counted = {each: sample(name, outcome=each) - before[each] for each in outcomes}
+    promised = sum(each.spec.first_ends is not None for each in cluster.placements.values())
+    assert counted["late"] >= 1
+    assert counted["early"] >= 1
+    assert sum(counted.values()) == promised
+    assert sample("kfp_placement_promise_error_count") - errors == promised
+    coverage = sample("kfp_placement_promise_coverage")
+    assert coverage == pytest.approx(counted["kept"] / promised)
+    steps = SMALL + 2
+    assert sample("kfp_placement_steps_forecast_total", level="none") - unknown == steps
+    assert sample("kfp_placement_steps_forecast_total", level="iteration") - own >= steps
+    cluster.hand_over(a_coordinator(), 2)
+    cluster.run(lambda: True)
+    assert {each: sample(name, outcome=each) - before[each] for each in outcomes} == counted
+
+
+def test_who_leads_no_more_tells_no_coverage():
+    PROMISE_COVERAGE.set(0.5)
+    cluster = NoisyCluster()
+    cluster.coordinator.follow()
+    assert math.isnan(sample("kfp_placement_promise_coverage"))
+
+
+def a_state(factors: NodeFactors) -> ClusterState:
+    state = ClusterState(Load(DEFAULT_SOURCES), factors=factors)
+    for name in ("fast", "slow"):
+        state.nodes[name] = observe_node(node_object(name))
+    return state
+
+
+def saw(factors: NodeFactors, namespace: str) -> None:
+    """Five runs that took twice as long on one node as on the other."""
+    for _ in range(5):
+        factors.learn(namespace, {"fast": [0.0] * 3, "slow": [math.log(2)] * 3})
+
+
+def test_plans_take_nodes_as_past_runs_have_found_them():
+    factors = NodeFactors()
+    saw(factors, "team")
+    fast, slow = a_state(factors).snapshot((), {"team"}).nodes
+    assert slow.speed < 0.8 * fast.speed
+    assert [each.speed for each in a_state(NodeFactors()).snapshot((), {"team"}).nodes] == [1, 1]
+
+
+def test_plans_of_several_namespaces_take_only_what_several_have_seen():
+    factors = NodeFactors()
+    saw(factors, "team")
+    for namespaces in ({"other"}, {"team", "other"}, set()):
+        nodes = a_state(factors).snapshot((), namespaces).nodes
+        assert [each.speed for each in nodes] == [1, 1]
+    for number in range(3):
+        saw(factors, f"other-{number}")
+    fast, slow = a_state(factors).snapshot((), {"new", "team"}).nodes
+    assert slow.speed < 0.8 * fast.speed
+
+
+def test_declared_speeds_are_known_as_nodes_change():
+    cluster = NoisyCluster()
+    node = node_object("n0")
+    node["metadata"].setdefault("labels", {})["kfp-placement.dev/speed"] = "2"
+    cluster.set_node(node)
+    cluster.tell()
+    factors = cluster.coordinator.histories.factors
+    assert factors.log_factor("n0", "team") == pytest.approx(-math.log(2))

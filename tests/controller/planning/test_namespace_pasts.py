@@ -1,0 +1,277 @@
+"""What is known of namespaces: built in parts, from objects whatever is in them."""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.observed.histories import MAX_OBJECT_BYTES, observe_history
+from kfp_placement_controller.planning import histories
+from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
+from kfp_placement_controller.planning.histories import BUILD_OBSERVATIONS, MOST_BUILT, Histories
+from kfp_placement_controller.planning.namespace_past import NamespacePast
+from kfp_placement_controller.planning.unwritten_runs import MOST_PIPELINES
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_kube.change import Change
+from tests.controller.planning.builders import START
+from tests.controller.planning.past_runs import a_history, a_past_run
+
+DEFECT = "made up"
+
+
+def store(known: Histories, raw: Mapping[str, Any]) -> None:
+    metadata = raw["metadata"]
+    key = (metadata["namespace"], metadata["name"])
+    known.changed(Change(key, None, observe_history(raw)))
+
+
+def with_runs(*runs: PastRun, namespace: str = "team", pipeline: str = "p") -> Histories:
+    known = Histories(enabled=True)
+    store(known, a_history(pipeline, runs, namespace))
+    return known
+
+
+def built(known: Histories, namespace: str = "team") -> NamespacePast:
+    for _ in range(10_000):
+        past = known.past(namespace)
+        if past is not None:
+            return past
+        known.build()
+    raise AssertionError("it is not built")
+
+
+def forecast_seconds(past: NamespacePast, pipeline: str = "p") -> float | None:
+    """Median of its only step."""
+    graph = RunGraph(name=pipeline, source="made up", steps=(Step("step-0", task="step-0"),))
+    learned = past.learned_run(graph)
+    return None if learned is None else learned.graph.steps[0].duration_seconds
+
+
+def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwhile():
+    known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
+    assert known.past("team") is None
+    assert known.is_building
+    parts = 0
+    while known.past("team") is None:
+        known.build()
+        parts += 1
+    assert parts >= 20 * 200 / BUILD_OBSERVATIONS - 1
+    assert not known.is_building
+
+
+def test_a_run_that_ends_while_a_past_is_built_does_not_begin_it_again():
+    """Otherwise a namespace in which runs end often would never be known."""
+    known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
+    for number in range(100, 200):
+        if known.past("team") is not None:
+            break
+        known.build()
+        known.run_ended("team", a_past_run("q", number, seconds=600))
+    past = built(known)
+    assert forecast_seconds(past, "q") == pytest.approx(600, rel=0.01)
+
+
+def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built():
+    known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
+    store(known, a_history("q", [a_past_run("q", each, steps=200) for each in range(20)], "other"))
+    for number in range(100):
+        known.past("team")
+        if known.past("other") is not None:
+            return
+        known.build()
+        edited = [a_past_run("p", 1000 + number, steps=2_000)]
+        store(known, a_history("p", edited))
+    raise AssertionError("the other namespace is never built")
+
+
+def test_more_namespaces_than_are_kept_do_not_push_each_other_out(monkeypatch):
+    monkeypatch.setattr(histories, "MOST_BUILT", 2)
+    known = Histories(enabled=True)
+    for name in "abc":
+        store(known, a_history("p", [a_past_run("p", 1)], name))
+    for _ in range(5):
+        known.build()
+        pasts = [known.past(name) for name in "abc"]
+    assert [past is not None for past in pasts] == [True, True, False]
+    for _ in range(3):
+        known.build()
+        known.past("a")
+        last = known.past("c")
+    assert last is not None
+
+
+def test_only_so_many_namespaces_are_kept():
+    known = Histories(enabled=True)
+    for number in range(MOST_BUILT + 10):
+        known.build()
+        known.build()
+        assert known.past(f"ns-{number}") is not None
+    assert len(known._built) == MOST_BUILT
+
+
+def test_nothing_is_learned_twice():
+    known = with_runs(a_past_run("p", 1))
+    assert not known.run_ended("team", a_past_run("p", 1))
+    assert not known.due(START)
+    assert known.run_ended("team", a_past_run("p", 2))
+    assert not known.run_ended("team", a_past_run("p", 2))
+    (write,) = known.due(START)
+    assert isinstance(write, WriteHistory)
+    assert [run.uid for run in write.runs] == ["uid-2"]
+
+
+def test_a_run_that_was_tried_again_counts_once_and_its_end_does_not():
+    known = with_runs(a_past_run("p", 1))
+    again = a_past_run("p", 1, ended_at=START + timedelta(days=1), seconds=600)
+    assert not known.run_ended("team", again)
+    (write,) = known.due(START)
+    assert isinstance(write, WriteHistory)
+    assert (write.runs[0].seconds, write.runs[0].planned_seconds) == (None, None)
+    assert write.runs[0].steps == again.steps
+    assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
+
+
+def test_runs_that_were_cut_off_a_full_history_are_not_learned_again():
+    runs = [a_past_run("p", number) for number in range(100)]
+    known = with_runs(*runs)
+    raw = a_history("p", runs)
+    raw["status"]["runsSeen"] = 100
+    store(known, raw)
+    assert not known.run_ended("team", runs[0])
+    assert not known.due(START)
+
+
+def test_what_was_forgotten_is_not_learned_again_from_what_is_still_there():
+    known = Histories(enabled=True)
+    before = START + timedelta(days=1)
+    store(known, a_history("p", [], forget_before=before))
+    assert not known.run_ended("team", a_past_run("p", 1))
+    assert not known.due(START)
+
+
+def test_a_namespace_has_at_most_two_hundred_histories():
+    """Every name a new one: the oldest go, as those of each decision are written."""
+    known = Histories(enabled=True)
+    stored: dict[str, PastRun] = {}
+    most = 0
+    for number in range(MOST_PIPELINES + 50):
+        known.run_ended("greedy", a_past_run(f"p{number}", number))
+        if number % 10:
+            continue
+        while actions := known.due(START):
+            for action in actions:
+                if isinstance(action, DeleteHistory):
+                    del stored[action.name]
+                    known.changed(Change((action.namespace, action.name), None, None))
+                else:
+                    stored[action.pipeline] = action.runs[-1]
+                    known.written(action)
+                most = max(most, len(stored))
+        for name, run in stored.items():
+            store(known, a_history(name, [run], "greedy"))
+    assert most == MOST_PIPELINES
+    assert known.objects == MOST_PIPELINES
+    assert "p0" not in stored
+    assert f"p{MOST_PIPELINES + 40}" in stored
+
+
+def test_an_object_is_removed_once_and_again_if_that_failed():
+    known = Histories(enabled=True)
+    for number in range(MOST_PIPELINES):
+        store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
+    known.run_ended("team", a_past_run("new", 1000))
+    delete, _ = known.due(START)
+    assert delete == DeleteHistory("team", "p0")
+    later = START + timedelta(minutes=1)
+    assert not [each for each in known.due(later) if isinstance(each, DeleteHistory)]
+    assert isinstance(delete, DeleteHistory)
+    known.failed(delete, "not now")
+    again = known.due(later + timedelta(minutes=1))
+    assert delete in again
+
+
+def test_rows_that_cannot_be_true_do_not_count_and_that_is_said_once(caplog):
+    raw = a_history("p", [a_past_run("p", number) for number in range(5)])
+    rows = [[0, -5, 0], [0, 1e300, 0], [0, 10**15, 0], [7, 3, 0], ["x"], [], [None, None, {}]]
+    rows += [[0, float("nan"), 0], [True, True, True]]
+    for run in raw["status"]["runs"]:
+        run["steps"] = [*run["steps"], *rows]
+    known = Histories(enabled=True)
+    for _ in range(3):
+        store(known, raw)
+        known._forget("team")
+        past = built(known)
+    clean = built(with_runs(*(a_past_run("p", number) for number in range(5))))
+    assert forecast_seconds(past) == forecast_seconds(clean)
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 1
+    assert "team/p" in said[0]
+
+
+def test_components_that_change_daily_keep_a_step_known():
+    runs = [a_past_run("p", number, component=f"{number:016x}") for number in range(200)]
+    past = built(with_runs(*runs))
+    graph = RunGraph(
+        name="p", source="made up", steps=(Step("step-0", task="step-0", component="f" * 16),)
+    )
+    learned = past.learned_run(graph)
+    assert learned is not None
+    basis = learned.graph.steps[0].duration_basis
+    assert basis is not None
+    assert (str(basis.level), basis.runs) == ("iteration", 30)
+
+
+def test_an_object_that_others_have_made_too_large_is_not_read():
+    raw = a_history("p", [a_past_run("p", number, steps=100) for number in range(30)])
+    raw["status"]["runs"] *= 30
+    assert len(json.dumps(raw)) > MAX_OBJECT_BYTES
+    with pytest.raises(InputError, match="are read: delete it"):
+        observe_history(raw)
+
+
+@pytest.mark.parametrize("bad", [10**30, "\ud800"])
+def test_what_is_no_json_is_not_read(bad):
+    raw = a_history("p", [a_past_run("p", 1)])
+    raw["status"]["runs"][0]["steps"][0] = [0, bad]
+    with pytest.raises(InputError, match="cannot be written as JSON"):
+        observe_history(raw)
+
+
+def test_a_hand_edited_year_does_not_keep_others_from_counting():
+    future = a_past_run("p", 0, ended_at=START + timedelta(days=365_000), seconds=10)
+    known = with_runs(future)
+    for number in range(1, 10):
+        known.run_ended("team", a_past_run("p", number))
+    assert forecast_seconds(built(known)) == pytest.approx(60, rel=0.05)
+
+
+def test_a_learner_with_a_defect_is_left_alone_and_says_so_once(monkeypatch, caplog):
+    def fail(_past: Past, _run: PastRun) -> None:
+        raise ZeroDivisionError(DEFECT)
+
+    monkeypatch.setattr(Past, "observe", fail)
+    known = with_runs(*(a_past_run("p", number) for number in range(5)))
+    past = built(known)
+    for number in range(10, 15):
+        known.run_ended("team", a_past_run("p", number))
+    assert forecast_seconds(past) is None
+    assert len(caplog.records) == 1
+    assert DEFECT in caplog.records[0].getMessage()
+    (write,) = known.due(START)
+    assert isinstance(write, WriteHistory)
+    assert len(write.runs) == 5
+
+
+def test_sizes_of_all_objects_are_known():
+    known = with_runs(a_past_run("p", 1))
+    store(known, a_history("q", [a_past_run("q", 1)]))
+    assert known.objects == 2
+    assert known.json_bytes > 0
+    for name in "pq":
+        known.changed(Change(("team", name), None, None))
+    assert (known.objects, known.json_bytes) == (0, 0)

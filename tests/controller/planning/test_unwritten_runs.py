@@ -1,0 +1,119 @@
+"""Ended runs until they are written: bounded, each namespace in its turn, no try too often."""
+
+from datetime import timedelta
+
+from kfp_placement_controller.observed.histories import observe_history
+from kfp_placement_controller.planning import unwritten_runs
+from kfp_placement_controller.planning.unwritten_runs import (
+    MOST_PIPELINES,
+    MOST_STEPS,
+    MOST_WRITES,
+    WRITE_PAUSE,
+    UnwrittenRuns,
+)
+from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
+from tests.controller.planning.builders import START
+from tests.controller.planning.past_runs import a_history, a_past_run
+
+
+def test_a_tenant_with_ten_thousand_pipelines_takes_bounded_memory():
+    unwritten = UnwrittenRuns()
+    for number in range(10_000):
+        unwritten.add("greedy", a_past_run(f"p{number}", number))
+    kept = unwritten.of_namespace("greedy")
+    assert len(kept) == MOST_PIPELINES
+    assert kept[-1].pipeline == "p9999"
+
+
+def test_large_runs_of_a_namespace_take_bounded_memory():
+    unwritten = UnwrittenRuns()
+    for number in range(100):
+        unwritten.add("greedy", a_past_run(f"p{number}", number, steps=5_000))
+    assert sum(len(run.steps) for run in unwritten.of_namespace("greedy")) <= MOST_STEPS
+
+
+def test_of_a_pipeline_the_last_runs_are_kept():
+    unwritten = UnwrittenRuns()
+    for number in range(2 * MAX_RUNS):
+        unwritten.add("team", a_past_run("p", number))
+    uids = [run.uid for run in unwritten.of_namespace("team")]
+    assert uids == [f"uid-{number}" for number in range(MAX_RUNS, 2 * MAX_RUNS)]
+
+
+def test_a_greedy_namespace_does_not_keep_others_from_being_written():
+    unwritten = UnwrittenRuns()
+    for number in range(1_000):
+        unwritten.add("greedy", a_past_run(f"p{number}", number))
+    unwritten.add("team", a_past_run("nightly", 1))
+    writes = unwritten.due(START)
+    assert len(writes) == MOST_WRITES
+    assert "team" in {each.namespace for each in writes}
+    assert unwritten.has_backlog
+
+
+def test_all_pipelines_have_their_turn():
+    unwritten = UnwrittenRuns()
+    for number in range(MOST_PIPELINES):
+        unwritten.add("team", a_past_run(f"p{number}", number))
+    written: list[str] = []
+    while writes := unwritten.due(START):
+        written += [each.pipeline for each in writes]
+    assert sorted(written) == sorted({f"p{number}" for number in range(MOST_PIPELINES)})
+    assert not unwritten.has_backlog
+
+
+def test_what_fails_is_tried_again_after_the_pause_and_not_before():
+    unwritten = UnwrittenRuns()
+    unwritten.add("team", a_past_run("p", 1))
+    assert unwritten.due(START)
+    assert not unwritten.due(START + WRITE_PAUSE - timedelta(seconds=1))
+    assert unwritten.due(START + WRITE_PAUSE)
+
+
+def test_a_clock_that_was_set_back_stops_no_write():
+    unwritten = UnwrittenRuns()
+    unwritten.add("team", a_past_run("p", 1))
+    assert unwritten.due(START)
+    assert unwritten.due(START - timedelta(days=365))
+    assert not unwritten.due(START - timedelta(days=365))
+
+
+def test_what_was_written_is_not_written_again_whatever_the_object_says():
+    """A run that had no room in it is not in it, and never will be."""
+    unwritten = UnwrittenRuns()
+    unwritten.add("team", a_past_run("p", 1))
+    (write,) = unwritten.due(START)
+    unwritten.written(write)
+    assert not unwritten.due(START + WRITE_PAUSE)
+    assert unwritten.get(("team", "p"), "uid-1") is not None
+    unwritten.seen(("team", "p"), observe_history(a_history("p", [])))
+    assert unwritten.get(("team", "p"), "uid-1") is None
+
+
+def test_what_ended_again_is_written_again():
+    unwritten = UnwrittenRuns()
+    unwritten.add("team", a_past_run("p", 1))
+    (write,) = unwritten.due(START)
+    unwritten.written(write)
+    again = a_past_run("p", 1, ended_at=START + timedelta(days=1))
+    unwritten.add("team", again)
+    unwritten.seen(("team", "p"), observe_history(a_history("p", [a_past_run("p", 1)])))
+    (write,) = unwritten.due(START + WRITE_PAUSE)
+    assert write.runs == (again,)
+
+
+def test_what_is_lost_is_said_once(caplog):
+    unwritten = UnwrittenRuns()
+    for number in range(MOST_PIPELINES + 10):
+        unwritten.add("greedy", a_past_run(f"p{number}", number))
+    assert len(caplog.records) == 1
+    assert caplog.records[0].name == unwritten_runs.__name__
+
+
+def test_names_that_objects_cannot_have_are_names_of_one_object():
+    unwritten = UnwrittenRuns()
+    unwritten.add("team", a_past_run("Ünïcode/…", 1))
+    (write,) = unwritten.due(START)
+    unwritten.written(write)
+    assert unwritten.get(("team", history_name("Ünïcode/…")), "uid-1") is not None
+    assert not unwritten.due(START + WRITE_PAUSE)
