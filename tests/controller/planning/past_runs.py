@@ -34,7 +34,7 @@ def a_past_run(
             Observation(StepIdentity(pipeline, f"step-{each}", "", component), seconds, node)
             for each in range(steps)
         ),
-        planned_seconds=seconds,
+        played_seconds=seconds,
         seconds=seconds,
     )
 

@@ -77,7 +77,7 @@ def test_a_step_teaches_the_time_of_its_container():
     assert [(each.identity.step, each.seconds, each.node) for each in past.steps] == [
         ("first", 30.0, "n0")
     ]
-    assert (past.seconds, past.planned_seconds) == (END_SECONDS, 90)
+    assert (past.seconds, past.played_seconds) == (END_SECONDS, 90)
 
 
 YEAR = timedelta(days=365)
@@ -102,7 +102,7 @@ def test_times_that_cannot_be_true_teach_nothing(times):
 def test_a_plan_that_cannot_be_true_is_left_out(planned):
     past = taught(promised=planned)
     assert past is not None
-    assert past.planned_seconds is None
+    assert past.played_seconds is None
 
 
 def test_a_failed_run_teaches_its_steps_and_not_its_end():

@@ -197,7 +197,7 @@ def test_a_run_that_is_tried_again_counts_once():
     assert cluster.players[run].phase == "Succeeded"
     assert len(uids(cluster)) == len(set(uids(cluster))) == KNOWN + 1
     again = cluster.history().past_runs()[-1]
-    assert (again.uid, again.seconds, again.planned_seconds) == (first.uid, None, None)
+    assert (again.uid, again.seconds, again.played_seconds) == (first.uid, None, None)
     assert len(again.steps) == STEPS
     assert max(each.seconds for each in again.steps) < 1_000
 
@@ -239,7 +239,7 @@ def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start():
     cluster.play(11, iterations=SMALL)
     past = next(each for each in cluster.history().past_runs() if each.uid == f"workflow-{KNOWN}")
     assert len(past.steps) == STEPS
-    assert past.planned_seconds == pytest.approx(promised.planned)
+    assert past.played_seconds == pytest.approx(promised.played)
 
 
 def test_what_is_there_at_the_start_is_learned_from_once():

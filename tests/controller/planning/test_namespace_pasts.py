@@ -131,7 +131,7 @@ def test_a_run_that_was_tried_again_counts_once_and_its_end_does_not():
     assert not known.run_ended("team", again)
     (write,) = known.due(START)
     assert isinstance(write, WriteHistory)
-    assert (write.runs[0].seconds, write.runs[0].planned_seconds) == (None, None)
+    assert (write.runs[0].seconds, write.runs[0].played_seconds) == (None, None)
     assert write.runs[0].steps == again.steps
     assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
 
