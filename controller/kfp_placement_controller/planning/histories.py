@@ -150,7 +150,7 @@ class Histories:
         if isinstance(action, DeleteHistory):
             self._deleting.discard((action.namespace, action.name))
         what = f"PipelineHistories of namespace {action.namespace} are not written"
-        self._said.warning(f"{what}, learned from meanwhile: {why}")
+        self._said.warning(f"{what}, learned from in the meantime: {why}")
 
     def _of(self, key: HistoryKey) -> ObservedHistory | None:
         return self._stored.get(key[0], {}).get(key[1])

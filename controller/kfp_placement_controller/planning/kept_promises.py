@@ -12,7 +12,7 @@ from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.promise import TimeRange
 
 LAST_RUNS = 100
-"""Of which the coverage is told."""
+"""Of which the coverage is measured."""
 
 LEAST_RUNS = 20
 """With fewer, that some promises were broken says nothing."""

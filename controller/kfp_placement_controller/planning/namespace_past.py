@@ -15,7 +15,7 @@ from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
 _LOG = logging.getLogger(__name__)
 
 BYTES_PER_OBSERVATION = 300
-"""So many bytes of an object take as long to be read as one step takes to be learned from."""
+"""This many bytes of an object take as long to be read as one step takes to be learned from."""
 
 
 class NamespacePast:

@@ -123,7 +123,7 @@ class UnwrittenRuns:
             unwritten.sent |= {run.uid for run in write.runs if unwritten.runs.get(run.uid) == run}
 
     def due(self, now: datetime) -> list[WriteHistory]:
-        """What is to be written now: a few objects, those of all namespaces in turn."""
+        """What must be written now: a few objects, those of all namespaces in turn."""
         waiting = {
             namespace: list(self._waiting(namespace, now)) for namespace in list(self._namespaces)
         }
@@ -138,7 +138,7 @@ class UnwrittenRuns:
         return WriteHistory(key[0], unwritten.pipeline, tuple(unwritten.runs.values()))
 
     def _waiting(self, namespace: str, now: datetime) -> Iterator[HistoryKey]:
-        """Objects that are to be written, the one that waits longest first."""
+        """Objects that must be written, the one that waits longest first."""
         own = self._namespaces[namespace]
         for name, unwritten in list(own.items()):
             if not unwritten.may_be_tried(now):

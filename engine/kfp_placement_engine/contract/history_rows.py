@@ -24,7 +24,7 @@ class StepRows:
 
         Args:
             pipeline: name of the pipeline.
-            rows: [path, component, image]; what cannot be read is nobody's step.
+            rows: [path, component, image]; a row that cannot be read is not a step.
         """
         self._steps = [_identity(pipeline, row) for row in rows]
         self._iterations: dict[tuple[int, str], StepIdentity] = {}
