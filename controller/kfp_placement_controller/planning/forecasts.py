@@ -28,19 +28,22 @@ LONGEST_PAUSE = timedelta(hours=1)
 """After forecasts that failed; it begins with `PAUSE` and doubles, since searches wait for them."""
 
 
+_Progress = frozenset[tuple[str, bool, bool]]
+"""Steps of a run that have started or ended: name, whether it has started, and ended."""
+
+
 class _Asked(NamedTuple):
     """A forecast that is being made."""
 
     number: int
     key: RunKey
-    progress: frozenset[str]
 
 
 class _Made(NamedTuple):
     """The last forecast of a run: when it was asked for, and what had happened by then."""
 
     at: datetime
-    progress: frozenset[str]
+    progress: _Progress
 
 
 @dataclass
@@ -97,10 +100,9 @@ class Forecasts:
         if not candidates:
             return []
         run = min(candidates, key=lambda each: (self._made_at(each), each.key))
-        progress = _progress(run.run)
-        self._made[run.key] = _Made(now, progress)
+        self._made[run.key] = _Made(now, _progress(run.run))
         asked = self.planner.forecast_round(run, policy, now)
-        self._asked = _Asked(asked.number, run.key, progress)
+        self._asked = _Asked(asked.number, run.key)
         return [StartRound(asked)]
 
     def ended(self, outcome: RoundResult | RoundFailure, now: datetime) -> bool:
@@ -156,10 +158,13 @@ class Forecasts:
         return _progress(run.run) != made.progress or _is_overdue(run.run, now)
 
 
-def _progress(run: TrackedRun) -> frozenset[str]:
-    """What has happened: steps that have started, and again those that have ended."""
-    started = {f"{name} started" for name, each in run.statuses.items() if each.started_at}
-    return frozenset(started | {name for name, each in run.statuses.items() if each.ended})
+def _progress(run: TrackedRun) -> _Progress:
+    """What has happened; it is asked for of all runs between two decisions."""
+    return frozenset(
+        (name, each.started_at is not None, each.ended)
+        for name, each in run.statuses.items()
+        if each.started_at is not None or each.ended
+    )
 
 
 def _is_overdue(run: TrackedRun, now: datetime) -> bool:

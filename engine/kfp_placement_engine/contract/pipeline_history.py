@@ -11,7 +11,6 @@ and iterations are short digests: texts of users, which may hold secrets, are in
 Entries may be missing at the end, and a newer revision may add some there.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -41,7 +40,12 @@ from kfp_placement_engine.contract.history_rows import (
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import NodeName
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS, format_duration
-from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
+from kfp_placement_engine.model.history import (
+    Observation,
+    PastRun,
+    StepIdentity,
+    text_digest,
+)
 from kfp_placement_engine.model.run_graph import Step
 
 MAX_HISTORY_BYTES = 256 * 1024
@@ -77,15 +81,10 @@ def step_identity(pipeline: str, step: Step) -> StepIdentity:
     return StepIdentity(
         pipeline=pipeline,
         step=step.task,
-        iteration=_digest(salted)[:ITERATION_DIGITS] if step.iteration_key else "",
+        iteration=text_digest(salted)[:ITERATION_DIGITS] if step.iteration_key else "",
         component=step.component[:DIGITS],
-        image=_digest(step.image)[:DIGITS] if step.image else "",
+        image=text_digest(step.image)[:DIGITS] if step.image else "",
     )
-
-
-def _digest(text: str) -> str:
-    # Texts of others may hold half a surrogate pair, which no encoding takes as it is.
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def history_name(pipeline: str) -> str:
@@ -94,7 +93,7 @@ def history_name(pipeline: str) -> str:
         return pipeline
     letters = (letter if letter.isascii() and letter.isalnum() else "-" for letter in pipeline)
     readable = "".join(letters).lower()[:40].strip("-")
-    return f"{readable or 'pipeline'}-{_digest(pipeline)[:8]}"
+    return f"{readable or 'pipeline'}-{text_digest(pipeline)[:8]}"
 
 
 class ForgottenStep(ResourceModel):
@@ -130,7 +129,7 @@ class RecordedRun(ResourceModel):
     """A run that has ended."""
 
     uid: str = Field(min_length=1, max_length=MAX_UID_CHARACTERS)
-    """Of the Workflow and its end: no run is learned from twice."""
+    """Of the Workflow: no run is learned from twice."""
 
     ended_at: Moment
     """When it ended."""

@@ -1,8 +1,9 @@
-"""When whole runs end: by how much they take longer than planned, learned from the runs before.
+"""When whole runs end: by how much they take longer than expected, learned from the runs before.
 
-A plan on typical run times is early: the run ends with the latest of many steps, pods wait for
-volumes and images, and steps on one node disturb each other. This is learned as one factor of each
-pipeline, from what runs took beyond their own plans, which were made before they began.
+What is expected of a run is the median end of the samples of its plan; or, as the benchmarks do,
+the plan alone. Both are early: pods wait for volumes and images, and steps on one node disturb each
+other. This is learned as one factor of each pipeline, from what runs took beyond what was expected
+of them before they began.
 """
 
 import math
@@ -17,7 +18,7 @@ from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import Basis, Forecast, Level, Shape
 
 RUNS_KEPT = 20
-"""Of each pipeline; they decide by which factor the next run takes longer than its plan."""
+"""Of each pipeline; they decide by which factor the next run takes longer than expected."""
 
 MOST_PIPELINES = 200
 """Of a namespace; those that did not run for longest are forgotten first."""
@@ -32,26 +33,26 @@ over many steps, and nearer to normal than times of steps."""
 
 
 class RunEnds:
-    """What the runs of one namespace took, beside their plans."""
+    """What the runs of one namespace took, beside what was expected."""
 
     def __init__(self) -> None:
         """Begin with no run."""
         self._factors: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
         self._calibration = Calibration(_UNKNOWN)
 
-    def observe(self, pipeline: str, planned_seconds: float, seconds: float) -> None:
+    def observe(self, pipeline: str, expected_seconds: float, seconds: float) -> None:
         """Learn from a run that has ended.
 
         What cannot be true is left out.
 
         Args:
             pipeline: its pipeline.
-            planned_seconds: its makespan in the plan that was made before it began.
+            expected_seconds: its end as it was expected before it began, from its begin.
             seconds: what it took.
         """
-        if not (_is_usable(planned_seconds) and _is_usable(seconds)):
+        if not (_is_usable(expected_seconds) and _is_usable(seconds)):
             return
-        factor = math.log(seconds) - math.log(planned_seconds)
+        factor = math.log(seconds) - math.log(expected_seconds)
         known = self._known(pipeline)
         if known is not None:
             miss = Miss(pipeline, known, factor - known.estimate.log_seconds)
@@ -59,24 +60,24 @@ class RunEnds:
         kept = self._factors.used(pipeline, lambda: deque(maxlen=RUNS_KEPT))
         kept.append(factor)
 
-    def predict(self, pipeline: str, planned_seconds: float) -> Forecast | None:
+    def predict(self, pipeline: str, expected_seconds: float) -> Forecast | None:
         """When a run will have ended, from its begin.
 
         Args:
             pipeline: its pipeline.
-            planned_seconds: its makespan by the plan.
+            expected_seconds: its end as it is expected by its plan.
 
         Returns:
-            The forecast; None = no run of the namespace is known, or the plan has no end or none
-            after `LEAST_SECONDS`.
+            The forecast; None = no run of the namespace is known, or nothing is expected, or less
+            than `LEAST_SECONDS`.
         """
         known = self._known(pipeline)
-        if known is None or not _is_usable(planned_seconds):
+        if known is None or not _is_usable(expected_seconds):
             return None
-        return self._calibration.forecast(pipeline, known, math.log(planned_seconds))
+        return self._calibration.forecast(pipeline, known, math.log(expected_seconds))
 
     def _known(self, pipeline: str) -> KnownEstimate | None:
-        """By how much longer than planned a run takes."""
+        """By how much longer than expected a run takes."""
         own = self._factors.get(pipeline)
         if own:
             found = PastValues(own, _OF_PIPELINE).next()

@@ -1,5 +1,6 @@
 """What ended steps tell of later ones: observations, distributions of run times, their basis."""
 
+import hashlib
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -86,6 +87,12 @@ class PastRun:
     steps: tuple[Observation, ...] = ()
     seconds: float | None = None
     played_seconds: float | None = None
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 in hexadecimal: what identities are made of, whatever users have written."""
+    # Texts of others may hold half a surrogate pair, which no encoding takes as it is.
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def is_usable_size(size: float) -> bool:

@@ -50,9 +50,9 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
     return LearnedRun(replace(graph, steps=steps), RunForecast(told, common, overrun, confidence))
 
 
-def rests_on_own_runs(basis: Basis | None) -> bool:
+def rests_on_own_runs(basis: Basis) -> bool:
     """Whether a time rests on runs of the very step."""
-    return basis is not None and basis.level in OWN_LEVELS
+    return basis.level in OWN_LEVELS
 
 
 def _forecast(graph: RunGraph, step: Step, past: Past) -> Forecast | None:

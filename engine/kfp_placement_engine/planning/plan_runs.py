@@ -32,6 +32,7 @@ from kfp_placement_engine.planning.plan_options import (
 )
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
+from kfp_placement_engine.planning.promises import promises_of
 from kfp_placement_engine.planning.warm_start import WarmStart, replayed, warm_placement
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
@@ -137,6 +138,7 @@ def plan_runs(
         baselines=baselines,
         explanations=_explanations(lowered, cluster, options, result),
         bounds=bounds,
+        promises=promises_of(lowered, result),
         limits=options.limits,
         ordered_makespan_seconds=_ordered_makespan(lowered.problem, options, result, bounds),
     )

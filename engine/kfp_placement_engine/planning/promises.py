@@ -1,9 +1,9 @@
 """What a plan promises: its run played many times, each time with run times as they may be."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
@@ -26,23 +26,32 @@ _KNOWN_LEVELS = (Level.ITERATION, Level.STEP, Level.COMPONENT)
 """Steps that have only an image in common differ tenfold: a range of that promises nothing."""
 
 
-def promise_of(run: int, lowered: Lowered, result: Result) -> Promise | None:
-    """When one of the runs and its steps start and end.
+Play = Callable[[], tuple[Floats, Floats]]
+"""[S, A] starts and ends of all activities in samples of the plan."""
+
+
+def promises_of(lowered: Lowered, result: Result) -> tuple[Promise | None, ...]:
+    """When the runs and their steps start and end.
 
     Args:
-        run: the run's index.
         lowered: the problem and what it was made from.
         result: the plan.
 
     Returns:
-        The promise, on the plan's clock; None = nobody asked for one. A defect in it leaves the
-        plan as it is, and the end unknown.
+        The promise of each run, on the plan's clock; None = nobody asked for one. A defect in it
+        leaves the plan as it is, and the end unknown.
     """
+    # The samples are of all runs together, and played once for all of them.
+    play = cache(partial(_played, lowered, result))
+    return tuple(_promise_of(run, lowered, result, play) for run in range(len(lowered.runs)))
+
+
+def _promise_of(run: int, lowered: Lowered, result: Result, play: Play) -> Promise | None:
     forecast = lowered.runs[run].forecast
     if forecast is None:
         return None
     try:
-        return _promise(run, lowered, result, forecast)
+        return _promise(run, lowered, result, forecast, play)
     except Exception as error:
         defect = f"a defect in working it out: {type(error).__name__}"
         _say(f"the end of a run is not known: {defect}: {error!s:.200}")
@@ -55,12 +64,14 @@ def _say(text: str) -> None:
     _LOG.warning("%s", text, exc_info=True)
 
 
-def _promise(run: int, lowered: Lowered, result: Result, forecast: RunForecast) -> Promise:
+def _promise(
+    run: int, lowered: Lowered, result: Result, forecast: RunForecast, play: Play
+) -> Promise:
     active, confidence = lowered.runs[run], forecast.confidence
     unknown = _unknown(run, lowered, result)
     if unknown:
         return Promise(confidence, unknown=unknown)
-    starts, ends = _played(lowered, result)
+    starts, ends = play()
     own = lowered.problem.arrays.run == run
     begin, played = max(0.0, active.release_seconds), ends[:, own].max(axis=1)
     has_begun = any(each.state is ProgressState.DONE for each in active.progress.values())

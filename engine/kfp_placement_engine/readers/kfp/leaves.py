@@ -4,12 +4,12 @@ The rules are those of KFP's container driver, which makes the pod's resources, 
 volumes from the same three pieces at run time.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kfp_placement_engine.model.history import text_digest
 from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.kubernetes import KubernetesConfig, on_pod_settings
@@ -86,7 +86,7 @@ def container_leaf(
 def _component_digest(container: Fields) -> str:
     """Of image, command and arguments; requests and environment may change without another one."""
     parts = [container.get(key) for key in ("image", "command", "args")]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+    return text_digest(json.dumps(parts, sort_keys=True, default=str))
 
 
 def importer_leaf(importer: Fields, component: Fields) -> Leaf:

@@ -4,12 +4,12 @@ Names, dependencies, conditions, exit tasks, claims and groups follow one rule h
 source was. A DAG's end is the end of its sinks: the tasks that no other task of it waits for.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import LimitError
+from kfp_placement_engine.model.history import text_digest
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.expansion_results import (
@@ -255,7 +255,7 @@ class _Expander:
             kind=leaf.kind,
             group=position.group,
             iteration=position.iteration,
-            iteration_key=_digest("/".join(position.items)) if position.items else "",
+            iteration_key=text_digest("/".join(position.items)) if position.items else "",
             component=leaf.component,
             assumed=position.assumed,
             conditions=position.conditions,
@@ -310,12 +310,7 @@ class _Expander:
 def _item_key(item: Value, index: int) -> str:
     """Tells one item of a loop from the others, from run to run where it is known."""
     text = known_text(item)
-    return f"[{index}]" if text is None else _digest(text)
-
-
-def _digest(text: str) -> str:
-    # Texts of others may hold half a surrogate pair, which no encoding takes as it is.
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return f"[{index}]" if text is None else text_digest(text)
 
 
 def _with_defaults(inputs: dict[str, Value], defaults: Mapping[str, Any]) -> dict[str, Value]:
