@@ -103,6 +103,33 @@ class AssumptionPolicy:
     by_type: tuple[TypeAssumptions, ...] | None = None
 
 
+class MemorySource(StrEnum):
+    """Where the peak memory of steps comes from."""
+
+    OFF = "off"
+    METRICS = "metrics"
+    PROMETHEUS = "prometheus"
+
+
+KEEP_DAYS = 90
+"""Runs that are older than this do not count, where a policy says nothing."""
+
+
+@dataclass(frozen=True)
+class HistoryPolicy:
+    """How plans learn from the runs before.
+
+    Attributes:
+        confidence: how often the range in which a run is said to end is to hold.
+        keep_days: runs that ended more days ago, counted from the pipeline's last, do not count.
+        share_between: groups of namespaces that share what components and images have shown.
+    """
+
+    confidence: float | None = None
+    keep_days: int | None = None
+    share_between: tuple[tuple[str, ...], ...] | None = None
+
+
 @dataclass(frozen=True)
 class PlanningPolicy:
     """What a PlacementPolicy says of plans.
@@ -115,6 +142,7 @@ class PlanningPolicy:
         engine: parameters of the search.
         latency_rules: which steps go near their users.
         defaults: what is assumed where nothing is specified.
+        history: how plans learn from the runs before.
     """
 
     actuator: Actuator | None = None
@@ -124,6 +152,7 @@ class PlanningPolicy:
     engine: SearchPolicy | None = None
     latency_rules: LatencyPolicy | None = None
     defaults: AssumptionPolicy | None = None
+    history: HistoryPolicy | None = None
 
     def assumed_values(self) -> Mapping[str, float]:
         """The stand-ins that it sets, by field of `Assumptions`."""
