@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.learning_runs.traces import Trace, TracedPod
 from kfp_placement_engine.history.memory import MemoryHistory, after_kill
-from kfp_placement_engine.model.memory import MemoryUse
+from kfp_placement_engine.model.history import MemoryUse
 
 METHODS = ("authors", "largest + 10%", "ours")
 ALL_RUNS, ONE_RUN = "all runs", "one run"

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import SizedValues
-from kfp_placement_engine.model.history import StepIdentity
-from kfp_placement_engine.model.memory import MOST_MEMORY_BYTES, MemoryForecast, MemoryUse
+from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, MemoryUse, StepIdentity
+from kfp_placement_engine.model.memory import MemoryForecast
 
 MOST_STEPS = 10_000
 """Of a namespace; those that were not seen for longest go first."""

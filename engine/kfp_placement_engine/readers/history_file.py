@@ -7,7 +7,7 @@ from typing import Any
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.history import Past
+from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.readers.place import kind_of
 from kfp_placement_engine.readers.text.documents import load_documents, read_file
 
@@ -68,7 +68,8 @@ def past_of(histories: Iterable[PipelineHistory], namespace: str = "") -> Past:
             f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the run"
         )
     counted = [each for each in known if not namespace or _is_of(each, namespace)]
-    return Past([run for each in counted for run in each.past_runs()], namespace)
+    runs = [run for each in counted for run in each.past_runs()]
+    return Past(runs, namespace, memory=MemoryHistory())
 
 
 def _is_of(history: PipelineHistory, namespace: str) -> bool:

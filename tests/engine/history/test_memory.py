@@ -7,8 +7,7 @@ import pytest
 
 from kfp_placement_engine.history import memory
 from kfp_placement_engine.history.memory import MemoryHistory, after_kill
-from kfp_placement_engine.model.history import StepIdentity
-from kfp_placement_engine.model.memory import MOST_MEMORY_BYTES, MemoryUse
+from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, MemoryUse, StepIdentity
 
 MIB, GIB = 2**20, 2**30
 TRAIN = StepIdentity("taxi", "train")
