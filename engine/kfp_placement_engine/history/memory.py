@@ -25,7 +25,10 @@ MOST_STEPS = 10_000
 """Of a namespace; those that were not seen for longest go first."""
 
 MOST_VALUES = 200
-"""Of a step; of a wide loop these are of its last runs."""
+"""Of a step; of a wide loop these may be of its last run alone."""
+
+MOST_RUNS = 30
+"""Of a step, of which the largest use is known."""
 
 _MOST_SIZES = 40
 """This many last values are compared by size; older ones are of older code."""
@@ -51,17 +54,27 @@ _AFTER_LARGEST, _AFTER_KILL = 1.1, 2.0
 
 @dataclass(slots=True, eq=False)
 class _Step:
-    """What is known of a step; sizes are NaN where they are unknown."""
+    """What is known of a step.
+
+    Attributes:
+        peaks: the last values, of all iterations.
+        sizes: of their inputs, NaN = unknown.
+        largest: the largest value of each of the last runs.
+        is_measured: the last run is among these.
+        killed_bytes: in the last run; None = it was not killed.
+        asked_bytes: in the last run; None = unknown.
+    """
 
     peaks: "array[float]" = field(default_factory=lambda: array("d"))
     sizes: "array[float]" = field(default_factory=lambda: array("d"))
-    runs: int = 0
+    largest: "array[float]" = field(default_factory=lambda: array("d"))
+    is_measured: bool = False
     killed_bytes: float | None = None
     asked_bytes: float | None = None
 
     def begin_run(self) -> None:
         """What comes next is of another run."""
-        self.runs += 1
+        self.is_measured = False
         self.killed_bytes = self.asked_bytes = None
 
     def add(self, use: MemoryUse) -> None:
@@ -72,6 +85,10 @@ class _Step:
             self.peaks.append(use.peak_bytes)
             self.sizes.append(math.nan if use.input_bytes is None else use.input_bytes)
             del self.peaks[:-MOST_VALUES], self.sizes[:-MOST_VALUES]
+            before = self.largest.pop() if self.is_measured else 0.0
+            self.largest.append(max(before, use.peak_bytes))
+            del self.largest[:-MOST_RUNS]
+            self.is_measured = True
 
 
 class MemoryHistory:
@@ -111,13 +128,13 @@ class MemoryHistory:
         ask, by_size = None, False
         if step.peaks:
             ask, by_size = _Values(step.peaks, step.sizes).ask(input_bytes)
-        largest = max(step.peaks, default=None)
+        largest = max(step.largest, default=None)
         if step.killed_bytes is not None:
             ask = max(ask or 0.0, after_kill(step.killed_bytes, largest))
         return MemoryForecast(
             ask_bytes=None if ask is None else min(ask, MOST_MEMORY_BYTES),
             largest_bytes=largest,
-            runs=step.runs,
+            runs=len(step.largest),
             by_size=by_size,
             killed_bytes=step.killed_bytes,
             asked_bytes=step.asked_bytes,

@@ -10,7 +10,7 @@ class MemoryForecast:
     Attributes:
         ask_bytes: what to ask for; None = only that it was killed is known, and that is over.
         largest_bytes: the most it was seen to use; None = that was not measured.
-        runs: how many runs tell of it.
+        runs: in how many runs.
         by_size: whether the size of its inputs counts.
         killed_bytes: with how much it was killed in its last run; None = it was not.
         asked_bytes: what it asked for in its last run; None = nothing, or unknown.

@@ -10,11 +10,15 @@ GIB = 2**30
 
 
 def killed(
-    container: str = "main", *, where: str = "state", reason: str = "OOMKilled", **more: Any
-):
+    container: str = "main",
+    *,
+    where: str = "state",
+    reason: str = "OOMKilled",
+    resources: Any = {"limits": {"memory": "2Gi"}},  # noqa: B006  it is not changed
+    in_force: Any = None,
+) -> int | None:
     """What is known of a pod one of whose containers has ended so."""
-    resources = more.pop("resources", {"limits": {"memory": "2Gi"}})
-    ended = {"terminated": {"reason": reason, "exitCode": 137}}
+    ended = {where: {"terminated": {"reason": reason, "exitCode": 137}}, "resources": in_force}
     raw = {
         "metadata": {
             "namespace": "team",
@@ -29,7 +33,7 @@ def killed(
         },
         "status": {
             "phase": "Failed",
-            "containerStatuses": [{"name": "wait"}, {"name": container, where: ended, **more}],
+            "containerStatuses": [{"name": "init"}, {"name": container, **ended}],
         },
     }
     return DEFAULT_SOURCES.observe_pod(raw).killed_bytes
@@ -37,36 +41,12 @@ def killed(
 
 def test_a_step_that_was_killed_had_its_limit():
     assert killed() == 2 * GIB
+    assert killed(where="lastState") == 2 * GIB
 
 
 def test_the_limit_in_force_counts():
     assert killed(resources={"limits": {"memory": "8Gi"}}) == 8 * GIB
-    resized = {"resources": {"limits": {"memory": "3Gi"}}}
-    assert killed(where="lastState", **{"resources": None}) is None
-    assert (
-        DEFAULT_SOURCES.observe_pod(
-            {
-                "metadata": {
-                    "namespace": "team",
-                    "name": "p",
-                    "labels": {"workflows.argoproj.io/workflow": "run"},
-                },
-                "spec": {
-                    "containers": [{"name": "main", "resources": {"limits": {"memory": "2Gi"}}}]
-                },
-                "status": {
-                    "containerStatuses": [
-                        {
-                            "name": "main",
-                            "lastState": {"terminated": {"reason": "OOMKilled"}},
-                            **resized,
-                        }
-                    ]
-                },
-            }
-        ).killed_bytes
-        == 3 * GIB
-    )
+    assert killed(in_force={"limits": {"memory": "3Gi"}}) == 3 * GIB
 
 
 @pytest.mark.parametrize(

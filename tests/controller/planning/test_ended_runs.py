@@ -138,7 +138,7 @@ def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> PastRun 
     assert observed is not None
     run = TrackedRun(observed, read_run(observed, policy))
     for number, fields in enumerate(pods):
-        usual = {
+        usual: dict[str, Any] = {
             "phase": "Succeeded", "node_name": "n0", "started_at": BEGIN, "running_at": BEGIN,
             "finished_at": RAN_UNTIL, "created_at": after(number),
         }  # fmt: skip
