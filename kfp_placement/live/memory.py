@@ -14,7 +14,6 @@ from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.memory_advice import advice_on
 from kfp_placement_engine.readers.argo.workflow import read_workflow
-from kfp_placement_engine.readers.history_file import past_of
 from kfp_placement_engine.readers.options import ReadOptions
 
 
@@ -44,7 +43,10 @@ def _memory_of(api: Api, pipeline: str, namespace: str) -> MemoryHistory | None:
     history = None if raw is None else read_resource(PipelineHistory, raw)
     if history is None or history.spec.pipeline != pipeline:
         return None
-    return past_of([history]).memory
+    memory = MemoryHistory()
+    for each in history.past_runs():
+        memory.observe_run(each)
+    return memory
 
 
 def _advised(

@@ -18,7 +18,12 @@ from typing import NamedTuple
 
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import SizedValues
-from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, MemoryUse, StepIdentity
+from kfp_placement_engine.model.history import (
+    MOST_MEMORY_BYTES,
+    MemoryUse,
+    PastRun,
+    StepIdentity,
+)
 from kfp_placement_engine.model.memory import MemoryForecast
 
 MOST_STEPS = 10_000
@@ -97,6 +102,10 @@ class MemoryHistory:
     def __init__(self) -> None:
         """Begin with nothing known."""
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
+
+    def observe_run(self, run: PastRun) -> None:
+        """Learn from a run that has ended."""
+        self.observe(run.memory, (each.identity.key for each in run.steps))
 
     def observe(self, run: Sequence[MemoryUse], ended_well: Iterable[tuple[str, str]] = ()) -> None:
         """Learn from the steps of one run; what cannot be true is left out.

@@ -45,7 +45,7 @@ class Past:
         if run.played_seconds is not None and run.seconds is not None:
             self.ends.observe(run.pipeline, run.played_seconds, run.seconds)
         if self.memory is not None:
-            self.memory.observe(run.memory, (each.identity.key for each in run.steps))
+            self.memory.observe_run(run)
 
     def overrun(self, pipeline: str) -> Distribution | None:
         """How many times longer than its samples the next run takes; None = no run is known."""
