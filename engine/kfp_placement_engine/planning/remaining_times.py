@@ -1,7 +1,7 @@
 """Run times of what is left of runs, drawn many times: samples that the kernel plays.
 
-What has happened to a run by now counts: a running step goes on from the time that it has had, and
-the steps that have ended tell of what all steps of the run have in common.
+What has happened to a run by now counts: a running step takes longer than it has run, and the
+steps that have ended tell of what all steps of the run have in common.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from kfp_placement_engine.planning.sampled_times import sampled_durations
 from kfp_placement_engine.problem.problem import Floats
 
 MOST_TELLING = 10
-"""However many steps have ended, they tell of the common factor as so many at most: steps of a loop
+"""However many steps have ended, they tell of the common factor as this many at most: steps of a loop
 or a node are slow together too, and the factor's share is an estimate."""
 
 _OWN_LEVELS = (Level.ITERATION, Level.STEP)
