@@ -161,7 +161,7 @@ def test_hints_are_compared_with_past_runs(hours_history):
 
 def test_histories_that_cannot_be_meant(hours_history, tmp_path):
     with pytest.raises(PlacementError, match="check: history = 3"):
-        check(RUN, history=3)
+        check(RUN, history=3)  # type: ignore[arg-type]
     with pytest.raises(PlacementError, match=r"none\.yaml"):
         check(RUN, history=tmp_path / "none.yaml")
     with pytest.raises(PlacementError, match="the run goes to 'team-b'"):

@@ -56,11 +56,11 @@ def past_of(
     """What these runs tell of the next ones in a namespace.
 
     Args:
-        histories: of one namespace; those of others do not count if one is named, but for what
-            they share with it.
+        histories: of one namespace; if one is named, those of others count only for what they
+            share with it.
         namespace: where the next runs go; "" = where these were.
-        policy: how long runs count, and which namespaces share what; None = all that are there, and
-            none.
+        policy: how long runs count, and which namespaces share what; None = all runs count, and
+            nothing is shared.
 
     Raises:
         InputError: they are of several namespaces, or all of others.
