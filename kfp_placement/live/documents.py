@@ -195,6 +195,7 @@ def _run(run: RunView, now: datetime) -> Document:
     status = None if placement is None else placement.status
     counts = None if status is None or status.counts is None else status.counts.model_dump()
     promise, first = promise_of(run), first_promise_of(run)
+    stated = first if promise is None or promise.ends is None else promise
     return {
         "name": run.name,
         "namespace": run.namespace,
@@ -213,7 +214,7 @@ def _run(run: RunView, now: datetime) -> Document:
         "ends": None if promise is None else _range(promise.ends),
         "endsUnknown": None if promise is None else promise.unknown or None,
         "firstEnds": None if first is None else _range(first.ends),
-        "confidence": None if spec is None else spec.confidence,
+        "confidence": None if stated is None else stated.confidence,
         "dispatch": None if spec is None else spec.dispatch,
         "revision": None if spec is None else spec.revision,
         "waiting": [_waiting(run, step, now) for step in run.waiting],

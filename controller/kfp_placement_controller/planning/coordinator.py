@@ -98,7 +98,7 @@ class Coordinator:
 
     def __post_init__(self) -> None:
         """Make the parts."""
-        self.histories = Histories(self.history)
+        self.histories = Histories(self.history, settings=self.policy.spec.history)
         self.cluster = ClusterState(Load(self.sources), factors=self.histories.factors)
         self.registry = RunRegistry(
             lambda: self.policy.spec,
@@ -343,6 +343,9 @@ class Coordinator:
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         before = self.policy.spec
         self.reactions.policy(change, now)
+        history = self.policy.spec.history
+        if before.history != history:
+            self._aside(partial(self.forecasts.use_settings, history))
         if before != self.policy.spec:
             self.requests.conditions_changed()
 

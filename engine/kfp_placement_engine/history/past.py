@@ -40,6 +40,10 @@ class Past:
         if run.played_seconds is not None and run.seconds is not None:
             self.ends.observe(run.pipeline, run.played_seconds, run.seconds)
 
+    def share(self, others: "Iterable[Past]") -> None:
+        """Ask these too, of other namespaces, of components and images that are not known here."""
+        self.steps.share(each.steps for each in others)
+
     def overrun(self, pipeline: str) -> Distribution | None:
         """How many times longer than its samples the next run takes; None = no run is known."""
         forecast = self.ends.predict(pipeline, 1.0)
