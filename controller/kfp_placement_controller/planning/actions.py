@@ -7,6 +7,7 @@ from typing import Literal
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import Release
+from kfp_placement_controller.planning.memory_watch import MemoryQuestion
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.policy_status import PolicyFinding
@@ -147,6 +148,13 @@ class DeleteHistory:
 
 
 @dataclass(frozen=True)
+class AskMemory:
+    """Ask a source how much memory pods use; the answer comes later, or never."""
+
+    question: MemoryQuestion
+
+
+@dataclass(frozen=True)
 class StartRound:
     """Let a search begin in the other process."""
 
@@ -172,6 +180,7 @@ Action = (
     | DeleteRequest
     | WriteHistory
     | DeleteHistory
+    | AskMemory
     | StartRound
     | ForgetRun
 )

@@ -19,8 +19,8 @@ from kfp_placement_engine.planning.sampled_times import sampled_durations
 from kfp_placement_engine.problem.problem import Floats
 
 MOST_TELLING = 10
-"""However many steps have ended, they tell of the common factor as this many at most: steps of a loop
-or a node are slow together too, and the factor's share is an estimate."""
+"""However many steps have ended, they tell of the common factor as this many at most: steps of a
+loop or a node are slow together too, and the factor's share is an estimate."""
 
 _OWN_LEVELS = (Level.ITERATION, Level.STEP)
 """Where a step misses what other steps tell of it, that says nothing of the run."""

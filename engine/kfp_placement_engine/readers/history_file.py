@@ -7,7 +7,7 @@ from typing import Any
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.history import Past
+from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.policy import HistoryPolicy
 from kfp_placement_engine.readers.place import kind_of
@@ -77,7 +77,7 @@ def past_of(
             f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the run"
         )
     where = namespace or "".join(found)
-    past = Past(_runs_of(known, ("", where), rules), where)
+    past = Past(_runs_of(known, ("", where), rules), where, memory=MemoryHistory())
     others = [other for other in rules.sharing_with(where) if other in found]
     past.share(Past(_runs_of(known, (other,), rules), other) for other in others)
     return past
