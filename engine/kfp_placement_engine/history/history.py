@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
 from kfp_placement_engine.history.common_factor import CommonFactors, score_of
 from kfp_placement_engine.history.known_steps import WIDER, KnownSteps, StepKey
-from kfp_placement_engine.history.levels import Levels
+from kfp_placement_engine.history.levels import SHORT_SECONDS, Levels
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.history import (
@@ -18,9 +18,6 @@ from kfp_placement_engine.model.history import (
     StepIdentity,
     is_usable_size,
 )
-
-SHORT_SECONDS = 2.0
-"""Steps shorter than this tell nothing of how forecasts miss: their times are cut to seconds."""
 
 
 class History:

@@ -1,5 +1,6 @@
 """Whose past counts for a step: that of the first level that knows anything of it."""
 
+import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -28,6 +29,12 @@ PRIORS = {
 
 RECENT = 5
 """This many last values decide where the next one lies."""
+
+SHORT_SECONDS = 2.0
+"""Steps shorter than this tell nothing of others, nor of how forecasts miss: their times are cut to
+whole seconds."""
+
+_LOG_SHORT_SECONDS = math.log(SHORT_SECONDS)
 
 MOST_COMPUTED = 2_000
 """Of this many nodes, iterations, steps and groups of steps what was computed is kept."""
@@ -187,7 +194,11 @@ class Levels:
 
     def _known_of_alike(self, alike: _Alike) -> KnownEstimate | None:
         steps = self._steps.alike(*alike)
-        values = PastValues([self._centres[step] for step in steps], PRIORS[alike.level])
+        centres = [self._centres[step] for step in steps]
+        if alike.level is Level.NAMESPACE:
+            # Where most steps are that short, others would be taken to be nearly so.
+            centres = [each for each in centres if each >= _LOG_SHORT_SECONDS] or centres
+        values = PastValues(centres, PRIORS[alike.level])
         runs = max((step.runs for step in steps), default=0)
         return _known(alike.level, runs, values, None)
 

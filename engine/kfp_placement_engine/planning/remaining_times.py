@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kfp_placement_engine.history.common_factor import score_of
-from kfp_placement_engine.history.history import SHORT_SECONDS
+from kfp_placement_engine.history.levels import SHORT_SECONDS
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
