@@ -109,6 +109,11 @@ def preview(
         namespace = overrides.namespace_of(run) or run.namespace
         learned = past_given(past, namespace, api, history_policy(known))
         run = replace(run, notices=(*run.notices, *learned.notices))
+        if api is not None and learned.past is not None:
+            from kfp_placement.live.queues_ahead import queue_notices
+
+            queued = queue_notices(api, namespace or api.namespace)
+            run = replace(run, notices=(*run.notices, *queued))
         overrides = replace(overrides, history=learned.past, confidence=share)
         request = plan_request(run, known, overrides, options)
         return Preview(request.plan(), request)
