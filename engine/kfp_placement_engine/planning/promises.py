@@ -158,9 +158,14 @@ def _is_known(step: Step, forecast: RunForecast) -> bool:
 
 def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
     """[S, A] starts and ends of all activities."""
+    durations = drawn_durations(lowered, SAMPLES, np.random.default_rng(result.seed))
+    return simulate_durations(lowered.problem, result.placement, durations)
+
+
+def drawn_durations(lowered: Lowered, samples: int, random: np.random.Generator) -> Floats:
+    """[S, A] run times of all activities, to play any plan with; those left of running steps."""
     problem = lowered.problem
-    durations = np.repeat(problem.arrays.duration_seconds[None], SAMPLES, axis=0)
-    random = np.random.default_rng(result.seed)
+    durations = np.repeat(problem.arrays.duration_seconds[None], samples, axis=0)
     for number, active in enumerate(lowered.runs):
         if active.forecast is not None:
             drawn = dict(_distributions(number, lowered))
@@ -168,10 +173,10 @@ def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
             # Drawn for all, so that a run time that is given changes no other.
             given = _given_times(number, lowered)
             columns = [activity for activity in drawn if activity not in given]
-            sampled = sampled_durations(problem, drawn, SAMPLES, random, common)
+            sampled = sampled_durations(problem, drawn, samples, random, common)
             durations[:, columns] = sampled[:, columns]
             _only_what_is_left(durations, number, lowered, columns)
-    return simulate_durations(problem, result.placement, durations)
+    return durations
 
 
 def _distributions(run: int, lowered: Lowered) -> Iterator[tuple[int, Distribution]]:
