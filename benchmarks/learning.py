@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.command import DATA_HELP, Echo, add_output, exit_code_of, parser_of, show
+from benchmarks.learning_memory_report import memory_figures, memory_table
 from benchmarks.learning_report import Results
 from benchmarks.learning_runs.experiments import (
     Case,
@@ -20,6 +21,7 @@ from benchmarks.learning_runs.experiments import (
     same_inputs,
 )
 from benchmarks.learning_runs.live import promises
+from benchmarks.learning_runs.memory import memory_cases
 from benchmarks.learning_runs.run_ends import run_ends
 from benchmarks.learning_runs.samples import sample_costs
 from benchmarks.learning_runs.traces import Trace, read_trace, trace_files
@@ -36,6 +38,7 @@ def main(
     data: Path | None = None,
     form: str = "table",
     output: Path | None = None,
+    only_memory: bool = False,
     progress: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Measure and print the tables.
@@ -45,6 +48,7 @@ def main(
         data: the data folder, that of the traces, or one of them; None looks for the first.
         form: one of `FORMATS`.
         output: also write the tables as Markdown to this file.
+        only_memory: measure and print the table of memory alone.
         progress: told what is being done.
 
     Raises:
@@ -56,6 +60,11 @@ def main(
     for path in trace_files(data):
         progress(f"reading {path.name}")
         traces.append(read_trace(path))
+    memory = list(memory_cases(traces, progress))
+    if only_memory:
+        page = Page("Learned memory", [memory_table(memory)], memory_figures(memory))
+        show(page, echo, form, output)
+        return
     results = Results(
         same_inputs=_each("same inputs", traces, same_inputs, progress),
         first_sight=[
@@ -67,6 +76,7 @@ def main(
         run_ends=list(run_ends(traces, progress)),
         promises=list(promises(progress)),
         samples=sample_costs(progress),
+        memory=memory,
     )
     figures = {"machine": machine(), **results.figures()}
     show(Page("Learned run times", results.parts(), figures), echo, form, output)
@@ -111,6 +121,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help=f"the data folder, that of the traces, or one of them {DATA_HELP}",
     )
+    parser.add_argument(
+        "--only-memory", action="store_true", help="the table of memory alone (half a minute)"
+    )
     add_output(parser)
     return parser
 
@@ -126,6 +139,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
             data=asked.data,
             form=asked.form,
             output=asked.output,
+            only_memory=asked.only_memory,
             progress=lambda text: print(text, file=sys.stderr),
         )
         return 0

@@ -5,8 +5,10 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, median
 from typing import Any
 
+from benchmarks.learning_memory_report import memory_figures, memory_table
 from benchmarks.learning_runs.experiments import SEEN, Case
 from benchmarks.learning_runs.live import Promise
+from benchmarks.learning_runs.memory import MemoryCase
 from benchmarks.learning_runs.samples import SampleCost
 from benchmarks.tables import Table, machine, percent
 
@@ -77,10 +79,11 @@ class Results:
     run_ends: Sequence[Case]
     promises: Sequence[Promise]
     samples: Sequence[SampleCost]
+    memory: Sequence[MemoryCase] = ()
 
     def figures(self) -> dict[str, Any]:
         """For JSON: by group, and by group and pipeline."""
-        others = ("promises", "samples")
+        others = ("promises", "samples", "memory")
         cases = {name: found for name, found in vars(self).items() if name not in others}
         by_group = {
             name: {
@@ -92,7 +95,8 @@ class Results:
         }
         return {
             **by_group,
-            **{name: [asdict(each) for each in getattr(self, name)] for name in others},
+            **{name: [asdict(each) for each in getattr(self, name)] for name in others[:-1]},
+            **memory_figures(self.memory),
         }
 
     def parts(self) -> list[Table | Sequence[str]]:
@@ -107,6 +111,7 @@ class Results:
             self._run_ends(),
             self._promises(),
             self._samples(),
+            memory_table(self.memory),
         ]
 
     def _by_runs_seen(self) -> Table:

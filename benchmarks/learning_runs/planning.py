@@ -60,7 +60,7 @@ class PlannedCase:
         dispatch: `ready` or `ordered`.
         steps: how many.
         ends: mean end in seconds, by plan and baseline, and of `bound`.
-        differs: the choice by samples is another plan than the best on medians.
+        differs: the choice by samples is not the best plan on medians.
     """
 
     case: str

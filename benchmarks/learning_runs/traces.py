@@ -25,6 +25,8 @@ COLUMNS = (
     "run", "process", "tag", "k", "container", "node", "cpus", "memory_mb", "start_s",
     "complete_s", "realtime_s", "read_mb",
 )  # fmt: skip
+"""What every trace has; where there are `submit_s` and `peak_rss_mb`, memory is learned too."""
+
 MOST_BYTES = 500_000_000
 _ENDINGS = (".csv", ".csv.gz")
 _MEGABYTE, _MEBIBYTE = 1e6, 2**20
@@ -38,6 +40,8 @@ class TracedPod:
         observation: the step.
         cpu_milli, memory_bytes: its requests.
         start_seconds, end_seconds: since the run's first submission; None = unknown.
+        submitted_seconds: likewise.
+        peak_bytes: the most memory it used; None = unknown.
     """
 
     observation: Observation
@@ -45,6 +49,8 @@ class TracedPod:
     memory_bytes: int
     start_seconds: float | None
     end_seconds: float | None
+    submitted_seconds: float | None = None
+    peak_bytes: float | None = None
 
     @property
     def name(self) -> str:
@@ -204,18 +210,22 @@ def _pod(pipeline: str, row: dict[str, str]) -> tuple[int, TracedPod | None]:
         image=row["container"] or "",
     )
     size = None if read_mb is None else read_mb * _MEGABYTE
+    peak_mb = _number(row, "peak_rss_mb")
     return int(number), TracedPod(
         observation=Observation(identity, seconds, row["node"] or "", size),
         cpu_milli=round(1000 * (_number(row, "cpus") or 0)),
         memory_bytes=round(_MEBIBYTE * (_number(row, "memory_mb") or 0)),
         start_seconds=_number(row, "start_s"),
         end_seconds=_number(row, "complete_s"),
+        submitted_seconds=_number(row, "submit_s"),
+        # What was too short to be measured has 0.
+        peak_bytes=peak_mb * _MEGABYTE if peak_mb else None,
     )
 
 
 def _number(row: dict[str, str], name: str) -> float | None:
     """A number from 0; None = there is none."""
-    text = row[name] or ""
+    text = row.get(name) or ""
     if text in ("", "-"):
         return None
     try:

@@ -25,6 +25,10 @@ COMPONENT = "kfp-placement.dev/controller"
 _LEASE_TIMEOUT_SECONDS = 5.0
 """Of a request for a Lease: well within the ten seconds after which we no longer lead."""
 
+_MEMORY_TIMEOUT_SECONDS = 5.0
+_MOST_MEMORY_BYTES = 16 * 2**20
+"""Of one answer; metrics of 10,000 pods have some 6 MB."""
+
 _USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
 
 
@@ -97,8 +101,36 @@ def connect_for_lease(settings: Settings) -> KubeClient:
     return _connected(settings, _LEASE_TIMEOUT_SECONDS)
 
 
-def _connected(settings: Settings, timeout_seconds: float) -> KubeClient:
-    params = TransportParams(_USER_AGENT, timeout_seconds=timeout_seconds, renews_account=True)
+def connect_for_memory(settings: Settings) -> KubeClient:
+    """The same for metrics of pods, which are wanted soon and in pages, or not at all.
+
+    Raises:
+        SettingsError: no usable configuration.
+    """
+    return _connected(settings, _MEMORY_TIMEOUT_SECONDS, _MOST_MEMORY_BYTES)
+
+
+def transport_to(url: str) -> Transport:
+    """A server of metrics that asks for no account; it is never given ours."""
+    params = TransportParams(
+        _USER_AGENT,
+        timeout_seconds=_MEMORY_TIMEOUT_SECONDS,
+        connect_timeout_seconds=_MEMORY_TIMEOUT_SECONDS,
+        connections=1,
+        max_answer_bytes=_MOST_MEMORY_BYTES,
+    )
+    return Transport(lambda: Configuration(url.rstrip("/"), lambda: None), params)
+
+
+def _connected(
+    settings: Settings, timeout_seconds: float, max_answer_bytes: int | None = None
+) -> KubeClient:
+    params = TransportParams(
+        _USER_AGENT,
+        timeout_seconds=timeout_seconds,
+        max_answer_bytes=max_answer_bytes,
+        renews_account=True,
+    )
     return KubeClient(
         Transport(partial(configuration, settings), params), ApiMetrics(settings.process)
     )

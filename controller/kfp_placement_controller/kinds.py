@@ -1,4 +1,4 @@
-"""Our own kinds of objects and those of Kueue, and where the API server keeps them."""
+"""Our own kinds of objects, those of Kueue and of metrics, and where the API server keeps them."""
 
 from dataclasses import replace
 
@@ -19,6 +19,8 @@ LOCATIONS = Kind(*LOCATION_NAMES)
 RUN_QUEUES = Kind(*QUEUE_NAMES)
 RUN_REQUESTS = Kind(*REQUEST_NAMES)
 PIPELINE_HISTORIES = Kind(*HISTORY_NAMES)
+
+POD_METRICS = Kind("metrics.k8s.io/v1beta1", "pods", "PodMetrics")
 
 KUEUE_API_VERSION = "kueue.x-k8s.io/v1beta2"
 WORKLOADS = Kind(KUEUE_API_VERSION, "workloads", "Workload")

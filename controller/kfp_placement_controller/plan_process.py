@@ -6,10 +6,18 @@ from collections.abc import Callable
 from datetime import datetime
 
 from kfp_placement_controller.actuators.leading import Leading
+from kfp_placement_controller.actuators.memory_sources import MemorySources
+from kfp_placement_controller.actuators.memory_worker import MemoryWorker
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.clock import wall_clock
-from kfp_placement_controller.connection import COMPONENT, connect, connect_for_lease
+from kfp_placement_controller.connection import (
+    COMPONENT,
+    connect,
+    connect_for_lease,
+    connect_for_memory,
+    transport_to,
+)
 from kfp_placement_controller.kinds import (
     PIPELINE_HISTORIES,
     PLACEMENTS,
@@ -21,6 +29,7 @@ from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.parts import working
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.memory_watch import MemoryAnswer
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings
@@ -106,6 +115,9 @@ class PlanProcess:
         self._watches = plan_watches(client, settings, sources, self._inbox)
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)
         self._worker = SearchWorker(self._round_ended)
+        containers = {name for each in sources for name in each.pod_marks.containers}
+        memory = MemorySources(connect_for_memory(settings), transport_to, containers)
+        self._memory = MemoryWorker(memory.peaks, self._memory_answered)
         self._election = LeaderElection(
             connect_for_lease(settings),
             settings.own_namespace,
@@ -114,7 +126,7 @@ class PlanProcess:
             clock=clock,
             changed=lambda _epoch: self._inbox.wake(),
         )
-        runner = ActionRunner(client, self._events, self._worker, clock)
+        runner = ActionRunner(client, self._events, self._worker, clock, self._memory.ask)
         leading = Leading(self._election, runner, clock)
         self._loop = PlannerLoop(self.coordinator, self._inbox, leading, runner, clock)
         self._probes = ProbeServer(settings.address, settings.port, self.unhealthy, self.unready)
@@ -125,7 +137,8 @@ class PlanProcess:
 
     def run(self) -> int:
         """Work until `stop`; returns the exit code."""
-        with working(self._probes, self._events, self._worker, self._watches):
+        parts = (self._probes, self._events, self._worker, self._memory, self._watches)
+        with working(*parts):
             _LOG.info("plan %s listens on port %d", self._settings.identity, self._probes.port)
             try:
                 self._loop.run(self._watches.is_synced, self._election.start)
@@ -148,6 +161,9 @@ class PlanProcess:
         if self._loop.caught_up and not self._election.alive():
             wrong.append("the election thread has ended")
         return "; ".join(wrong)
+
+    def _memory_answered(self, answer: MemoryAnswer) -> None:
+        self._inbox.put(lambda coordinator, _now: coordinator.memory_answered(answer))
 
     def _round_ended(self, outcome: RoundResult | RoundFailure) -> None:
         self._inbox.put(lambda coordinator, now: coordinator.round_outcome(outcome, now))

@@ -68,9 +68,10 @@ def check_run(
     if past is not None:
         # Here and not above: most checks are made without, and it takes long to import.
         from kfp_placement.check.durations import hints_off
+        from kfp_placement.check.memory import memory_off
         from kfp_placement_engine.planning.learned_times import with_history
 
-        findings += hints_off(graph, past)
+        findings += [*hints_off(graph, past), *memory_off(graph, past)]
         graph = with_history(graph, past).graph
     where = Overrides(default_namespace=default_namespace)
     request = None if cluster is None else plan_request(graph, cluster, where, _OPTIONS)

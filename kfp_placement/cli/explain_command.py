@@ -56,6 +56,7 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
         unplanned_explanation,
         without_past_plan,
     )
+    from kfp_placement.live.memory import with_memory_advice
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import queue_of, waiting_text
     from kfp_placement.live.workflows import why_no_plan
@@ -71,16 +72,18 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     off = why_off(cluster)
     view = without_past_plan(view, queue)
     steps = view.steps if step is None else steps_named(view, step)
+    in_full = output_format == "wide" or step is not None
+    if is_document or in_full:
+        steps = with_memory_advice(cluster, view, steps)
     if is_document:
         document = explanation_document(view, steps, now(), missing, off)
         emit(document_text(document, output_format), None)
     else:
         warn(off)
-        wide = output_format == "wide"
-        style = table_style(None, wide=wide)
+        style = table_style(None, wide=output_format == "wide")
         if queue is not None and queue.is_waiting:
             emit(f"{waiting_text(queue)}\n", None)
-        emit(explanation(view, steps, now(), style, in_full=wide or step is not None), None)
+        emit(explanation(view, steps, now(), style, in_full=in_full), None)
     for each in missing:
         warn(each)
     return ExitCode.FAILURE if view.placement is None else ExitCode.OK

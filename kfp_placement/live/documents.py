@@ -18,9 +18,11 @@ from kfp_placement.live.promises import first_promise_of, promise_of
 from kfp_placement.live.queues import QueueView
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.memory_texts import advised_bytes, memory_advice
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.model.history import Basis
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange
 
 Document = dict[str, Any]
@@ -119,9 +121,24 @@ def pipeline_document(details: PipelineDetails) -> Document:
                 "basis": _basis(each.basis),
                 "inputBytes": each.input_bytes,
                 "forgetBefore": _moment(each.forget_before),
+                "memory": _memory(each.memory),
             }
             for each in details.steps
         ],
+    }
+
+
+def _memory(memory: MemoryForecast | None) -> Document | None:
+    if memory is None:
+        return None
+    asked = memory.asked_bytes
+    return {
+        "asked": asked,
+        "largest": memory.largest_bytes,
+        "runs": memory.runs,
+        "killedWith": memory.killed_bytes,
+        "advised": advised_bytes(memory, asked),
+        "advice": memory_advice(memory, asked) or None,
     }
 
 
@@ -195,6 +212,7 @@ def _run(run: RunView, now: datetime) -> Document:
     status = None if placement is None else placement.status
     counts = None if status is None or status.counts is None else status.counts.model_dump()
     promise, first = promise_of(run), first_promise_of(run)
+    stated = first if promise is None or promise.ends is None else promise
     return {
         "name": run.name,
         "namespace": run.namespace,
@@ -213,7 +231,7 @@ def _run(run: RunView, now: datetime) -> Document:
         "ends": None if promise is None else _range(promise.ends),
         "endsUnknown": None if promise is None else promise.unknown or None,
         "firstEnds": None if first is None else _range(first.ends),
-        "confidence": None if spec is None else spec.confidence,
+        "confidence": None if stated is None else stated.confidence,
         "dispatch": None if spec is None else spec.dispatch,
         "revision": None if spec is None else spec.revision,
         "waiting": [_waiting(run, step, now) for step in run.waiting],
@@ -237,6 +255,7 @@ def _step(run: RunView, step: StepView, now: datetime) -> Document:
         "ends": None if step.promise is None else _range(step.promise.ends),
         "durationSource": step.source or None,
         "durationBasis": _basis(step.basis),
+        "memoryAdvice": step.memory_advice or None,
         "location": step.latency.location or None,
         "latencyMs": step.latency.latency_ms,
         "maxLatencyMs": step.latency.max_latency_ms,

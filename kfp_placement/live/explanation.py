@@ -183,6 +183,7 @@ def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> li
         ("starts", step_starts(run, step)),
         ("ends", step_ends(run, step)),
         ("rests on", rests_on(step)),
+        ("memory", sentence(step.memory_advice)),
         ("latency", sentence(latency_text(step.latency))),
         ("why there" if step.planned_node else "why", sentence(step.reason)),
         *(("else", text) for text in _others(step)),

@@ -9,6 +9,8 @@ from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.contract.forecast_texts import basis_text, range_text
+from kfp_placement_engine.contract.memory_texts import memory_advice, memory_text
+from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource
 
@@ -60,6 +62,7 @@ def details_text(details: PipelineDetails, now: datetime, style: TableStyle) -> 
     head = _lines(_head(details, now))
     if not details.steps:
         return head
+    has_memory = any(each.memory is not None for each in details.steps)
     columns = [
         Column("STEP", shrink_to=_MIN_NAME, is_path=True),
         Column("RUNS", right=True),
@@ -67,9 +70,10 @@ def details_text(details: PipelineDetails, now: datetime, style: TableStyle) -> 
         Column("TAKES"),
         Column("RESTS ON", spare=1),
         Column("INPUTS", right=True, spare=2),
+        *([Column("MEMORY", spare=4)] if has_memory else []),
         Column("NOTES", wrap_from=_MIN_NOTE),
     ]
-    rows = [_step_row(each) for each in details.steps]
+    rows = [_step_row(each, has_memory=has_memory) for each in details.steps]
     return f"{head}\n{_lines(layout(columns, rows, style.columns))}"
 
 
@@ -100,16 +104,28 @@ def overrun_text(overrun: TimeRange) -> str:
     return f"a run takes {typical} times ({low}-{high}) as long"
 
 
-def _step_row(step: StepTimes) -> list[str]:
+def _step_row(step: StepTimes, *, has_memory: bool) -> list[str]:
+    memory = step.memory
+    advice = "" if memory is None else memory_advice(memory, memory.asked_bytes)
     return [
         name_text(step.step),
         f"{step.runs:,}",
         f"{step.iterations:,}" if step.iterations > 1 else NONE,
-        range_text(step.takes),
-        basis_text(DurationSource.HISTORY, step.basis),
+        _takes(step.takes),
+        NONE if step.basis is None else basis_text(DurationSource.HISTORY, step.basis),
         values.size(step.input_bytes),
-        _forgotten(step.forget_before),
+        *([_memory(memory)] if has_memory else []),
+        "; ".join(filter(None, [advice, _forgotten(step.forget_before)])),
     ]
+
+
+def _memory(memory: MemoryForecast | None) -> str:
+    """The most that was used, of what was asked for: `1.2Gi of 8Gi`."""
+    if memory is None or memory.largest_bytes is None:
+        return NONE
+    used = memory_text(memory.largest_bytes)
+    asked = memory.asked_bytes
+    return used if asked is None else f"{used} of {memory_text(asked)}"
 
 
 def _takes(times: TimeRange | None) -> str:

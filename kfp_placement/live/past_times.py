@@ -1,7 +1,7 @@
 """What histories say of pipelines and their steps, by the same forecasts that plans are made on."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -10,9 +10,11 @@ from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.history.run_ends import RunEnds
-from kfp_placement_engine.model.history import Basis, Level, Observation, PastRun
+from kfp_placement_engine.model.history import Basis, Level, MemoryUse, Observation, PastRun
+from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.model.step_names import StepNames, listed
+from kfp_placement_engine.planning.learned_times import rests_on_own_runs
 from kfp_placement_engine.readers.history_file import past_of
 
 PipelineKey = tuple[str, str]
@@ -48,20 +50,22 @@ class StepTimes:
         step: its path, the same for all iterations of a loop.
         runs: in which it was seen.
         iterations: different ones of its loop; 1 = it is in none.
-        takes: its run time, without transfers, on a node of speed 1.
-        basis: what that rests on.
+        takes: its run time, without transfers, on a node of speed 1; None = it never ended well.
+        basis: what that rests on; None likewise.
         input_bytes: size of the inputs that the time is for, those of the last run; None = not
             known.
         forget_before: what ended before does not count; None = all counts.
+        memory: what it used, and was killed with; None = that is not known.
     """
 
     step: str
     runs: int
     iterations: int
-    takes: TimeRange
-    basis: Basis
+    takes: TimeRange | None
+    basis: Basis | None
     input_bytes: float | None = None
     forget_before: datetime | None = None
+    memory: MemoryForecast | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class _Seen:
     def add(self, history: PipelineHistory) -> None:
         runs = history.past_runs()
         seen = history.status.runs_seen if history.status is not None else None
-        self.runs += [replace(run, steps=()) for run in runs]
+        self.runs += [replace(run, steps=(), memory=()) for run in runs]
         self.runs_seen += max(len(runs), seen or 0)
         before = history.spec.forget_before
         if before is not None:
@@ -175,7 +179,7 @@ def steps_named(histories: Sequence[PipelineHistory], wanted: Sequence[str]) -> 
     Raises:
         ClusterMissingError: there is no such step; the message names what comes close.
     """
-    paths = {each.identity.step: None for run in _runs(histories) for each in run.steps}
+    paths = {each.identity.step: None for run in _runs(histories) for each in _seen_in(run)}
     names = StepNames((path, path, "") for path in paths)
     found: dict[str, None] = {}
     for each in wanted:
@@ -210,11 +214,11 @@ def details_of(
 
 
 def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]:
-    last: dict[str, Observation] = {}
+    last: dict[str, Observation | MemoryUse] = {}
     uids: dict[str, set[str]] = defaultdict(set)
     iterations: dict[str, set[str | None]] = defaultdict(set)
     for run in _runs(chosen):
-        for each in run.steps:
+        for each in _seen_in(run):
             path = each.identity.step
             last[path] = each
             uids[path].add(run.uid)
@@ -225,17 +229,25 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
         if len(iterations[path]) > 1:
             identity = replace(identity, iteration=None)
         forecast = past.steps.predict(identity, "", each.input_bytes)
-        if forecast is None:
-            continue
+        is_own = forecast is not None and rests_on_own_runs(forecast.basis)
+        memory = past.memory
         yield StepTimes(
             step=path,
             runs=len(uids[path]),
             iterations=len(iterations[path]),
-            takes=range_of(forecast.distribution),
-            basis=forecast.basis,
+            takes=range_of(forecast.distribution) if forecast is not None and is_own else None,
+            basis=forecast.basis if forecast is not None and is_own else None,
             input_bytes=each.input_bytes,
             forget_before=forgotten.get(path),
+            memory=None if memory is None else memory.predict(identity),
         )
+
+
+def _seen_in(run: PastRun) -> Iterator[Observation | MemoryUse]:
+    """Its steps; those that were killed for memory and have no time come last."""
+    yield from run.steps
+    ended_well = {each.identity.step for each in run.steps}
+    yield from (each for each in run.memory if each.identity.step not in ended_well)
 
 
 def _runs(histories: Iterable[PipelineHistory]) -> list[PastRun]:

@@ -18,24 +18,32 @@ from kfp_placement_engine.contract.forecast_texts import (
     time_of_day,
 )
 from kfp_placement_engine.contract.placement import EndRange, Phase
-from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
+from kfp_placement_engine.model.promise import Promise, TimeRange
 
 _MAX_WHY = 120
 
 
 def promise_of(run: RunView) -> Promise | None:
     """When a run ends, or why that is not known; None = nothing is said of it, or it has ended."""
-    status = None if run.placement is None else run.placement.status
-    if status is None or run.ended or (status.ends is None and not status.ends_unknown):
+    placement = run.placement
+    status = None if placement is None else placement.status
+    if (
+        placement is None
+        or status is None
+        or run.ended
+        or (status.ends is None and not status.ends_unknown)
+    ):
         return None
     ends = None if status.ends is None else _time_range(status.ends)
-    return Promise(_confidence(run), ends, unknown=shown(status.ends_unknown or "", _MAX_WHY))
+    return Promise(placement.confidence, ends, unknown=shown(status.ends_unknown or "", _MAX_WHY))
 
 
 def first_promise_of(run: RunView) -> Promise | None:
     """What was promised first of a run's end; None = nothing was known then."""
     ends = None if run.placement is None else run.placement.spec.first_ends
-    return None if ends is None else Promise(_confidence(run), _time_range(ends))
+    if run.placement is None or ends is None:
+        return None
+    return Promise(run.placement.first_confidence, _time_range(ends))
 
 
 def without_promise(run: RunView) -> RunView:
@@ -115,11 +123,6 @@ def _written(run: RunView) -> Written:
     """Writes seconds since the submission as a time of day."""
     assert run.placement is not None  # it says what is promised
     return time_of_day(run.placement.spec.submitted_at)
-
-
-def _confidence(run: RunView) -> float:
-    stated = None if run.placement is None else run.placement.spec.confidence
-    return CONFIDENCE if stated is None else stated
 
 
 def _time_range(ends: EndRange) -> TimeRange:

@@ -66,6 +66,7 @@ class StepView:
         is_compared: there may be other nodes for it, and the plan may name some.
         latency: its round trip and limit.
         unkept_limit: what to say of a limit that nobody looked after; "" = nothing.
+        memory_advice: what it should ask for instead; "" = nothing, or nobody has looked.
     """
 
     name: str
@@ -87,6 +88,7 @@ class StepView:
     is_compared: bool = False
     latency: LatencyView = field(default_factory=LatencyView)
     unkept_limit: str = ""
+    memory_advice: str = ""
 
     @property
     def is_deviating(self) -> bool:

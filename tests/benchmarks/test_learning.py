@@ -20,6 +20,7 @@ from benchmarks.learning_runs.experiments import (
     seen_text,
 )
 from benchmarks.learning_runs.live import MIXTURES, PASSED, Mixture, promises, promises_of_run
+from benchmarks.learning_runs.memory import memory_cases
 from benchmarks.learning_runs.run_ends import cluster_of, is_complete, run_ends
 from benchmarks.learning_runs.traces import COLUMNS, read_trace, trace_files
 from kfp_placement_engine.exceptions import InputNotFoundError
@@ -142,6 +143,46 @@ def test_all_tables_of_made_up_traces(tmp_path, capsys, monkeypatch):
     page = (tmp_path / "o.md").read_text()
     assert page.startswith("# Learned run times")
     assert "| 5-9 |" in page
+
+
+def with_memory(path):
+    """The same trace; later steps use more memory, and none asks for enough of it."""
+    header, *rows = path.read_text().splitlines()
+    more = [f"{row},{number},{1 + 10 * number}" for number, row in enumerate(rows)]
+    path.write_text("\n".join([f"{header},submit_s,peak_rss_mb", *more]))
+    return path
+
+
+def test_memory_is_asked_for_by_three_rules(tmp_path, capsys):
+    path = with_memory(made_up_trace(tmp_path, runs=2))
+    assert command(["--data", str(path), "-o", "json", "--only-memory"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert set(figures["memory"]) == {
+        "all runs, team",
+        "all runs, all",
+        "one run, team",
+        "one run, all",
+    }
+    found = figures["memory"]["all runs, all"]
+    assert found["authors"] == {"pods": 16, "failed": 0.0, "maq": found["authors"]["maq"]}
+    assert 0 < found["authors"]["maq"] < found["ours"]["maq"] < 1
+    assert "same_inputs" not in figures
+
+
+def test_a_failed_attempt_wastes_all_that_it_had(tmp_path):
+    """3 MB are asked for and 8 used; 6 fail too, and 12 do not."""
+    path = tmp_path / "one.csv"
+    megabytes = 3e6 / 2**20
+    path.write_text(f"{HEADER},peak_rss_mb\n0,A,x,0,i,n,1,{megabytes},0,9,3600,1,8\n")
+    cases = {each.method: each for each in memory_cases([read_trace(path)], lambda text: None)}
+    for each in cases.values():
+        assert (each.pods, each.failed) == (1, 1)
+        assert each.used_gbh == pytest.approx(0.008)
+        assert each.wasted_gbh == pytest.approx(0.003 + 0.006 + 0.004, abs=1e-6)
+
+
+def test_a_trace_without_memory_has_none(tmp_path):
+    assert list(memory_cases([read_trace(made_up_trace(tmp_path))], lambda text: None)) == []
 
 
 def test_a_single_trace_has_no_other_pipelines(tmp_path, monkeypatch):

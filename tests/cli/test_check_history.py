@@ -12,12 +12,12 @@ from kfp_placement.check.rules import check_run
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import HISTORIES
 from kfp_placement_engine.contract.pipeline_history import step_identity
-from kfp_placement_engine.history import Past
+from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.model.history import Observation, PastRun
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step
 from tests.cli.conftest import RUN
 from tests.support.fake_cluster import FakeCluster
-from tests.support.histories import history_object, past_run
+from tests.support.histories import GIB, history_object, past_run, with_memory
 
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -111,6 +111,51 @@ def test_a_step_that_past_runs_know_needs_no_duration():
     run = RunGraph(name="taxi", source="test", steps=(step,))
     assert check_run(run).of("no-durations")
     assert not check_run(run, past=past_of_step(step, [252.0])).of("no-durations")
+
+
+def memory_findings(asked, runs):
+    requests = {} if asked is None else {"memory": asked * GIB}
+    step = Step(name="train", task="train", requests=requests)
+    run = RunGraph(name="taxi", source="test", steps=(step,))
+    past = Past(runs, memory=MemoryHistory())
+    return [each for each in check_run(run, past=past).findings if "memory" in each.code]
+
+
+def bare_runs(count=9):
+    return [past_run("taxi", number, DAY + timedelta(hours=number), {}) for number in range(count)]
+
+
+def test_a_step_that_asks_for_far_too_much_memory():
+    (found,) = memory_findings(8, with_memory(bare_runs(), "train", peak=1.2))
+    assert (found.step, found.code, str(found.level)) == ("train", "memory-large", "note")
+    assert found.message == (
+        'asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do, written "1536Mi"'
+    )
+
+
+def test_a_step_that_was_killed_for_memory():
+    runs = bare_runs(2)
+    (found,) = memory_findings(2, [runs[0], *with_memory(runs[1:], "train", killed=2)])
+    assert (found.step, found.code, str(found.level)) == ("train", "memory-killed", "warning")
+    assert found.message == (
+        'was killed for memory with 2Gi in its last run; ask for 4Gi: write "4Gi"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "runs"),
+    [
+        (8, with_memory(bare_runs(2), "train", peak=1.2)),
+        (1.75, with_memory(bare_runs(), "train", peak=1.2)),
+        (None, with_memory(bare_runs(), "train", peak=1.2)),
+        (8, with_memory(bare_runs(), "other", peak=1.2)),
+        (4, with_memory(bare_runs(1), "train", killed=2)),
+        (8, bare_runs()),
+    ],
+    ids=["two runs", "little", "asks for nothing", "other step", "asks for more since", "unknown"],
+)
+def test_no_memory_is_advised(asked, runs):
+    assert memory_findings(asked, runs) == []
 
 
 @pytest.fixture

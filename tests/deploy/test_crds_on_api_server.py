@@ -97,6 +97,11 @@ def test_rows_are_kept_as_they_are(installed, create, placement):
         ({"makespanWithin": "9000h"}, "makespanWithin is at most a year"),
         ({"weights": {"cpu": -1}}, "spec.weights.cpu.* greater than or equal to 0"),
         ({"weights": {"cpu": 0, "memory": 0}}, "cpu and memory are both 0"),
+        ({"history": {"confidence": "30%"}}, "the confidence lies between 50% and 99.9%"),
+        ({"history": {"keepDays": 0}}, "spec.history.keepDays"),
+        ({"history": {"memory": "prometheus"}}, "prometheusURL is not given"),
+        ({"history": {"shareBetween": [["a", "a"]]}}, "Duplicate value"),
+        ({"history": {"shareBetween": [["a"]]}}, "should have at least 2 items"),
     ],
 )
 def test_policies_that_make_no_sense_are_refused(create, spec, message):
@@ -108,6 +113,17 @@ def test_policies_that_make_no_sense_are_refused(create, spec, message):
 def test_limits_of_the_latest_end_are_taken(create, within):
     created = create(a_policy(makespanWithin=within, weights={"cpu": 0.5, "memory": 0}))
     assert created["spec"]["makespanWithin"] == within
+
+
+def test_settings_of_histories_are_taken(create):
+    history = {
+        "confidence": "99.9%",
+        "shareBetween": [["team-a", "team-b"]],
+        "memory": "prometheus",
+        "prometheusURL": "http://prometheus:9090",
+    }
+    created = create(a_policy(history=history))
+    assert created["spec"]["history"] == history | {"keepDays": 90}
 
 
 def test_there_is_one_policy(create):

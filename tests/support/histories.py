@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ from kfp_placement_engine.contract.pipeline_history import (
     history_status,
     step_identity,
 )
-from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
+from kfp_placement_engine.model.history import MemoryUse, Observation, PastRun, StepIdentity
 from kfp_placement_engine.model.run_graph import RunGraph
 
-MIB = 2**20
+MIB, GIB = 2**20, 2**30
 
 
 def past_run(
@@ -74,6 +75,22 @@ def taxi_runs(last_ended_at: datetime, count: int = 9) -> list[PastRun]:
             input_bytes=50 * MIB,
         )
         for number in range(count)
+    ]
+
+
+def with_memory(
+    runs: Sequence[PastRun],
+    step: str,
+    *,
+    peak: float | None = None,
+    killed: float | None = None,
+    asked: float | None = None,
+) -> list[PastRun]:
+    """The runs, in which a step used, was killed with and asked for that many GiB."""
+    amounts = [None if each is None else each * GIB for each in (peak, killed, asked)]
+    return [
+        replace(run, memory=(*run.memory, MemoryUse(StepIdentity(run.pipeline, step), *amounts)))
+        for run in runs
     ]
 
 

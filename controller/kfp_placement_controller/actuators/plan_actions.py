@@ -24,6 +24,7 @@ from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
+    AskMemory,
     CloseQueue,
     DeleteHistory,
     DeletePod,
@@ -38,6 +39,7 @@ from kfp_placement_controller.planning.actions import (
     WriteRequest,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.memory_watch import MemoryQuestion
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
@@ -68,6 +70,7 @@ class ActionRunner:
         events: EventRecorder,
         worker: SearchWorker,
         clock: Callable[[], datetime],
+        ask_memory: Callable[[MemoryQuestion], None] = lambda _question: None,
     ) -> None:
         """Nothing is written yet.
 
@@ -76,7 +79,9 @@ class ActionRunner:
             events: where events go.
             worker: where rounds go.
             clock: the time.
+            ask_memory: where questions of memory go; returns at once.
         """
+        self._ask_memory = ask_memory
         self._client = client
         self._events = events
         self._worker = worker
@@ -119,6 +124,8 @@ class ActionRunner:
         match action:
             case StartRound():
                 self._worker.submit(action.round)
+            case AskMemory():
+                self._ask_memory(action.question)
             case Announce():
                 owner = action.owner
                 regarding = Regarding(owner.kind, owner.name, action.key[0], owner.uid)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from sys import intern
 from typing import Any, NamedTuple
 
+from kfp_placement_controller.observed.memory_kills import killed_bytes
 from kfp_placement_engine.contract.hints import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
@@ -105,6 +106,8 @@ class ObservedPod:
         prepared: its volumes are mounted and its network is there, so that containers may begin.
         waiting_reason: why a container does not run, such as `ImagePullBackOff`; "" = none waits.
         failure: why the pod as a whole failed, such as `OutOfcpu`; None = nothing is said.
+        killed_bytes: how much memory the step was allowed when it was killed for using more; None =
+            it was not.
     """
 
     namespace: str
@@ -135,6 +138,7 @@ class ObservedPod:
     prepared: bool
     waiting_reason: str
     failure: ReasonAndMessage | None
+    killed_bytes: int | None = None
 
     @property
     def ended(self) -> bool:
@@ -171,7 +175,8 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
     pod = Fields(raw, Place("pod {:.80}/{:.80}", (namespace, name)))
     metadata, spec, status = pod.flat("metadata"), pod.flat("spec"), pod.flat("status")
     labels, annotations = metadata.flat("labels"), metadata.flat("annotations")
-    main = _main_state(status, _step_containers(labels, status, marks))
+    step_containers = _step_containers(labels, status, marks)
+    main = _main_state(status, step_containers)
     requests = read_requests(pod)
     conditions = list(status.each_flat("conditions"))
     states = [container.flat("state") for container in _containers(status)]
@@ -206,6 +211,7 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
         prepared=_prepared(conditions, states),
         waiting_reason=_waiting_reason(states),
         failure=_reason_and_message(status) if status.get("phase") == "Failed" else None,
+        killed_bytes=killed_bytes(spec, status, step_containers),
     )
 
 

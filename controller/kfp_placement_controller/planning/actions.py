@@ -7,6 +7,7 @@ from typing import Literal
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import Release
+from kfp_placement_controller.planning.memory_watch import MemoryQuestion
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.policy_status import PolicyFinding
@@ -14,6 +15,7 @@ from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.run_request import RunRequestSpec
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.policy import KEEP_DAYS
 
 
 @dataclass(frozen=True)
@@ -123,11 +125,13 @@ class WriteHistory:
         namespace: of the runs.
         pipeline: name of the pipeline.
         runs: that have ended.
+        keep_days: runs that ended more days before or after the last of them go.
     """
 
     namespace: str
     pipeline: str
     runs: tuple[PastRun, ...]
+    keep_days: int = KEEP_DAYS
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,13 @@ class DeleteHistory:
 
     namespace: str
     name: str
+
+
+@dataclass(frozen=True)
+class AskMemory:
+    """Ask a source how much memory pods use; the answer comes later, or never."""
+
+    question: MemoryQuestion
 
 
 @dataclass(frozen=True)
@@ -169,6 +180,7 @@ Action = (
     | DeleteRequest
     | WriteHistory
     | DeleteHistory
+    | AskMemory
     | StartRound
     | ForgetRun
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from kfp_placement_controller.kinds import (
@@ -28,6 +29,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import (
     Action,
+    AskMemory,
     DeleteHistory,
     ForgetRun,
     StartRound,
@@ -44,6 +46,7 @@ from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.kept_promises import KeptPromises
 from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.memory_watch import MemoryAnswer, MemoryWatch
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
@@ -98,7 +101,7 @@ class Coordinator:
 
     def __post_init__(self) -> None:
         """Make the parts."""
-        self.histories = Histories(self.history)
+        self.histories = Histories(self.history, settings=self.policy.spec.history)
         self.cluster = ClusterState(Load(self.sources), factors=self.histories.factors)
         self.registry = RunRegistry(
             lambda: self.policy.spec,
@@ -118,6 +121,8 @@ class Coordinator:
         self.queue_guard = QueueGuard(self.params.retry_seconds)
         self.requests = RunRequests(self.planner, self.params.retry_seconds)
         self.promises = KeptPromises()
+        self.memory = MemoryWatch()
+        self._awaited: dict[RunKey, TrackedRun] = {}
         self._said = SaidOnce(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
@@ -163,6 +168,7 @@ class Coordinator:
         self.epoch = None
         self.promises.forget()
         self._gone.clear()
+        self._awaited.clear()
 
     def round_outcome(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
         """A search has ended."""
@@ -202,6 +208,10 @@ class Coordinator:
         """A history could not be written."""
         self.histories.failed(action, why)
 
+    def memory_answered(self, answer: MemoryAnswer) -> None:
+        """A source has said how much memory pods use, or has failed to."""
+        self._aside(partial(self.memory.answered, answer))
+
     def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
         """A placement could not be written."""
         self.publisher.failed(write, why, now)
@@ -238,6 +248,7 @@ class Coordinator:
         actions += self.queue_guard.due(policy, now)
         actions += self.requests.due(policy, now)
         actions += self._aside(partial(self.histories.due, now)) or ()
+        actions += self._aside(partial(self._ask_memory, now)) or ()
         return actions
 
     def next_at(self, now: datetime) -> datetime:
@@ -271,12 +282,31 @@ class Coordinator:
             _LOG.exception("run %s/%s: defect in planning", *run.key)
             run.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
 
+    def _ask_memory(self, now: datetime) -> list[AskMemory]:
+        """Ask how much memory pods use, and learn from runs that no more will be known of."""
+        if not self.history:
+            return []
+        for run in list(self._awaited.values()):
+            del self._awaited[run.key]
+            self._learn(run, now)
+        active = (each.run for each in self.registry.active())
+        runs = chain(active, self._awaited.values())
+        asked = self.memory.due(self.policy.spec.history, runs, now)
+        return [] if asked is None else [AskMemory(asked)]
+
     def _learn(self, run: TrackedRun, now: datetime) -> None:
         """Learn from a run that has ended; a defect in that must not hide the run."""
         if not self.history or not run.observed.ended:
             return
+        if self._aside(partial(self.memory.awaits, run, now)):
+            self._awaited[run.key] = run
+        else:
+            self._learn_at_once(run, now)
+
+    def _learn_at_once(self, run: TrackedRun, now: datetime) -> None:
+        """Learn from a run with what is known by now."""
         try:
-            past = ended_run(run, self.cluster.nodes, now)
+            past = ended_run(run, self.cluster.nodes, now, self.memory.peak_of)
             if past is not None and self.histories.run_ended(run.key.namespace, past):
                 self.promises.ended(run, past)
         except Exception as error:
@@ -306,12 +336,12 @@ class Coordinator:
             # Its namespace has changed its mind before there was a plan.
             observed = None
         if observed is None:
-            self._forget(key)
+            self._forget(key, now)
         new = self.registry.run_changed(Change(change.key, change.old, observed), now)
         if new is not None and self.epoch is not None:
             self._adopt(new, now)
 
-    def _forget(self, key: RunKey) -> None:
+    def _forget(self, key: RunKey, now: datetime) -> None:
         """A run is gone."""
         gone = self.registry.runs.get(key)
         if gone is not None:
@@ -319,6 +349,9 @@ class Coordinator:
         self.publisher.forget(key)
         self.forecasts.forget(key)
         self.planner.problems.pop(key, None)
+        awaited = self._awaited.pop(key, None)
+        if awaited is not None:
+            self._learn_at_once(awaited, now)
         if self.epoch is not None:
             self._gone.append(key)
 
@@ -343,6 +376,9 @@ class Coordinator:
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         before = self.policy.spec
         self.reactions.policy(change, now)
+        history = self.policy.spec.history
+        if before.history != history:
+            self._aside(partial(self.forecasts.use_settings, history))
         if before != self.policy.spec:
             self.requests.conditions_changed()
 

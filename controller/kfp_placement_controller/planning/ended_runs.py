@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.planning.memory_uses import (
+    PeakOf,
+    memory_uses,
+    no_peak,
+    usable_size,
+)
 from kfp_placement_controller.planning.planner import MOST_LAG
 from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -19,28 +25,36 @@ from kfp_placement_engine.contract.pipeline_history import (
 )
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import Observation, PastRun, is_usable_size
+from kfp_placement_engine.model.history import Observation, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_state import StepState
 
 
-def ended_run(run: TrackedRun, nodes: Mapping[str, ObservedNode], now: datetime) -> PastRun | None:
+def ended_run(
+    run: TrackedRun,
+    nodes: Mapping[str, ObservedNode],
+    now: datetime,
+    peak_of: PeakOf = no_peak,
+) -> PastRun | None:
     """What a run teaches; None = it goes on, nothing that ran is known of it, or its end is odd.
 
-    Steps that failed or were evicted, came from the cache or were skipped teach no time, and the
-    end of a run that failed, or was held back after its promise, says nothing of its plan.
+    Steps that failed or were evicted, came from the cache or were skipped teach no time; those that
+    were killed for memory teach that. The end of a run that failed, or was held back after its
+    promise, says nothing of its plan.
 
     Args:
         run: as of its last evaluation.
         nodes: by name, for what transfers take there.
         now: the time.
+        peak_of: the most memory that a pod was seen to use.
     """
     reading, state = run.variant.reading, run.observed.state
     life = _life(run, now)
     if reading is None or life is None or not _has_room_for(run, reading.graph):
         return None
     steps = tuple(_observations(run, reading.graph, nodes, life))
-    if not steps:
+    memory = tuple(memory_uses(run, reading.graph, nodes, peak_of))
+    if not steps and not memory:
         return None
     finished_at, submitted_at = life.end, life.begin
     # Time in a queue says nothing of a pipeline.
@@ -57,6 +71,7 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, ObservedNode], now: datetime)
         steps=steps,
         played_seconds=_usable(played_seconds),
         seconds=_usable(seconds) if state.end is RunEnd.SUCCEEDED else None,
+        memory=memory,
     )
 
 
@@ -111,13 +126,8 @@ def _observations(
             # As it is stored, so that a new leader knows the same.
             seconds=max(0.0, round(seconds - moved, 1)),
             node=pod.pod.node_name,
-            input_bytes=_size(step),
+            input_bytes=usable_size(step),
         )
-
-
-def _size(step: Step) -> float | None:
-    size = step.input_bytes
-    return size if size is not None and is_usable_size(size) else None
 
 
 def _ran_seconds(pod: RunPod, life: _Life) -> float | None:
@@ -135,7 +145,5 @@ def _transfer_seconds(step: Step, node: ObservedNode | None, graph: RunGraph) ->
     """What a plan adds to the run time again, as lowering does, for data of known size."""
     if graph.direct_transfers:
         return 0.0
-    sizes = [each.size_bytes or 0 for each in step.inputs]
-    moved = sum(sizes) + sum(step.output_bytes.values())
     rate = None if node is None else node.node.store_bytes_per_second
-    return moved / (rate or Assumptions.store_bytes_per_second)
+    return step.moved_bytes / (rate or Assumptions.store_bytes_per_second)

@@ -16,7 +16,7 @@ from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_variants import PlannedRun, key_text
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import HistorySettings, PlacementPolicySpec
 from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
@@ -85,6 +85,12 @@ class Forecasts:
                 run.changed = True
                 if isinstance(run.variant, PlannedRun) and run.unstarted():
                     self.planner.trigger(run, {Trigger.HISTORY}, now)
+
+    def use_settings(self, settings: HistorySettings) -> None:
+        """The policy says something else of past runs: runs are read again with what it says."""
+        self.histories.use(settings)
+        for each in self.planner.registry.active():
+            each.run.past = None
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[StartRound]:
         """The run that is forecast next, if it is time for one; one at a time, and no search."""

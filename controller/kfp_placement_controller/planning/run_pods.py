@@ -4,7 +4,7 @@ The API server knows whole seconds; the moment at which a watch delivers a chang
 change but finer. Where both are close the latter counts, else (after a restart) the former.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -110,6 +110,10 @@ class RunPods:
     def driver(self, name: str, *, group: bool) -> RunPod | None:
         """The last driver pod of a step or group."""
         return _last(self._drivers.get((group, name)))
+
+    def executors(self, step: str) -> Collection[RunPod]:
+        """The pods of all its attempts, as far as we have seen them."""
+        return self._executors.get(step, {}).values()
 
     def attempts(self, step: str) -> int:
         """Pods made for the step so far, as far as we have seen them."""

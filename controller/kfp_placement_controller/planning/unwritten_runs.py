@@ -52,17 +52,22 @@ class _Unwritten:
         if run.uid in self.runs:
             self.drop(run.uid)
         self.runs[run.uid] = run
-        self.steps += len(run.steps)
+        self.steps += _steps_of(run)
         while len(self.runs) > MAX_RUNS:
             self.drop(next(iter(self.runs)))
 
     def drop(self, uid: str) -> None:
-        self.steps -= len(self.runs.pop(uid).steps)
+        self.steps -= _steps_of(self.runs.pop(uid))
         self.sent.discard(uid)
 
     def may_be_tried(self, now: datetime) -> bool:
         # A clock that was set back must not stop writes until it is where it was.
         return self.tried_at is None or not timedelta() <= now - self.tried_at < WRITE_PAUSE
+
+
+def _steps_of(run: PastRun) -> int:
+    """Observations that it holds in memory."""
+    return len(run.steps) + len(run.memory)
 
 
 @dataclass

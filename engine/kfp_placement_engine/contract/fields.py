@@ -30,6 +30,7 @@ from kfp_placement_engine.model.durations import (
     parse_latency_ms,
 )
 from kfp_placement_engine.model.objective import MakespanWithin, parse_makespan_within
+from kfp_placement_engine.model.promise import confidence_text, parse_confidence
 from kfp_placement_engine.model.quantities import format_resource, parse_cpu, parse_quantity
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
@@ -135,6 +136,14 @@ MakespanWithinText = Annotated[
     _text_schema(r"^-?([0-9]+([.][0-9]+)?%|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$"),
 ]
 """A percentage or a duration; CEL rules check the range, and say that it is negative."""
+
+Confidence = Annotated[
+    float,
+    _parsed(parse_confidence),
+    PlainSerializer(confidence_text, return_type=str),
+    _text_schema(r"^[0-9]+([.][0-9]+)?%$"),
+]
+"""How often a range is to hold, as a percentage; a CEL rule checks the range."""
 
 Bytes = Annotated[
     int,

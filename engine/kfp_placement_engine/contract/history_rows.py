@@ -4,13 +4,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.placement_size import json_bytes
-from kfp_placement_engine.model.history import Observation, StepIdentity
+from kfp_placement_engine.model.history import MemoryUse, Observation, StepIdentity
 
 MAX_STEPS, MAX_NODES, MAX_ROWS = 10_000, 5_000, 20_000
 MAX_PATH_CHARACTERS = 512
+
+_MEMORY = 5
+"""Where rows of runs have what they say of memory: the most that was used, and what was too little.
+
+These came later, and are at the end. What did not end well has no run time."""
 
 DIGITS, ITERATION_DIGITS = 16, 8
 """Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
@@ -24,9 +29,11 @@ class StepRows:
 
         Args:
             pipeline: name of the pipeline.
-            rows: [path, component, image]; a row that cannot be read is not a step.
+            rows: [path, component, image, asked bytes]; a row that cannot be read is not a step.
         """
-        self._steps = [_identity(pipeline, row) for row in rows]
+        read = list(rows)
+        self._steps = [_identity(pipeline, row) for row in read]
+        self._asked = [_number(row[3]) if len(row) > 3 else None for row in read]
         self._iterations: dict[tuple[int, str], StepIdentity] = {}
 
     def of(self, index: int, iteration: str) -> StepIdentity | None:
@@ -38,6 +45,10 @@ class StepRows:
         if found is None:
             found = self._iterations[index, iteration] = replace(step, iteration=iteration)
         return found
+
+    def asked_bytes(self, index: int) -> float | None:
+        """The memory that the step with this index asked for; None = nothing, or unknown."""
+        return self._asked[index] if 0 <= index < len(self._asked) else None
 
 
 def _identity(pipeline: str, row: Sequence[object]) -> StepIdentity | None:
@@ -52,14 +63,10 @@ def _identity(pipeline: str, row: Sequence[object]) -> StepIdentity | None:
 
 
 def observation(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> Observation | None:
-    """What a row says; None = it cannot be read, or cannot be true."""
-    step, seconds, node, iteration, size = [*row[:5], *(None,) * 5][:5]
-    index, seconds_read, node_index = _number(step), _number(seconds), _number(node)
-    if index is None or seconds_read is None:
-        return None
-    key = iteration[:ITERATION_DIGITS] if isinstance(iteration, str) else ""
-    identity = steps.of(int(index), key)
-    if identity is None:
+    """The run time that a row says; None = it says none, cannot be read, or cannot be true."""
+    _, seconds, node, _, size = [*row[:5], *(None,) * 5][:5]
+    identity, seconds_read, node_index = _step_of(row, steps), _number(seconds), _number(node)
+    if identity is None or seconds_read is None:
         return None
     found = Observation(
         identity,
@@ -68,6 +75,26 @@ def observation(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) ->
         _number(size),
     )
     return found if found.is_usable else None
+
+
+def memory_use(row: Sequence[object], steps: StepRows) -> MemoryUse | None:
+    """What a row says of memory; None = nothing, it cannot be read, or cannot be true."""
+    identity = _step_of(row, steps) if len(row) > _MEMORY else None
+    if identity is None:
+        return None
+    size, peak, killed = [*map(_number, row[_MEMORY - 1 : _MEMORY + 2]), None][:3]
+    index = _number(row[0])
+    asked = None if index is None else steps.asked_bytes(int(index))
+    found = MemoryUse(identity, peak, killed, asked, size)
+    return found if found.is_usable else None
+
+
+def _step_of(row: Sequence[object], steps: StepRows) -> StepIdentity | None:
+    index = _number(row[0]) if row else None
+    if index is None:
+        return None
+    iteration = row[3] if len(row) > 3 else ""
+    return steps.of(int(index), iteration[:ITERATION_DIGITS] if isinstance(iteration, str) else "")
 
 
 def _number(value: object) -> float | None:
@@ -87,7 +114,7 @@ class HistoryRows:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self.steps: dict[tuple[str, str, str], int] = {}
+        self.steps: dict[tuple[Any, ...], int] = {}
         self.nodes: dict[str, int] = {}
         self.json_bytes = 0
 
@@ -96,36 +123,46 @@ class HistoryRows:
         """Whether there are more steps or nodes than an object may have."""
         return len(self.steps) > MAX_STEPS or len(self.nodes) > MAX_NODES
 
-    def add(self, steps: Sequence[Observation], limit_bytes: int) -> tuple[tuple[Any, ...], ...]:
-        """The rows of one run, in the order of its steps.
+    def add(
+        self, steps: Sequence[Observation], limit_bytes: int, memory: Sequence[MemoryUse] = ()
+    ) -> tuple[tuple[Any, ...], ...]:
+        """The rows of one run, in the order of its steps; those without a run time come last.
 
         Args:
             steps: of the run.
             limit_bytes: of its rows. Of steps that do not fit the last iterations are left out: the
                 first ones of wide loops tell enough.
+            memory: what the steps used.
         """
         before = self.json_bytes
         rows: dict[int, tuple[Any, ...]] = {}
-        for position in _first_iterations_first(steps)[:MAX_ROWS]:
-            row = self._row(steps[position])
+        entries = _entries(steps, memory)
+        for position in _first_iterations_first(entries)[:MAX_ROWS]:
+            row = self._row(entries[position])
             self.json_bytes += json_bytes(row) + 1
             if self.json_bytes - before > limit_bytes:
                 break
             rows[position] = row
         return tuple(row for _, row in sorted(rows.items(), key=itemgetter(0)))
 
-    def _row(self, each: Observation) -> tuple[Any, ...]:
-        identity = each.identity
-        step = (identity.step[:MAX_PATH_CHARACTERS], identity.component, identity.image)
+    def _row(self, entry: "_Entry") -> tuple[Any, ...]:
+        identity, each, use = entry.identity, entry.observation, entry.memory
+        step: tuple[Any, ...] = (
+            identity.step[:MAX_PATH_CHARACTERS], identity.component, identity.image
+        )  # fmt: skip
+        if use is not None and use.asked_bytes is not None:
+            step = (*step, int(use.asked_bytes))
+        node = each.node[:253] if each is not None else ""
         row: list[Any] = [
             self._index(self.steps, step),
-            rounded(each.seconds),
-            self._index(self.nodes, each.node[:253]) if each.node else -1,
+            None if each is None else rounded(each.seconds),
+            self._index(self.nodes, node) if node else -1,
             identity.iteration or "",
+            _whole(entry.input_bytes),
         ]
-        if each.input_bytes is not None:
-            row.append(int(each.input_bytes))
-        while row[-1] in ("", -1):
+        if use is not None:
+            row += [_whole(use.peak_bytes), _whole(use.killed_bytes)]
+        while row[-1] in ("", -1, None):
             row.pop()
         return tuple(row)
 
@@ -136,15 +173,43 @@ class HistoryRows:
         return known[entry]
 
 
-def _first_iterations_first(steps: Iterable[Observation]) -> list[int]:
-    """Positions of those that can be true, the first of every step before the second of any."""
+class _Entry(NamedTuple):
+    """What a row is made of: a run time, what is known of memory, or both, of one iteration."""
+
+    identity: StepIdentity
+    observation: Observation | None
+    memory: MemoryUse | None
+
+    @property
+    def input_bytes(self) -> float | None:
+        """The size of the inputs, as either says."""
+        said = [each.input_bytes for each in (self.observation, self.memory) if each is not None]
+        return next((each for each in said if each is not None), None)
+
+
+def _entries(steps: Iterable[Observation], memory: Iterable[MemoryUse]) -> list[_Entry]:
+    """Of all that can be true; of equal iterations the first has what is known of memory."""
+    uses = {(each.identity.key, each.identity.iteration): each for each in memory if each.is_usable}
+    found = [
+        _Entry(each.identity, each, uses.pop((each.identity.key, each.identity.iteration), None))
+        for each in steps
+        if each.is_usable
+    ]
+    return [*found, *(_Entry(each.identity, None, each) for each in uses.values())]
+
+
+def _first_iterations_first(entries: Iterable[_Entry]) -> list[int]:
+    """Positions, the first entry of every step before the second of any."""
     seen: Counter[tuple[str, str]] = Counter()
     ranks: list[tuple[int, int]] = []
-    for position, each in enumerate(steps):
-        if each.is_usable:
-            ranks.append((seen[each.identity.key], position))
-            seen[each.identity.key] += 1
+    for position, each in enumerate(entries):
+        ranks.append((seen[each.identity.key], position))
+        seen[each.identity.key] += 1
     return [position for _, position in sorted(ranks)]
+
+
+def _whole(amount: float | None) -> int | None:
+    return None if amount is None else int(amount)
 
 
 def rounded(seconds: float) -> float:

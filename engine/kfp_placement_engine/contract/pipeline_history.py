@@ -3,17 +3,18 @@
 The planner writes the status, people the spec, by which runs are forgotten. A run's steps are rows,
 since named records would be too large::
 
-    status.steps:       [path, component, image]
-    status.runs.steps:  [step, seconds, node, iteration, input bytes]
+    status.steps:       [path, component, image, asked bytes]
+    status.runs.steps:  [step, seconds, node, iteration, input bytes, peak bytes, killed bytes]
 
-A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Components, images
-and iterations are short digests: texts of users, which may hold secrets, are in none of them.
-Entries may be missing at the end, and a newer revision may add some there.
+A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Killed bytes are
+what a step had when it was killed for memory; without seconds it did not end well. Components,
+images and iterations are short digests: texts of users, which may hold secrets, are in none of
+them. Entries may be missing at the end, and a newer revision may add some there.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -34,6 +35,7 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_STEPS,
     HistoryRows,
     StepRows,
+    memory_use,
     observation,
     rounded,
 )
@@ -41,6 +43,7 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import NodeName
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS, format_duration
 from kfp_placement_engine.model.history import (
+    MemoryUse,
     Observation,
     PastRun,
     StepIdentity,
@@ -141,7 +144,7 @@ class RecordedRun(ResourceModel):
     """From its beginning to its end, without waits in a queue, if it ended well."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
-    """Rows [step, seconds, node, iteration, input bytes], of the steps that ended well."""
+    """Rows of steps that ended well, or were killed for memory; see above."""
 
 
 class PipelineHistoryStatus(ResourceStatus):
@@ -151,7 +154,7 @@ class PipelineHistoryStatus(ResourceStatus):
     """Nodes that rows name by their index here."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_STEPS)
-    """Rows [path, component, image]."""
+    """Rows [path, component, image, asked bytes]; the last is the memory that was asked for."""
 
     runs: tuple[RecordedRun, ...] = Field(default=(), max_length=1000)
     """The last runs, the oldest first."""
@@ -177,11 +180,16 @@ class PipelineHistory(Resource):
     spec: PipelineHistorySpec
     status: PipelineHistoryStatus | None = None
 
-    def past_runs(self) -> tuple[PastRun, ...]:
-        """The runs that count, the oldest first; rows that cannot be read are left out."""
+    def past_runs(self, keep_days: int | None = None) -> tuple[PastRun, ...]:
+        """The runs that count, the oldest first; rows that cannot be read are left out.
+
+        Args:
+            keep_days: of older runs than that none counts; None = they all do.
+        """
         status = self.status
-        if status is None:
+        if status is None or not status.runs:
             return ()
+        last_at = status.runs[-1].ended_at
         steps = StepRows(self.spec.pipeline, status.steps)
         return tuple(
             PastRun(
@@ -191,8 +199,10 @@ class PipelineHistory(Resource):
                 steps=tuple(self._observations(run, steps)),
                 played_seconds=run.played_seconds,
                 seconds=run.seconds,
+                memory=tuple(self._memory(run, steps)),
             )
             for run in status.runs
+            if keep_days is None or is_kept(run.ended_at, last_at, keep_days)
             if self.spec.forget_before is None or run.ended_at >= self.spec.forget_before
         )
 
@@ -202,6 +212,23 @@ class PipelineHistory(Resource):
             found = observation(row, steps, self.status.nodes)
             if found is not None and not self.spec.forgets(found.identity.step, run.ended_at):
                 yield found
+
+    def _memory(self, run: RecordedRun, steps: StepRows) -> Iterator[MemoryUse]:
+        for row in run.steps:
+            found = memory_use(row, steps)
+            if found is not None and not self.spec.forgets(found.identity.step, run.ended_at):
+                yield found
+
+
+def is_kept(ended_at: datetime, last_at: datetime, keep_days: int) -> bool:
+    """Whether a run counts beside the last one of its pipeline; no clock decides that.
+
+    Args:
+        ended_at: when it ended.
+        last_at: when the last one did.
+        keep_days: how far apart that may be, before or after.
+    """
+    return abs(last_at - ended_at) <= timedelta(days=keep_days)
 
 
 def history_status(
@@ -242,7 +269,7 @@ def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
         ended_at=run.ended_at,
         played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
         seconds=None if run.seconds is None else rounded(run.seconds),
-        steps=rows.add(run.steps, limit_bytes),
+        steps=rows.add(run.steps, limit_bytes, run.memory),
     )
 
 
@@ -257,7 +284,10 @@ def unreadable_rows(history: PipelineHistory) -> int:
         return 0
     steps = StepRows(history.spec.pipeline, status.steps)
     rows = (row for run in status.runs for row in run.steps)
-    return sum(observation(row, steps, status.nodes) is None for row in rows)
+    return sum(
+        observation(row, steps, status.nodes) is None and memory_use(row, steps) is None
+        for row in rows
+    )
 
 
 def exported(histories: Iterable[PipelineHistory]) -> Mapping[str, Any]:

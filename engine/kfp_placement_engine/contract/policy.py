@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from kfp_placement_engine.contract.fields import (
     Budget,
     Bytes,
+    Confidence,
     Deadline,
     MakespanWithinText,
     MilliCpu,
@@ -26,27 +27,36 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.policy import (
+    KEEP_DAYS,
     USUAL_ACTUATOR,
     USUAL_OBJECTIVE,
     Actuator,
     AssumptionPolicy,
+    HistoryPolicy,
     LatencyPolicy,
+    MemorySource,
     Objective,
     PlanningPolicy,
     Search,
     SearchPolicy,
     TypeAssumptions,
 )
+from kfp_placement_engine.model.promise import CONFIDENCE
 
 POLICY_NAME = "default"
 """Name of the only PlacementPolicy."""
 
 _LABEL_VALUE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+_HTTP_URL = r"^https?://[^\s]+$"
 _SCHEDULER = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
 StepType = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE)
 ]
+NamespaceName = Annotated[
+    str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+]
+SharingNamespaces = Annotated[tuple[NamespaceName, ...], Field(min_length=2, max_length=64)]
 SchedulerName = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_SCHEDULER)
 ]
@@ -154,6 +164,36 @@ class Headroom(ResourceModel):
     memory_bytes: Bytes = Field(default=128 * 2**20, alias="memory")
 
 
+class HistorySettings(ResourceModel):
+    """How later runs learn from the ones before, where histories are installed."""
+
+    confidence: Confidence = CONFIDENCE
+    """How often the range in which a run or step is said to end is to hold."""
+
+    keep_days: int = Field(default=KEEP_DAYS, ge=1, le=3650)
+    """Runs that ended more days ago, counted from the last run of the pipeline, do not count."""
+
+    share_between: Annotated[tuple[SharingNamespaces, ...], Field(max_length=64)] = ()
+    """Groups of namespaces; those of one group share what components and images have shown."""
+
+    memory: MemorySource = MemorySource.OFF
+    """Where the peak memory of steps comes from."""
+
+    prometheus_url: str | None = Field(
+        default=None, alias="prometheusURL", max_length=1024, pattern=_HTTP_URL
+    )
+    """The server that is asked with memory prometheus."""
+
+    @model_validator(mode="after")
+    def _name_the_server(self) -> Self:
+        if self.memory is MemorySource.PROMETHEUS and self.prometheus_url is None:
+            raise ValueError(
+                "memory is prometheus, but prometheusURL is not given; give the server's address,"
+                " such as http://prometheus.monitoring:9090"
+            )
+        return self
+
+
 def _no_default_scheduler(names: tuple[str, ...]) -> tuple[str, ...]:
     if KUBERNETES_SCHEDULER in names:
         raise ValueError(f"{KUBERNETES_SCHEDULER} cannot be one of our schedulers")
@@ -187,6 +227,7 @@ class PlacementPolicySpec(ResourceModel):
     replanning: ReplanningSettings = ReplanningSettings()
     latency_rules: LatencyRules = LatencyRules()
     defaults: AssumedValues = AssumedValues()
+    history: HistorySettings = HistorySettings()
 
     gate_deadline_seconds: Deadline = Field(default=60.0, alias="gateDeadline")
     """Our gate comes off at most this long after the pod's creation."""
@@ -236,6 +277,7 @@ def planning_policy(spec: PlacementPolicySpec) -> PlanningPolicy:
         if "latency_rules" in known
         else None,
         defaults=_assumption_policy(spec.defaults) if "defaults" in known else None,
+        history=_history_policy(spec.history) if "history" in known else None,
     )
 
 
@@ -259,6 +301,13 @@ def _assumption_policy(defaults: AssumedValues) -> AssumptionPolicy:
         by_type=None
         if by_type is None
         else tuple(TypeAssumptions(**_set_fields(each)) for each in by_type),
+    )
+
+
+def _history_policy(history: HistorySettings) -> HistoryPolicy:
+    known = _set_fields(history)
+    return HistoryPolicy(
+        **{name: known[name] for name in HistoryPolicy.__annotations__ if name in known}
     )
 
 

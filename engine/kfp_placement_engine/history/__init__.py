@@ -9,8 +9,9 @@ Pure: it knows observations and distributions (`model.history`), and neither clo
 """
 
 from kfp_placement_engine.history.history import History
+from kfp_placement_engine.history.memory import MemoryHistory
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.past import Past
 from kfp_placement_engine.history.run_ends import RunEnds
 
-__all__ = ["History", "NodeFactors", "Past", "RunEnds"]
+__all__ = ["History", "MemoryHistory", "NodeFactors", "Past", "RunEnds"]

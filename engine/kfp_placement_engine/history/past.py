@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from kfp_placement_engine.history.history import History
+from kfp_placement_engine.history.memory import MemoryHistory
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.run_ends import RunEnds
 from kfp_placement_engine.model.history import Distribution, PastRun
@@ -14,6 +15,7 @@ class Past:
     Attributes:
         steps: run times of steps.
         ends: ends of runs.
+        memory: what steps used; None = nobody asks for that.
     """
 
     def __init__(
@@ -21,6 +23,7 @@ class Past:
         runs: Iterable[PastRun] = (),
         namespace: str = "",
         factors: NodeFactors | None = None,
+        memory: MemoryHistory | None = None,
     ) -> None:
         """Learn from runs, whatever their order.
 
@@ -28,9 +31,11 @@ class Past:
             runs: of the namespace.
             namespace: its name.
             factors: of nodes.
+            memory: where to keep what steps used; None = nowhere.
         """
         self.steps = History(namespace, factors)
         self.ends = RunEnds()
+        self.memory = memory
         for run in sorted(runs, key=lambda each: (each.ended_at, each.uid)):
             self.observe(run)
 
@@ -39,6 +44,12 @@ class Past:
         self.steps.observe(run.steps)
         if run.played_seconds is not None and run.seconds is not None:
             self.ends.observe(run.pipeline, run.played_seconds, run.seconds)
+        if self.memory is not None:
+            self.memory.observe(run.memory)
+
+    def share(self, others: "Iterable[Past]") -> None:
+        """Ask these too, of other namespaces, of components and images that are not known here."""
+        self.steps.share(each.steps for each in others)
 
     def overrun(self, pipeline: str) -> Distribution | None:
         """How many times longer than its samples the next run takes; None = no run is known."""

@@ -15,8 +15,14 @@ from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 _MEAN_POINTS = 200
 """Quantiles of which a mean is made."""
 
+MOST_DEVIATIONS = 6.0
+"""By this many spreads a forecast misses at most: one outlier must not mean that all may follow."""
+
 _MOST_INPUT_BYTES = 2**60
 """An exbibyte."""
+
+MOST_MEMORY_BYTES = 2**50
+"""A pebibyte; what is said to have used more is not believed."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,35 @@ class Observation:
 
 
 @dataclass(frozen=True)
+class MemoryUse:
+    """What one ended step tells of its memory.
+
+    Attributes:
+        identity: which step.
+        peak_bytes: the most it used; None = unknown.
+        killed_bytes: how much it was allowed when it was killed for using more, the largest of all
+            its attempts; None = it was not killed for that.
+        asked_bytes: what it asked for; None = nothing, or unknown.
+        input_bytes: size of its inputs; None = unknown.
+    """
+
+    identity: StepIdentity
+    peak_bytes: float | None = None
+    killed_bytes: float | None = None
+    asked_bytes: float | None = None
+    input_bytes: float | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it tells something, and its figures can be true."""
+        amounts = [self.peak_bytes, self.killed_bytes, self.asked_bytes]
+        known = [each for each in amounts if each is not None]
+        is_size = self.input_bytes is None or is_usable_size(self.input_bytes)
+        tells = self.peak_bytes is not None or self.killed_bytes is not None
+        return tells and is_size and all(map(is_usable_memory, known))
+
+
+@dataclass(frozen=True)
 class PastRun:
     """A run that has ended, as far as later ones may learn from it.
 
@@ -79,6 +114,7 @@ class PastRun:
         seconds: from its beginning to its end, if it ended well; None = it did not.
         played_seconds: the same as it was expected before it began: the median of samples of its
             plan on learned run times; None = there was no such plan.
+        memory: what its steps used, those included that were killed for it.
     """
 
     uid: str
@@ -87,6 +123,7 @@ class PastRun:
     steps: tuple[Observation, ...] = ()
     seconds: float | None = None
     played_seconds: float | None = None
+    memory: tuple[MemoryUse, ...] = ()
 
 
 def text_digest(text: str) -> str:
@@ -98,6 +135,11 @@ def text_digest(text: str) -> str:
 def is_usable_size(size: float) -> bool:
     """Whether a size of inputs can be true."""
     return 0 <= size <= _MOST_INPUT_BYTES
+
+
+def is_usable_memory(amount: float) -> bool:
+    """Whether an amount of memory can be true: what runs uses some."""
+    return 0 < amount <= MOST_MEMORY_BYTES
 
 
 class Level(StrEnum):
@@ -238,12 +280,18 @@ class Distribution:
     def after(self, seconds: float) -> "Distribution":
         """The distribution of a step that has run for this long and has not ended.
 
+        One that runs for longer than any forecast was wrong shows that its spread is larger.
+
         Raises:
             ValueError: the time is negative or not a number.
         """
         if not 0 <= seconds < math.inf:
             raise ValueError(f"a step that has run for {seconds!r} s; it must be 0 or more")
-        return replace(self, ran_seconds=max(self.ran_seconds, seconds))
+        ran_seconds, spread = max(self.ran_seconds, seconds), self.spread
+        if ran_seconds > self.scale_seconds:
+            late = math.log(ran_seconds) - math.log(self.scale_seconds)
+            spread = max(spread, late / MOST_DEVIATIONS)
+        return replace(self, ran_seconds=ran_seconds, spread=spread)
 
     @cached_property
     def survival(self) -> float:
@@ -267,13 +315,14 @@ class CommonFactor:
     mean: float = 0.0
     deviation: float = 1.0
 
-    def given(self, scores: Sequence[float]) -> "CommonFactor":
+    def given(self, scores: Sequence[float], weight: float = 1.0) -> "CommonFactor":
         """What is known of it once some steps have ended.
 
         Args:
             scores: of these steps, all of those that have ended.
+            weight: how much a score counts, above 0; 1 = nothing but the factor makes them alike.
         """
-        left = 1 - self.share
+        left = (1 - self.share) / weight
         precision = 1 / self.deviation**2 + len(scores) * self.share / left
         pull = self.mean / self.deviation**2 + math.sqrt(self.share) * math.fsum(scores) / left
         return CommonFactor(self.share, pull / precision, 1 / math.sqrt(precision))

@@ -3,7 +3,7 @@
 None means that the policy does not set a value: the usual one holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -103,6 +103,43 @@ class AssumptionPolicy:
     by_type: tuple[TypeAssumptions, ...] | None = None
 
 
+class MemorySource(StrEnum):
+    """Where the peak memory of steps comes from."""
+
+    OFF = "off"
+    METRICS = "metrics"
+    PROMETHEUS = "prometheus"
+
+
+KEEP_DAYS = 90
+"""Runs that are older than this do not count, where a policy says nothing."""
+
+
+def sharing_with(groups: Iterable[Collection[str]], namespace: str) -> tuple[str, ...]:
+    """The namespaces that are in a group with one, in order; what is shared goes no further."""
+    others = {each for group in groups if namespace in group for each in group}
+    return tuple(sorted(others - {namespace}))
+
+
+@dataclass(frozen=True)
+class HistoryPolicy:
+    """How plans learn from the runs before.
+
+    Attributes:
+        confidence: how often the range in which a run is said to end is to hold.
+        keep_days: runs that ended more days ago, counted from the pipeline's last, do not count.
+        share_between: groups of namespaces that share what components and images have shown.
+    """
+
+    confidence: float | None = None
+    keep_days: int | None = None
+    share_between: tuple[tuple[str, ...], ...] | None = None
+
+    def sharing_with(self, namespace: str) -> tuple[str, ...]:
+        """The namespaces that share what they have seen with one, in order."""
+        return sharing_with(self.share_between or (), namespace)
+
+
 @dataclass(frozen=True)
 class PlanningPolicy:
     """What a PlacementPolicy says of plans.
@@ -115,6 +152,7 @@ class PlanningPolicy:
         engine: parameters of the search.
         latency_rules: which steps go near their users.
         defaults: what is assumed where nothing is specified.
+        history: how plans learn from the runs before.
     """
 
     actuator: Actuator | None = None
@@ -124,6 +162,7 @@ class PlanningPolicy:
     engine: SearchPolicy | None = None
     latency_rules: LatencyPolicy | None = None
     defaults: AssumptionPolicy | None = None
+    history: HistoryPolicy | None = None
 
     def assumed_values(self) -> Mapping[str, float]:
         """The stand-ins that it sets, by field of `Assumptions`."""

@@ -28,7 +28,8 @@ def parse_confidence(value: object) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     text = value.strip() if isinstance(value, str) else repr(value) if is_number else ""
     try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        # Rounded, as 99.9 / 100 is more than 0.999.
+        share = round(float(text.removesuffix("%")) / (100 if text.endswith("%") else 1), 9)
     except ValueError:
         share = math.nan
     if not LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE:
@@ -37,6 +38,11 @@ def parse_confidence(value: object) -> float:
             " 0.9"
         )
     return share
+
+
+def confidence_text(confidence: float) -> str:
+    """The other way: `90%`."""
+    return f"{100 * confidence:.10g}%"
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,12 @@ class Promise:
         return replace(self, ends=ends, played_seconds=played, steps=steps)
 
     def differs_from(self, other: "Promise") -> bool:
-        """Whether the run ends that much earlier or later that people should know."""
+        """Whether the run ends that much earlier or later that people should know.
+
+        Ranges of another confidence are always others.
+        """
+        if self.confidence != other.confidence:
+            return True
         if self.ends is None or other.ends is None:
             return (self.ends, self.unknown) != (other.ends, other.unknown)
         least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * other.ends.typical_seconds)

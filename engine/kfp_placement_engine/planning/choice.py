@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
-from kfp_placement_engine.planning.promises import drawn_durations
+from kfp_placement_engine.planning.remaining_times import remaining_durations
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
@@ -53,7 +53,7 @@ def chosen_by_samples(lowered: Lowered, result: Result) -> Result:
     if not result.others or not result.schedule.finished.all():
         return result
     random = np.random.default_rng((result.seed, _STREAM))
-    durations = drawn_durations(lowered, SAMPLES, random)
+    durations = remaining_durations(lowered, SAMPLES, random)
     best, least = None, _mean_end(lowered.problem, result.placement, durations)
     for candidate in result.others:
         mean = _mean_end(lowered.problem, candidate.placement, durations)

@@ -118,7 +118,8 @@ def _unusual_settings(policy: PlanningPolicy) -> Iterator[tuple[str, str]]:
         yield "actuator", str(policy.actuator)
     if policy.objective not in (None, USUAL_OBJECTIVE):
         yield "objective", str(policy.objective)
-    rest = replace(policy, actuator=None, objective=None)
+    # What it says of past runs shows in what plans make of them.
+    rest = replace(policy, actuator=None, objective=None, history=None)
     # A policy of these two needs no library of models, which takes long to import.
     if rest != PlanningPolicy():
         usual = dict(_settings(PlanningPolicy()))

@@ -1,15 +1,24 @@
 import json
 import re
+from datetime import UTC, datetime
 
+import jsonschema
 import pytest
 
 from kfp_placement.live.choosing import steps_named
 from kfp_placement.live.exceptions import ClusterForbiddenError
-from kfp_placement.live.kinds import EVENTS, PLACEMENTS, PODS, WORKFLOWS
+from kfp_placement.live.kinds import EVENTS, HISTORIES, PLACEMENTS, PODS, WORKFLOWS
 from kfp_placement.live.runs import RunView, StepView
+from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, RUN_NAME_ANNOTATION
 from tests.cli.live.conftest import placement
+from tests.controlplane.argo.small_workflows import dag
+from tests.controlplane.argo.small_workflows import step as small_step
+from tests.controlplane.argo.small_workflows import task as small_task
+from tests.controlplane.argo.small_workflows import workflow as small_workflow
 from tests.support.fake_cluster import executor_pod, workflow
+from tests.support.histories import history_object, past_run, with_memory
+from tests.support.json_schemas import closed
 
 RUN_ID = "5d0a3a5e-6f0c-4c3a-9d0f-2f6b8c1d7e10"
 FORBIDDEN = ClusterForbiddenError("forbidden")
@@ -384,3 +393,51 @@ def test_a_run_by_namespace_and_run_name(live, cluster, golden):
     cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "team-b/nightly"}))
     cluster.refused[WORKFLOWS.path("team-b")] = FORBIDDEN
     assert live("explain", "team-b/nightly").stdout.startswith("team-a/taxi-x7k2p")
+
+
+def a_whole_workflow(memory="8Gi"):
+    """The Workflow of the run, as far as its steps and their requests are read from it."""
+    resources = {"requests": {"memory": memory}}
+    templates = [small_step() | {"container": {"image": "busybox:1", "resources": resources}}]
+    tasks = [small_task(name) for name in ("fetch", "train", "predict")]
+    whole = small_workflow(dag("main", *tasks), *templates)
+    whole["metadata"].update(name="taxi-x7k2p", namespace="team-a")
+    return whole
+
+
+def remembered(**memory):
+    """What nine runs used; plain Workflows are known by their names."""
+    ended_at = datetime(2026, 11, 1, tzinfo=UTC)
+    runs = [past_run("taxi-x7k2p", number, ended_at, {"train": [9.0]}) for number in range(9)]
+    return history_object(with_memory(runs, "train", **memory))
+
+
+def test_what_a_step_should_ask_for(live, cluster):
+    cluster.put(WORKFLOWS, a_whole_workflow())
+    cluster.put(HISTORIES, remembered(peak=1.2))
+    advice = "asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do"
+    assert block_of(live("explain", "taxi-x7k2p", "train"))["memory"] == [advice]
+    assert "memory" not in block_of(live("explain", "taxi-x7k2p", "fetch"))
+    assert advice in live("explain", "taxi-x7k2p", "-o", "wide").stdout
+    document = json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)
+    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    by_step = {each["name"]: each["memoryAdvice"] for each in document["steps"]}
+    assert by_step == {"fetch": None, "train": advice, "predict": None}
+
+
+def test_after_a_kill_it_says_what_to_ask_for(live, cluster):
+    cluster.put(WORKFLOWS, a_whole_workflow("2Gi"))
+    cluster.put(HISTORIES, remembered(killed=2))
+    advice = "was killed for memory with 2Gi in its last run; ask for 4Gi"
+    assert block_of(live("explain", "taxi-x7k2p", "train"))["memory"] == [advice]
+
+
+@pytest.mark.parametrize("kind", [WORKFLOWS, HISTORIES])
+def test_what_may_not_be_read_gives_no_advice(live, cluster, kind):
+    cluster.put(WORKFLOWS, a_whole_workflow())
+    cluster.put(HISTORIES, remembered(peak=1.2))
+    cluster.refused[kind.path("team-a")] = FORBIDDEN
+    result = live("explain", "taxi-x7k2p", "train")
+    assert result.exit_code == 0
+    assert "memory" not in block_of(result)
+    assert result.stderr == ""

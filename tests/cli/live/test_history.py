@@ -21,7 +21,7 @@ from kfp_placement_engine.model.history import Basis, Level
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.readers.history_file import past_of, read_histories_file
 from tests.cli.live.conftest import NOW
-from tests.support.histories import history_object, past_run, taxi_runs
+from tests.support.histories import GIB, history_object, past_run, taxi_runs, with_memory
 from tests.support.json_schemas import closed
 
 LAST = NOW - timedelta(hours=3)
@@ -123,6 +123,44 @@ def test_iterations_are_one_row(live, kept):
     assert (score["runs"], score["iterations"]) == (9, 3)
     assert score["basis"]["level"] == "step"
     assert score["takes"]["lowSeconds"] < 80 < score["takes"]["highSeconds"]
+
+
+def kill_in_the_last(runs, step="train"):
+    return [*runs[:-1], *with_memory(runs[-1:], step, killed=2, asked=2)]
+
+
+def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
+    runs = with_memory(taxi_runs(LAST), "fetch", peak=1.2, asked=8)
+    runs = kill_in_the_last(runs, "for-loop-1[*].new")
+    cluster.put(HISTORIES, history_object(runs))
+    result = live("history", "taxi")
+    heading, fetch, train, _, new = result.stdout.split("\n\n")[1].splitlines()
+    assert "MEMORY" in heading
+    assert "1.2Gi of 8Gi" in fetch
+    assert "asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do" in fetch
+    assert "Gi" not in train
+    assert new.split()[0] == "for-loop-1[*].new"
+    assert "was killed for memory with 2Gi in its last run; ask for 4Gi" in new
+    document = json.loads(live("history", "taxi", "-o", "json").stdout)
+    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    by_step = {each["step"]: each for each in document["steps"]}
+    assert by_step["fetch"]["memory"] == {
+        "asked": 8 * GIB,
+        "largest": int(1.2 * GIB),
+        "runs": 9,
+        "killedWith": None,
+        "advised": 1.5 * GIB,
+        "advice": "asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do",
+    }
+    assert by_step["train"]["memory"] is None
+    assert by_step["for-loop-1[*].new"]["takes"] is None
+    assert by_step["for-loop-1[*].new"]["memory"]["killedWith"] == 2 * GIB
+
+
+def test_a_step_that_never_ended_well_can_be_forgotten(live, cluster):
+    cluster.put(HISTORIES, history_object(kill_in_the_last(taxi_runs(LAST), "new")))
+    assert live("history", "taxi", "--forget", "--step", "new", "--yes").exit_code == 0
+    assert "new" not in live("history", "taxi").stdout
 
 
 @pytest.mark.parametrize("name", [(), ("taxi",)], ids=["list", "pipeline"])

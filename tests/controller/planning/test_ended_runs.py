@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
@@ -16,6 +17,7 @@ from kfp_placement_engine.model.promise import TimeRange
 from tests.controller.planning.builders import START, a_pod, after
 from tests.controller.planning.noisy_cluster import a_run
 from tests.controlplane.times import write_time
+from tests.support.kubernetes import node_object
 
 END_SECONDS = 100
 NOW, BEGIN, RAN_UNTIL, END = (after(each) for each in (1000, 10, 40, END_SECONDS))
@@ -114,3 +116,71 @@ def test_a_failed_run_teaches_its_steps_and_not_its_end():
 
 def test_a_run_that_goes_on_teaches_nothing():
     assert taught(phase="Running") is None
+
+
+GIB = 2**30
+
+
+def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> PastRun | None:
+    """What a run teaches whose step `first` had these attempts; it asks for 2 GiB."""
+    policy = PolicyInForce().spec
+    raw = a_workflow_that_ended(END)
+    for template in raw["spec"]["templates"]:
+        if "container" in template:
+            template["container"]["resources"] = {"requests": {"memory": "2Gi"}}
+            template["retryStrategy"] = {"limit": 2}
+    for number in range(1, len(pods)):
+        raw["status"]["nodes"][f"w-1-{number}"] = {
+            "id": f"w-1-{number}", "name": f"nightly-0.first({number})", "type": "Pod",
+            "phase": "Succeeded", "templateName": "work",
+        }  # fmt: skip
+    observed = observe_workflow(raw)
+    assert observed is not None
+    run = TrackedRun(observed, read_run(observed, policy))
+    for number, fields in enumerate(pods):
+        usual: dict[str, Any] = {
+            "phase": "Succeeded", "node_name": "n0", "started_at": BEGIN, "running_at": BEGIN,
+            "finished_at": RAN_UNTIL, "created_at": after(number),
+        }  # fmt: skip
+        name = "nightly-0.first" if len(pods) == 1 else f"nightly-0.first({number})"
+        values = usual | fields
+        pod = a_pod(f"p{number}", workflow="nightly-0", argo_node_name=name, **values)
+        run.observe_pod(None, pod, NOW)
+    run.evaluate(policy, NOW, PlanningParams())
+    nodes = {"n0": observe_node(node_object("n0"))}
+    return ended_run(run, nodes, NOW, lambda _pod: peak)
+
+
+def test_a_step_teaches_the_most_memory_that_it_was_seen_to_use():
+    past = taught_by_pods({}, peak=1.5 * GIB)
+    assert past is not None
+    (use,) = past.memory
+    assert (use.identity.step, use.peak_bytes, use.asked_bytes) == ("first", 1.5 * GIB, 2 * GIB)
+    assert use.killed_bytes is None
+
+
+def test_a_step_that_was_killed_for_memory_teaches_that_and_no_time():
+    past = taught_by_pods({"phase": "Failed", "killed_bytes": 2 * GIB}, peak=GIB)
+    assert past is not None
+    (use,) = past.memory
+    assert (use.killed_bytes, use.peak_bytes) == (2 * GIB, None)
+    assert past.steps == ()
+
+
+def test_of_a_step_that_was_tried_again_both_are_known():
+    past = taught_by_pods(
+        {"phase": "Failed", "killed_bytes": GIB}, {"phase": "Failed", "killed_bytes": 2 * GIB}, {},
+        peak=2.5 * GIB,
+    )  # fmt: skip
+    assert past is not None
+    (use,) = past.memory
+    assert (use.killed_bytes, use.peak_bytes) == (2 * GIB, 2.5 * GIB)
+    assert len(past.steps) == 1
+
+
+@pytest.mark.parametrize("peak", [None, 0.0, -1.0, float("nan"), float("inf"), 90.0 * GIB])
+def test_no_step_uses_what_cannot_be_true(peak):
+    past = taught_by_pods({}, peak=peak)
+    assert past is not None
+    assert past.memory == ()
+    assert len(past.steps) == 1

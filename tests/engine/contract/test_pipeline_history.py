@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,12 +10,14 @@ import pytest
 from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
+    ForgottenStep,
     PipelineHistorySpec,
     history_status,
+    unreadable_rows,
 )
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
+from kfp_placement_engine.model.history import MemoryUse, Observation, PastRun, StepIdentity
 
 MOMENT = "2026-11-20T10:23:05Z"
 
@@ -110,3 +113,74 @@ def test_steps_of_rows_are_made_once():
     steps = [an_observation("loop", f"{number:08x}") for number in range(3)]
     first, second = kept(a_past_run(0, steps), a_past_run(1, steps))
     assert all(a.identity is b.identity for a, b in zip(first.steps, second.steps, strict=True))
+
+
+GIB = 2**30
+
+
+def a_use(step: str, iteration: str = "", **amounts: float) -> MemoryUse:
+    return MemoryUse(StepIdentity("taxi", step, iteration), **amounts)
+
+
+def test_memory_is_at_the_end_of_the_row_of_its_step():
+    run = replace(
+        a_past_run(0, [an_observation("train"), an_observation("loop", "a" * 8)]),
+        memory=(
+            a_use("train", peak_bytes=GIB, asked_bytes=2 * GIB),
+            a_use("loop", "a" * 8, peak_bytes=3.0, killed_bytes=2 * GIB, input_bytes=0),
+        ),
+    )
+    status = history_status([run])
+    assert status.steps == (("train", "", "", 2 * GIB), ("loop", "", ""))
+    assert status.runs[0].steps == (
+        (0, 1, 0, "", None, GIB),
+        (1, 1, 0, "a" * 8, 0, 3, 2 * GIB),
+    )
+    (found,) = kept(run)
+    assert found.memory == run.memory
+    assert [each.input_bytes for each in found.steps] == [None, 0]
+
+
+def test_what_was_killed_alone_has_no_run_time():
+    """A reader that knows nothing of memory leaves such a row out: it has no seconds."""
+    run = replace(a_past_run(0, []), memory=(a_use("train", killed_bytes=2 * GIB),))
+    status = history_status([run])
+    assert status.runs[0].steps == ((0, None, -1, "", None, None, 2 * GIB),)
+    (found,) = kept(run)
+    assert (found.steps, found.memory) == ((), run.memory)
+    history = a_history(a_run(steps=[list(status.runs[0].steps[0])]) | {"steps": [["train"]]})
+    assert unreadable_rows(history) == 0
+
+
+def test_rows_of_before_say_nothing_of_memory():
+    rows = [[0, 12.5], [0, 12.5, -1, "", 1024]]
+    (run,) = a_history(a_run(steps=rows) | {"steps": [["train", "c", "i"]]}).past_runs()
+    assert run.memory == ()
+    assert [each.seconds for each in run.steps] == [12.5, 12.5]
+
+
+@pytest.mark.parametrize(
+    "bad", [0, -1, True, "1Gi", None, [1], 2**63, 1e308, float("nan")], ids=repr
+)
+def test_memory_that_cannot_be_true_spoils_no_time(bad):
+    rows = [[0, 12.5, -1, "", None, bad], [0, None, -1, "", None, None, bad]]
+    history = a_history(a_run(steps=rows) | {"steps": [["train", "c", "i", bad]]})
+    (run,) = history.past_runs()
+    assert (run.memory, [each.seconds for each in run.steps]) == ((), [12.5])
+    assert unreadable_rows(history) == 1
+
+
+def test_memory_of_forgotten_steps_does_not_count():
+    run = replace(
+        a_past_run(0, [an_observation("train")]),
+        memory=(a_use("train", peak_bytes=GIB), a_use("other", peak_bytes=GIB)),
+    )
+    spec = PipelineHistorySpec(
+        pipeline="taxi",
+        forget_steps=(ForgottenStep(step="train", before=run.ended_at + timedelta(hours=1)),),
+    )
+    history = PipelineHistory(
+        metadata=ObjectMetadata(name="taxi"), spec=spec, status=history_status([run])
+    )
+    (found,) = history.past_runs()
+    assert [each.identity.step for each in found.memory] == ["other"]

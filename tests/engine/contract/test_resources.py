@@ -23,7 +23,7 @@ from kfp_placement_engine.model.durations import (
     parse_duration,
     parse_latency_ms,
 )
-from kfp_placement_engine.model.policy import Actuator, Objective, Search
+from kfp_placement_engine.model.policy import Actuator, MemorySource, Objective, Search
 from kfp_placement_engine.model.reasons import RunLater
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.parameters import GeneticParams
@@ -307,6 +307,9 @@ def test_reading_fails_with_our_own_error_only(part, data):
         {"defaults": {"duration": "2m", "image": "500Mi", "byType": []}},
         {"defaults": {"driver": None, "byType": [{"type": "Fit"}, {"type": "b", "priority": 0}]}},
         {"defaults": {"byType": [{"type": "a", "maxLatency": "1.5ms", "output": "5M"}]}},
+        {"history": {}},
+        {"history": {"confidence": "80%", "keepDays": 7, "shareBetween": [["a", "b"], ["c", "d"]]}},
+        {"history": {"confidence": "99.9%", "shareBetween": []}},
     ],
 )
 def test_what_a_policy_says_of_plans_comes_back(spec):
@@ -332,3 +335,37 @@ def test_of_two_assumptions_for_one_type_the_first_counts():
     assumed = planning_policy(wire).assumed_by_type()
     assert list(assumed) == ["fit"]
     assert assumed["fit"].priority == 1
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        ({"confidence": "30%"}, "'30%' is not a confidence from 50% to 99.9%"),
+        ({"confidence": "often"}, "'often' is not a confidence"),
+        ({"keepDays": 0}, "keepDays"),
+        ({"keepDays": 4000}, "keepDays"),
+        ({"memory": "gossip"}, "memory"),
+        ({"memory": "prometheus"}, "prometheusURL is not given; give the server's address"),
+        ({"prometheusURL": "file:///etc/passwd"}, "prometheusURL"),
+        ({"shareBetween": [["team-a"]]}, "shareBetween"),
+        ({"shareBetween": [["team-a", "Team B"]]}, "shareBetween"),
+        ({"shareBetween": [["team-a", "team-b"]] * 65}, "shareBetween"),
+    ],
+)
+def test_settings_of_histories_that_make_no_sense_are_refused(history, message):
+    with pytest.raises(InputError, match=message):
+        read_resource(PlacementPolicy, a_policy(history=history))
+
+
+def test_settings_of_histories_are_read():
+    usual = read_resource(PlacementPolicy, a_policy()).spec.history
+    assert (usual.confidence, usual.keep_days, usual.share_between) == (0.9, 90, ())
+    assert (usual.memory, usual.prometheus_url) == (MemorySource.OFF, None)
+    given = {"memory": "prometheus", "prometheusURL": "http://prometheus:9090"}
+    policy = read_resource(PlacementPolicy, a_policy(history=given))
+    assert policy.spec.history.memory is MemorySource.PROMETHEUS
+    assert policy.to_object()["spec"]["history"] == given | {
+        "confidence": "90%",
+        "keepDays": 90,
+        "shareBetween": [],
+    }

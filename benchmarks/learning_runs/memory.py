@@ -1,0 +1,118 @@
+"""What each rule would have asked for, pod by pod in the order of submission, and what it wasted.
+
+A pod that was given too little wastes all it had, for as long as it runs, and is tried again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.learning_runs.traces import Trace, TracedPod
+from kfp_placement_engine.history.memory import MemoryHistory, after_kill
+from kfp_placement_engine.model.history import MemoryUse
+
+METHODS = ("authors", "largest + 10%", "ours")
+ALL_RUNS, ONE_RUN = "all runs", "one run"
+EVERY = 8
+"""Of the groups of one run, every eighth run is one, begun from nothing."""
+
+_UNASKED_BYTES = 2**30
+"""What counts as the request of a pod without one."""
+
+_BYTE_SECONDS_PER_GBH = 1e9 * 3600
+
+
+@dataclass(frozen=True)
+class MemoryCase:
+    """What one rule did for the pods of one pipeline.
+
+    Attributes:
+        pipeline: of the pods.
+        group: which runs are known: all before, from nothing, or only the same.
+        method: the rule.
+        pods: how many.
+        failed: how many were given too little at first.
+        used_gbh, wasted_gbh: gigabytes times hours.
+    """
+
+    pipeline: str
+    group: str
+    method: str
+    pods: int
+    failed: int
+    used_gbh: float
+    wasted_gbh: float
+
+
+def memory_cases(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterator[MemoryCase]:
+    """Of each pipeline, group and rule; nothing is known at first but what authors ask for."""
+    for trace in traces:
+        progress(f"memory: {trace.pipeline}")
+        runs = [_submitted(run) for run in trace.pods]
+        if not any(runs):
+            continue
+        single = [[run] for run in runs[::EVERY]]
+        for group, parts in ((ALL_RUNS, [runs]), (ONE_RUN, single)):
+            for method in METHODS:
+                yield _case(trace.pipeline, group, method, parts)
+
+
+def _submitted(run: Iterable[TracedPod]) -> list[TracedPod]:
+    """Those whose memory was measured, in the order in which they were submitted."""
+    measured = [pod for pod in run if pod.peak_bytes is not None]
+    return sorted(measured, key=lambda pod: pod.submitted_seconds or pod.start_seconds or 0.0)
+
+
+def _case(
+    pipeline: str, group: str, method: str, parts: Sequence[Sequence[Sequence[TracedPod]]]
+) -> MemoryCase:
+    pods = failed = 0
+    used = wasted = 0.0
+    for runs in parts:
+        rule = _Rule(method)
+        for pod in (pod for run in runs for pod in run):
+            peak, seconds = pod.peak_bytes or 0.0, pod.observation.seconds
+            asked = rule.ask(pod)
+            pods += 1
+            failed += asked < peak
+            while asked < peak:
+                wasted += asked * seconds
+                asked = rule.ask_again(pod, asked)
+            used += peak * seconds
+            wasted += (asked - peak) * seconds
+            rule.learn(pod)
+    gbh = _BYTE_SECONDS_PER_GBH
+    return MemoryCase(pipeline, group, method, pods, failed, used / gbh, wasted / gbh)
+
+
+class _Rule:
+    """One rule, and what it has seen."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+        self._history = MemoryHistory()
+        self._largest: dict[str, float] = {}
+
+    def ask(self, pod: TracedPod) -> float:
+        """Bytes; what authors ask for where nothing is known."""
+        own = float(pod.memory_bytes or _UNASKED_BYTES)
+        identity = pod.observation.identity
+        if self._method == "authors" or identity.step not in self._largest:
+            return own
+        if self._method != "ours":
+            return 1.1 * self._largest[identity.step]
+        found = self._history.predict(identity, pod.observation.input_bytes)
+        return own if found is None or found.ask_bytes is None else found.ask_bytes
+
+    def ask_again(self, pod: TracedPod, had: float) -> float:
+        """Bytes, after this many were too few."""
+        return after_kill(had, self._largest.get(pod.observation.identity.step))
+
+    def learn(self, pod: TracedPod) -> None:
+        """See what a pod used."""
+        seen, peak = pod.observation, pod.peak_bytes
+        self._largest[seen.identity.step] = max(
+            peak or 0.0, self._largest.get(seen.identity.step, 0.0)
+        )
+        if self._method == "ours":
+            use = MemoryUse(seen.identity, peak_bytes=peak, input_bytes=seen.input_bytes)
+            self._history.observe([use])

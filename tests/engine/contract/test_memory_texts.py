@@ -1,0 +1,89 @@
+"""What is said of the memory that steps ask for and use."""
+
+import pytest
+
+from kfp_placement_engine.contract.memory_texts import (
+    memory_advice,
+    memory_quantity,
+    memory_text,
+    rounded_up,
+    used_text,
+)
+from kfp_placement_engine.model.memory import MemoryForecast
+
+MIB, GIB = 2**20, 2**30
+
+
+def found(
+    ask: float | None, largest: float | None, runs: int = 9, killed: float | None = None
+) -> MemoryForecast:
+    """Amounts are GiB."""
+    amounts = [None if each is None else each * GIB for each in (ask, largest, killed)]
+    return MemoryForecast(amounts[0], amounts[1], runs, killed_bytes=amounts[2])
+
+
+def test_a_step_that_asks_for_far_too_much():
+    text = memory_advice(found(1.4, 1.2), 8 * GIB)
+    assert text == "asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do"
+
+
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        (found(1.4, 1.2, runs=2), 8),
+        (found(1.4, 1.2), 1.75),
+        (found(1.4, 1.2), 1),
+        (found(1.4, 1.2), None),
+        (found(None, None), 8),
+    ],
+    ids=["two runs", "little to save", "asks for less", "asks for nothing", "not measured"],
+)
+def test_nothing_is_advised(known, asked):
+    assert memory_advice(known, None if asked is None else asked * GIB) == ""
+
+
+def test_no_less_is_advised_than_was_used():
+    text = memory_advice(found(1.4, 3.9), 8 * GIB)
+    assert text == "asks 8Gi, used at most 3.9Gi in 9 runs: 4Gi would do"
+
+
+def test_a_step_that_was_killed():
+    known = found(4.0, None, runs=1, killed=2)
+    text = "was killed for memory with 2Gi in its last run; ask for 4Gi"
+    assert memory_advice(known, 2 * GIB) == text
+    assert memory_advice(known, GIB) == text
+    assert memory_advice(known, None) == text
+    assert memory_advice(known, 3 * GIB) == ""
+
+
+def test_what_was_used():
+    assert used_text(found(1.4, 1.2, runs=1)) == "used at most 1.2Gi in 1 run"
+    assert used_text(found(4.0, None)) == ""
+
+
+@pytest.mark.parametrize(
+    ("amount", "rounded"),
+    [
+        (1, "16Mi"),
+        (100 * MIB, "112Mi"),
+        (256 * MIB, "256Mi"),
+        (300 * MIB, "320Mi"),
+        (1.3 * GIB, "1536Mi"),
+        (5.1 * GIB, "5632Mi"),
+        (40.2 * GIB, "41Gi"),
+    ],
+)
+def test_amounts_are_rounded_up_to_what_people_ask_for(amount, rounded):
+    assert memory_quantity(rounded_up(amount)) == rounded
+    assert rounded_up(amount) >= amount
+
+
+def test_amounts_for_people():
+    amounts = [512, 1.5 * GIB, 1000 * MIB, 2**50, 2**62]
+    assert [memory_text(each) for each in amounts] == [
+        "512",
+        "1.5Gi",
+        "0.977Gi",
+        "1Pi",
+        "4.1e+03Pi",
+    ]

@@ -1,0 +1,150 @@
+"""What a step should ask for, by the memory that it used before."""
+
+import math
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from kfp_placement_engine.history import memory
+from kfp_placement_engine.history.memory import MemoryHistory, after_kill
+from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, MemoryUse, StepIdentity
+
+MIB, GIB = 2**20, 2**30
+TRAIN = StepIdentity("taxi", "train")
+
+
+def seen(*peaks, size=None, identity=TRAIN):
+    """A history of one run for each value."""
+    history = MemoryHistory()
+    for peak in peaks:
+        history.observe([MemoryUse(identity, peak_bytes=peak, input_bytes=size)])
+    return history
+
+
+def forecast(history, identity=TRAIN, size=None):
+    found = history.predict(identity, size)
+    assert found is not None
+    return found
+
+
+def test_nothing_is_known_of_a_step_that_was_not_seen():
+    assert seen(GIB).predict(StepIdentity("taxi", "other")) is None
+
+
+def test_what_is_asked_for_comes_nearer_to_the_largest_use_with_each_run():
+    asked = [forecast(seen(*[GIB] * runs)).ask_bytes for runs in (1, 3, 9, 50)]
+    assert asked == sorted(asked, reverse=True)
+    assert asked[0] < 1.25 * GIB
+    assert 1.05 * GIB < asked[-1] < 1.08 * GIB
+
+
+def test_the_forecast_says_what_it_rests_on():
+    history = MemoryHistory()
+    for peak in (1, 3, 2):
+        history.observe(
+            [
+                MemoryUse(StepIdentity("taxi", "fit", item), peak * MIB, asked_bytes=8 * MIB)
+                for item in "abc"
+            ]
+        )
+    found = forecast(history, StepIdentity("taxi", "fit"))
+    assert (found.runs, found.largest_bytes, found.asked_bytes) == (3, 3 * MIB, 8 * MIB)
+    assert found.killed_bytes is None
+    assert found.ask_bytes > 3 * MIB
+
+
+def test_sizes_count_where_they_waste_less():
+    history = MemoryHistory()
+    for size in (1, 8, 2, 4, 6, 3):
+        history.observe([MemoryUse(TRAIN, 200 * MIB + 3 * size * GIB, input_bytes=size * GIB)])
+    small, large = (forecast(history, size=size * GIB) for size in (2, 16))
+    assert small.by_size
+    assert 6 * GIB < small.ask_bytes < 8 * GIB
+    assert large.ask_bytes > 48 * GIB
+    assert not forecast(history).by_size
+    assert forecast(history).ask_bytes > 24 * GIB
+
+
+def test_sizes_that_tell_nothing_do_not_count():
+    random, history = Random(1), MemoryHistory()
+    for _ in range(30):
+        use = random.uniform(0.9, 1.1) * GIB
+        history.observe([MemoryUse(TRAIN, use, input_bytes=random.uniform(1, 9) * GIB)])
+    found = forecast(history, size=5 * GIB)
+    assert not found.by_size
+    assert found == forecast(history)
+
+
+def test_a_kill_is_a_lower_bound_until_the_next_run():
+    history = seen(GIB, GIB)
+    history.observe([MemoryUse(TRAIN, killed_bytes=2 * GIB)])
+    found = forecast(history)
+    assert (found.killed_bytes, found.ask_bytes, found.runs) == (2 * GIB, 4 * GIB, 2)
+    history.observe([MemoryUse(TRAIN, peak_bytes=2.5 * GIB)])
+    found = forecast(history)
+    assert found.killed_bytes is None
+    assert 2.5 * GIB < found.ask_bytes < 5 * GIB
+
+
+def test_after_a_kill_alone_the_double_is_asked_for():
+    history = MemoryHistory()
+    history.observe([MemoryUse(TRAIN, killed_bytes=2 * GIB, asked_bytes=GIB)])
+    found = forecast(history)
+    assert (found.ask_bytes, found.largest_bytes, found.asked_bytes) == (4 * GIB, None, GIB)
+
+
+@pytest.mark.parametrize(
+    ("had", "largest", "then"), [(2, None, 4), (2, 1, 4), (2, 10, 11), (11, 10, 22)]
+)
+def test_after_a_kill_the_largest_use_comes_first(had, largest, then):
+    assert after_kill(had, largest) == pytest.approx(then)
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, -math.inf, 1e308, 2**51])
+def test_what_cannot_be_true_teaches_nothing(bad):
+    history = seen(GIB)
+    before = forecast(history)
+    history.observe(
+        [
+            MemoryUse(TRAIN, peak_bytes=bad),
+            MemoryUse(TRAIN, killed_bytes=bad),
+            MemoryUse(TRAIN, peak_bytes=GIB, asked_bytes=bad),
+            MemoryUse(TRAIN, peak_bytes=GIB, input_bytes=math.nan),
+            MemoryUse(TRAIN),
+        ]
+    )
+    assert forecast(history) == before
+
+
+def test_nothing_more_than_a_cluster_has_is_asked_for():
+    history = MemoryHistory()
+    history.observe([MemoryUse(TRAIN, killed_bytes=MOST_MEMORY_BYTES)])
+    assert forecast(history).ask_bytes == MOST_MEMORY_BYTES
+
+
+def test_steps_and_values_are_bounded(monkeypatch):
+    monkeypatch.setattr(memory, "MOST_STEPS", 3)
+    history = MemoryHistory()
+    for number in range(5):
+        history.observe([MemoryUse(StepIdentity("taxi", f"step-{number}"), GIB)])
+    known = [history.predict(StepIdentity("taxi", f"step-{each}")) is not None for each in range(5)]
+    assert known == [False, False, True, True, True]
+    later = seen(100 * GIB, *[GIB] * memory.MOST_VALUES)
+    assert forecast(later).ask_bytes < 2 * GIB
+    assert (forecast(later).largest_bytes, forecast(later).runs) == (GIB, memory.MOST_RUNS)
+
+
+def test_of_a_wide_loop_the_largest_use_of_each_run_is_known():
+    history = MemoryHistory()
+    for _ in range(3):
+        uses = [MemoryUse(StepIdentity("taxi", "fit", str(item)), GIB) for item in range(500)]
+        history.observe([replace(uses[0], peak_bytes=4 * GIB), *uses[1:]])
+    found = forecast(history, StepIdentity("taxi", "fit"))
+    assert (found.largest_bytes, found.runs) == (4 * GIB, 3)
+    assert found.ask_bytes < 2 * GIB
+
+
+def test_one_outlier_is_asked_for_until_there_are_fifty_values():
+    assert forecast(seen(*[GIB] * 20, 4 * GIB)).ask_bytes > 4 * GIB
+    assert forecast(seen(*[GIB] * 60, 4 * GIB)).ask_bytes < 2 * GIB
