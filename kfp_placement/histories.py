@@ -1,10 +1,12 @@
 """Past runs as people give them, for plans made on them: a file, or those of a cluster."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kfp_placement.exceptions import MarkValueError
 from kfp_placement.report.values import counted
+from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
 from kfp_placement_engine.model.run_graph import Notice
 
 # Pydantic and what learns take long to import, and most plans are made without.
@@ -14,11 +16,14 @@ if TYPE_CHECKING:
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.history import Past
+    from kfp_placement_engine.model.cluster import Cluster
 
 LIVE, NONE = "live", "none"
 """In place of a file: the histories of the cluster; nothing, wherever the run goes."""
 
 _UNREADABLE_SHOWN = 5
+
+_USUAL = HistoryPolicy(keep_days=KEEP_DAYS)
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,33 @@ class KnownPast:
     notices: tuple[Notice, ...] = ()
 
 
+def history_option(value: object, of: str) -> str | os.PathLike[str] | None:
+    """Where past runs are: a path, `live` or `none`; None is what nobody asked for.
+
+    Args:
+        value: that.
+        of: the function that it was given to.
+
+    Raises:
+        MarkValueError: it is something else.
+    """
+    if value is None or (isinstance(value, str) and value) or isinstance(value, os.PathLike):
+        return value
+    raise MarkValueError(f"{of}: history = {value!r:.80}; it must be a path, 'live' or 'none'")
+
+
+def history_policy(cluster: "Cluster | None") -> HistoryPolicy:
+    """What the policy of a cluster says of past runs; what it does not say is as usual."""
+    policy = None if cluster is None else cluster.policy
+    stated = None if policy is None else policy.history
+    return _USUAL if stated is None else replace(stated, keep_days=stated.keep_days or KEEP_DAYS)
+
+
 def past_given(
-    given: str | os.PathLike[str] | None, namespace: str, api: "Api | None"
+    given: str | os.PathLike[str] | None,
+    namespace: str,
+    api: "Api | None",
+    policy: HistoryPolicy = _USUAL,
 ) -> KnownPast:
     """The past that somebody names.
 
@@ -44,6 +74,7 @@ def past_given(
             a live one that has them.
         namespace: of the run; "" = nobody says.
         api: the live cluster, if the run is planned on one.
+        policy: how long runs count, and which namespaces share what.
 
     Raises:
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
@@ -56,17 +87,19 @@ def past_given(
             from kfp_placement.live.connection import LiveCluster
 
             api = LiveCluster.connect()
-        return past_in_cluster(api, namespace, is_asked_for=given is not None)
+        return past_in_cluster(api, namespace, policy, is_asked_for=given is not None)
     from kfp_placement_engine.readers.history_file import read_histories_file
 
-    return past_in(read_histories_file(os.fspath(given)), namespace)
+    return past_in(read_histories_file(os.fspath(given)), namespace, policy)
 
 
-def past_in(histories: "Iterable[PipelineHistory]", namespace: str) -> KnownPast:
+def past_in(
+    histories: "Iterable[PipelineHistory]", namespace: str, policy: HistoryPolicy = _USUAL
+) -> KnownPast:
     """What these histories tell of the next runs in a namespace; "" = where they are from.
 
     Raises:
-        InputError: they are of several namespaces, or of another one.
+        InputError: they are of several namespaces, or of others that share nothing with it.
     """
     from kfp_placement_engine.contract.pipeline_history import unreadable_rows
     from kfp_placement_engine.readers.history_file import past_of
@@ -74,15 +107,18 @@ def past_in(histories: "Iterable[PipelineHistory]", namespace: str) -> KnownPast
     known = tuple(histories)
     bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}
     notices = tuple(_bad_rows(pipeline, rows) for pipeline, rows in bad.items())
-    return KnownPast(past_of(known, namespace), notices[:_UNREADABLE_SHOWN])
+    return KnownPast(past_of(known, namespace, policy), notices[:_UNREADABLE_SHOWN])
 
 
-def past_in_cluster(api: "Api", namespace: str, *, is_asked_for: bool) -> KnownPast:
+def past_in_cluster(
+    api: "Api", namespace: str, policy: HistoryPolicy, *, is_asked_for: bool
+) -> KnownPast:
     """The same of the histories of a cluster.
 
     Args:
         api: the cluster.
         namespace: of the histories; "" = the one of the context.
+        policy: how long runs count, and which namespaces share what.
         is_asked_for: that there are none that can be read is an error, else no past.
 
     Raises:
@@ -100,15 +136,29 @@ def past_in_cluster(api: "Api", namespace: str, *, is_asked_for: bool) -> KnownP
         # Histories are a feature of its own: a cluster without is as it always was.
         is_there = isinstance(error, ClusterForbiddenError)
         return KnownPast(notices=(_not_allowed(error),) if is_there else ())
-    known = past_in(histories, namespace)
+    refused: list[Notice] = []
+    for other in policy.sharing_with(namespace):
+        try:
+            histories += list_histories(api, other, problems)
+        except ClusterForbiddenError as error:
+            refused.append(_not_allowed_of(other, error))
+    known = past_in(histories, namespace, policy)
     bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
-    return KnownPast(known.past, (*bad, *known.notices))
+    return KnownPast(known.past, (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices))
 
 
 def _not_allowed(error: Exception) -> Notice:
     return Notice(
         "not-allowed",
         f"may not read pipelinehistories: no run time is taken from past runs ({error})",
+    )
+
+
+def _not_allowed_of(namespace: str, error: Exception) -> Notice:
+    return Notice(
+        "not-allowed",
+        f"may not read pipelinehistories of namespace {namespace}, which shares what it has seen:"
+        f" the plan knows less of new steps than the planner in the cluster ({error})",
     )
 
 

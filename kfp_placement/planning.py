@@ -66,7 +66,7 @@ class Overrides:
         namespace: where the run goes; None = in its own.
         default_namespace: where it goes if neither says so; "" = nowhere in particular.
         history: what past runs of its namespace tell; None = nothing is asked of them.
-        confidence: how often ranges made of that are to hold.
+        confidence: how often ranges made of that are to hold; None = as the policy says.
     """
 
     durations: Mapping[str, object] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Overrides:
     namespace: str | None = None
     default_namespace: str = ""
     history: "Past | None" = None
-    confidence: float = CONFIDENCE
+    confidence: float | None = None
 
     def namespace_of(self, run: RunGraph) -> str | None:
         """Where the run goes; None = in its own."""
@@ -250,7 +250,7 @@ def plan_request(
     if run.namespace in cluster.all_pipelines:
         run = with_all_marked(run)
     run = with_cached(with_durations(run, better.durations), better.assume_cached)
-    run, forecast = _with_history(run, better)
+    run, forecast = _with_history(run, better, cluster)
     planned_with, policy = options_on(cluster, given), cluster.policy
     if policy is None:
         return PlanRequest(run, cluster, planned_with, forecast=forecast)
@@ -258,13 +258,17 @@ def plan_request(
     return PlanRequest(run, cluster, planned_with, followed(policy, given), forecast)
 
 
-def _with_history(run: RunGraph, better: Overrides) -> tuple[RunGraph, RunForecast | None]:
+def _with_history(
+    run: RunGraph, better: Overrides, cluster: Cluster
+) -> tuple[RunGraph, RunForecast | None]:
     if better.history is None:
         return run, None
     # Here and not above: most plans are made without, and it takes long to import.
     from kfp_placement_engine.planning.learned_times import with_history
 
-    learned = with_history(run, better.history, better.confidence)
+    policy = None if cluster.policy is None else cluster.policy.history
+    stated = None if policy is None else policy.confidence
+    learned = with_history(run, better.history, better.confidence or stated or CONFIDENCE)
     return learned.graph, learned.forecast
 
 

@@ -6,33 +6,31 @@ times one of its own, and three times as long now and then; all lognormal.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+from datetime import UTC, datetime
 
 import numpy as np
 
 from benchmarks.learning_runs.experiments import CONFIDENCE
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
-from kfp_placement_engine import LoweringOptions, PlacementProblem, lower
+from kfp_placement_engine import Cluster, PlanOptions, RunGraph, plan_runs
+from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.history.common_factor import score_of
-from kfp_placement_engine.model.history import (
-    CommonFactor,
-    Distribution,
-    Observation,
-    StepIdentity,
-)
-from kfp_placement_engine.planning.promises import stretched_ends
-from kfp_placement_engine.planning.sampled_times import sampled_durations
-from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import Floats, Integers
+from kfp_placement_engine.lowering import Lowered, lower_runs
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine.model.history import Observation, PastRun
+from kfp_placement_engine.model.promise import Promise as Planned
+from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
+from kfp_placement_engine.planning.plan_options import lowering_options_of
+from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.list_scheduling import list_schedule
-from kfp_placement_engine.search.simulation import Schedule, simulate, simulate_durations
+from kfp_placement_engine.search.simulation import Schedule, simulate
 
-RUNS, RUNS_SEEN, SAMPLES = 100, 10, 200
+RUNS, RUNS_SEEN = 100, 10
 PASSED = (0.0, 0.25, 0.5, 0.75)
 TAIL = 3.0
-PIPELINE = "made-up"
+KEY = "made-up"
 
 
 @dataclass(frozen=True)
@@ -82,32 +80,84 @@ class _Begun:
     """A run that is under way.
 
     Attributes:
-        problem: of the run, with the times that it really takes.
+        lowered: the run as it was planned.
+        problem: the same with the times that steps really take.
         true: what really happens.
-        forecasts: of all steps, by activity, before the run.
-        common: of the run, before it.
+        learned: its run times as they were learned before it.
+        cluster, options: it was planned with.
     """
 
+    lowered: Lowered
     problem: PlacementProblem
     true: Schedule
-    forecasts: Mapping[int, Distribution]
-    common: CommonFactor
+    learned: LearnedRun
+    cluster: Cluster
+    options: PlanOptions
 
-    def known(self, now: float) -> tuple[dict[int, float], dict[int, Distribution]]:
-        """Run times of the steps that have ended, and what is forecast of the others."""
-        arrays, true = self.problem.arrays, self.true
-        ended: dict[int, float] = {}
-        others: dict[int, Distribution] = {}
-        for activity, forecast in self.forecasts.items():
-            seconds = float(arrays.duration_seconds[activity])
-            if true.end[activity] <= now:
-                ended[activity] = seconds
-                continue
-            speed = float(arrays.speed[true.node[activity]]) if arrays.scales[activity] else 1.0
-            ran = seconds - (float(true.end[activity]) - now) * speed
-            is_running = true.start[activity] < now and ran > 0
-            others[activity] = forecast.after(ran) if is_running else forecast
-        return ended, others
+    @property
+    def end(self) -> float:
+        """When the run ends."""
+        return _end(self.true.end)
+
+    def past_run(self, number: int) -> PastRun:
+        """What it teaches once it has ended."""
+        graph, before = self.learned.graph, self.promise(0.0)
+        observations = (
+            Observation(
+                step_identity(graph.name, activity.step),
+                float(self.problem.arrays.duration_seconds[index]),
+            )
+            for index, activity in enumerate(self.lowered.activities)
+            if activity.step is not None
+        )
+        return PastRun(
+            uid=str(number),
+            pipeline=graph.name,
+            ended_at=datetime.fromtimestamp(number, UTC),
+            steps=tuple(observations),
+            seconds=self.end,
+            played_seconds=None if before is None else before.played_seconds,
+        )
+
+    def promise(self, now: float) -> Planned | None:
+        """What is promised of the run then."""
+        run = self._active_run(now)
+        return plan_runs([run], self.cluster, self.options).plans[KEY].promise
+
+    def _active_run(self, now: float) -> ActiveRun:
+        """The run as a controller sees it then."""
+        progress: dict[str, StepProgress] = {}
+        of_groups: dict[str, StepProgress] = {}
+        drivers: dict[str, StepProgress] = {}
+        held: dict[str, str] = {}
+        graph = self.learned.graph
+        for index, activity in enumerate(self.lowered.activities):
+            seen = self._progress(index, now)
+            if activity.step is not None:
+                progress[activity.name] = replace(seen, driver=drivers.get(activity.name))
+                if seen.state is ProgressState.WAITING:
+                    held[activity.name] = self.problem.node_names[int(self.true.node[index])]
+            elif activity.entered_group >= 0:
+                of_groups[graph.groups[activity.entered_group].name] = seen
+            elif not activity.is_join:
+                drivers[activity.name] = seen
+        forecast = self.learned.forecast
+        return ActiveRun(KEY, graph, -now, 1.0, progress, of_groups, held, forecast)
+
+    def _progress(self, index: int, now: float) -> StepProgress:
+        start, end = float(self.true.start[index]), float(self.true.end[index])
+        node = self.problem.node_names[int(self.true.node[index])]
+        arrays = self.problem.arrays
+        speed = float(arrays.speed[self.true.node[index]]) if arrays.scales[index] else 1.0
+        moved = float(arrays.download_bytes[index] + arrays.upload_bytes[index])
+        rate = float(arrays.store_rate[self.true.node[index]])
+        ran = float(arrays.duration_seconds[index]) / speed + moved / rate
+        if end <= now:
+            return StepProgress(ProgressState.DONE, node, ran_seconds=ran)
+        if start < now:
+            ran = max(0.0, ran - (end - now))
+            return StepProgress(ProgressState.RUNNING, node, now - start, ran_seconds=ran)
+        return StepProgress()
 
 
 def promises(progress: Callable[[str], None], runs: int = RUNS) -> Iterator[Promise]:
@@ -122,91 +172,64 @@ def promises_of_run(mixture: Mixture, seed: int) -> Iterator[Promise]:
     """Of one run, one for each share that has passed."""
     random = np.random.default_rng(seed)
     shape = Shape("kfp", 60, 6, seed)
-    options = LoweringOptions(dispatch="ordered" if seed % 2 else "ready")
-    problem = lower(made_up_run(shape), made_up_cluster(shape), options).problem
-    is_step = (problem.arrays.gene >= 0) & (problem.arrays.duration_seconds > 0)
-    steps = np.flatnonzero(is_step).astype(np.int64)
+    graph, cluster = _with_iteration_keys(made_up_run(shape)), made_up_cluster(shape)
+    options = PlanOptions(
+        dispatch="ordered" if seed % 2 else "ready", seed=seed, compare=(), quick=True
+    )
     past = Past()
     for number in range(RUNS_SEEN):
-        before = _forecasts(past, steps)
-        really = _with(problem, dict(enumerate(_drawn(problem, steps, mixture, random))))
-        played, placement = _played(problem, before, past, random)
-        past.steps.observe(
-            [
-                Observation(_identity(step), float(really.arrays.duration_seconds[step]))
-                for step in map(int, steps)
-            ]
-        )
-        if number:
-            past.ends.observe(PIPELINE, played, _end(simulate(really, placement).end))
-    forecasts = _forecasts(past, steps)
-    placement = _planned(problem, forecasts)
-    really = _with(problem, dict(enumerate(_drawn(problem, steps, mixture, random))))
-    true = simulate(really, placement)
-    begun = _Begun(really, true, forecasts, past.steps.common_factor(PIPELINE))
-    overrun, end = past.overrun(PIPELINE), _end(true.end)
-    assert overrun is not None
+        begun = _begin(graph, cluster, options, past, mixture, random)
+        past.observe(begun.past_run(number))
+    begun = _begin(graph, cluster, options, past, mixture, random)
     for passed in PASSED:
-        now = passed * end
-        ended, others = begun.known(now)
-        scores = [score_of(forecasts[step].probability(seconds)) for step, seconds in ended.items()]
-        left = _with(problem, ended)
-        drawn = sampled_durations(left, others, SAMPLES, random, begun.common.given(scores))
-        _, ends = simulate_durations(left, placement, drawn)
-        sampled = np.array([_end(each) - now for each in ends])
-        found = now + stretched_ends(sampled, overrun, has_begun=bool(ended))
-        outside = (1 - CONFIDENCE) / 2
-        low, middle, high = np.quantile(found, (outside, 0.5, 1 - outside))
-        yield Promise(mixture.name, passed, end, float(low), float(middle), float(high))
+        found = begun.promise(passed * begun.end)
+        assert found is not None
+        assert found.ends is not None
+        end, now = begun.end, passed * begun.end
+        low, typical, high = (now + each for each in astuple(found.ends))
+        yield Promise(mixture.name, passed, end, low, typical, high)
 
 
-def _forecasts(past: Past, steps: Integers) -> dict[int, Distribution]:
-    """Of all steps of which anything is known, by activity."""
-    found = {step: past.steps.predict(_identity(step)) for step in map(int, steps)}
-    return {step: each.distribution for step, each in found.items() if each is not None}
+def _with_iteration_keys(graph: RunGraph) -> RunGraph:
+    steps = (replace(each, iteration_key=str(each.iteration or "")) for each in graph.steps)
+    return replace(graph, steps=tuple(steps))
 
 
-def _planned(problem: PlacementProblem, forecasts: Mapping[int, Distribution]) -> Placement:
-    """The plan on typical times."""
-    typical = {step: each.median_seconds for step, each in forecasts.items()}
-    return list_schedule(_with(problem, typical)).placement
-
-
-def _played(
-    problem: PlacementProblem,
-    forecasts: Mapping[int, Distribution],
+def _begin(
+    graph: RunGraph,
+    cluster: Cluster,
+    options: PlanOptions,
     past: Past,
+    mixture: Mixture,
     random: np.random.Generator,
-) -> tuple[float, Placement]:
-    """Median end of samples before a run, and the plan that was played."""
-    placement = _planned(problem, forecasts)
-    common = past.steps.common_factor(PIPELINE)
-    drawn = sampled_durations(problem, forecasts, SAMPLES, random, common)
-    _, ends = simulate_durations(problem, placement, drawn)
-    return float(np.median([_end(each) for each in ends])), placement
-
-
-def _identity(step: int) -> StepIdentity:
-    return StepIdentity(PIPELINE, f"step-{step}")
+) -> _Begun:
+    """A run with its plan on typical times, and what really happens."""
+    learned = with_history(graph, past, CONFIDENCE)
+    alone = (ActiveRun(KEY, learned.graph),)
+    lowered = lower_runs(alone, cluster, lowering_options_of(alone, cluster, options))
+    placement = list_schedule(lowered.problem).placement
+    true_seconds = lowered.problem.arrays.duration_seconds.copy()
+    steps = {
+        index: activity.step
+        for index, activity in enumerate(lowered.activities)
+        if activity.step is not None
+    }
+    usual = {step.name: step.duration_seconds for step in graph.steps}
+    columns = list(steps)
+    true_seconds[columns] = _drawn([usual[each.name] for each in steps.values()], mixture, random)
+    arrays = lowered.problem.arrays._replace(duration_seconds=true_seconds)
+    problem = replace(lowered.problem, arrays=arrays)
+    return _Begun(lowered, problem, simulate(problem, placement), learned, cluster, options)
 
 
 def _drawn(
-    problem: PlacementProblem, steps: Integers, mixture: Mixture, random: np.random.Generator
+    seconds: Sequence[float | None], mixture: Mixture, random: np.random.Generator
 ) -> Floats:
-    """[A] run times."""
-    seconds = problem.arrays.duration_seconds.copy()
-    factors = np.exp(random.normal(0, mixture.common) + random.normal(0, mixture.own, steps.size))
-    tails = np.where(random.random(steps.size) < mixture.tail, TAIL, 1.0)
-    seconds[steps] *= factors * tails
-    return seconds
-
-
-def _with(problem: PlacementProblem, seconds: Mapping[int, float]) -> PlacementProblem:
-    """The problem with other run times of some activities."""
-    durations = problem.arrays.duration_seconds.copy()
-    for activity, each in seconds.items():
-        durations[activity] = each
-    return replace(problem, arrays=problem.arrays._replace(duration_seconds=durations))
+    """Run times of steps in one run."""
+    count = len(seconds)
+    factors = np.exp(random.normal(0, mixture.common) + random.normal(0, mixture.own, count))
+    tails = np.where(random.random(count) < mixture.tail, TAIL, 1.0)
+    return np.array(seconds, np.float64) * factors * tails
 
 
 def _end(ends: Floats) -> float:

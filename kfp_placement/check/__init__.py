@@ -1,27 +1,40 @@
 """`check(pipeline)`: what would surprise, before anything is submitted."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from kfp_placement.check.findings import CheckReport
 
 
 def check(
-    pipeline: Any, cluster: Any = None, *, arguments: Mapping[str, Any] | None = None
+    pipeline: Any,
+    cluster: Any = None,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    history: "str | PathLike[str] | None" = None,
+    namespace: str | None = None,
 ) -> "CheckReport":
     """List what would surprise about a pipeline.
 
     Steps that no node can take, pods that Kubernetes refuses (a request above its limit, a bad
     label), memory without its unit, locations nobody knows, steps and nested pipelines without
     marks, guessed types, retries that KFP 2.17 ignores, parameter names its backend misreads,
-    images without a fixed tag, missing durations. Contacts no cluster unless it is `"live"`.
+    images without a fixed tag, missing durations; with past runs, hints that are far from what
+    these took. Contacts no cluster unless it, or the history, is `"live"`.
 
     Args:
         pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
         cluster: as for `preview`; without it nothing is said about nodes and locations. Where its
             description holds its PlacementPolicy, the policy's types and rules count.
         arguments: values of pipeline parameters, as for a run.
+        history: past runs: the path of what `kfp-placement history --output` wrote; `"live"`, those
+            of the run's namespace in the cluster; None or `"none"` = nothing is asked of them.
+        namespace: where the run goes; by default its own, if it names one, else with `"live"` the
+            context's.
 
     Returns:
         The findings, the gravest first; shows as a table in a notebook, `print` it elsewhere, and
@@ -35,12 +48,17 @@ def check(
     from kfp_placement._reading import engine_errors
     from kfp_placement.check.rules import check_run
     from kfp_placement.clusters.reading import known_cluster
+    from kfp_placement.histories import NONE, history_option, history_policy, past_given
     from kfp_placement.planning import RunSource, read_graph
 
+    past = history_option(history, "check") or NONE
     package = package_of(pipeline)
     known = None if cluster is None else known_cluster(cluster)
     where = None if known is None else known.cluster
-    namespace = "" if known is None else known.namespace
+    place = namespace or ("" if known is None else known.namespace)
     with engine_errors():
         graph = read_graph(RunSource(package, arguments or {}), where)
-        return check_run(graph, cluster=where, default_namespace=namespace)
+        api = None if known is None else known.api
+        learned = past_given(past, namespace or graph.namespace, api, history_policy(where))
+        graph = replace(graph, notices=(*graph.notices, *learned.notices))
+        return check_run(graph, cluster=where, default_namespace=place, past=learned.past)

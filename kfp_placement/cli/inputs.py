@@ -134,7 +134,11 @@ def read_histories_source(file: str) -> "tuple[PipelineHistory, ...]":
 
 
 def read_past(
-    history: str | None, namespace: str, progress: "Progress", live: Connection | None = None
+    history: str | None,
+    namespace: str,
+    progress: "Progress",
+    live: Connection | None = None,
+    cluster: "Cluster | None" = None,
 ) -> "KnownPast":
     """What past runs tell, as far as somebody asks, or the live cluster keeps them.
 
@@ -143,18 +147,20 @@ def read_past(
         namespace: of the run; "" = nobody says.
         progress: told what is read.
         live: the cluster that `live` means.
+        cluster: where the run goes; its policy says how long runs count.
 
     Raises:
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
         EngineError: the file is not there, cannot be read, or is of another namespace.
     """
-    from kfp_placement.histories import past_given, past_in
+    from kfp_placement.histories import history_policy, past_given, past_in
 
+    policy = history_policy(cluster)
     if history == STDIN:
-        return past_in(read_histories_source(history), namespace)
+        return past_in(read_histories_source(history), namespace, policy)
     if live is not None or history is not None:
         progress(0.0, "reading past runs")
-    return past_given(history, namespace, None if live is None else live.cluster)
+    return past_given(history, namespace, None if live is None else live.cluster, policy)
 
 
 def _stdin(max_bytes: int) -> bytes:

@@ -132,9 +132,8 @@ def _duration(text: str) -> float:
     "--confidence",
     type=ConfidenceType(),
     metavar="SHARE",
-    default="90%",
-    show_default=True,
-    help="How often the ranges that are made of past runs are to hold.",
+    help="How often the ranges that are made of past runs are to hold.  [default: as the policy"
+    " says, else 90%]",
 )
 @click.option(
     "--at",

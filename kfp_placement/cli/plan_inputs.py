@@ -53,7 +53,7 @@ class PlanInputs:
     marked_only: bool
     what_if: "tuple[Change, ...] | str"
     history: str | None
-    confidence: float
+    confidence: float | None
     at: datetime | None
     kubeconfig: Path | None = None
     context: str | None = None
@@ -98,8 +98,13 @@ def make_plan(given: PlanInputs) -> PlannedRun:
             given.durations, given.assume_cached, given.namespace, default_namespace
         )
         namespace = overrides.namespace_of(run) or run.namespace
-        known = read_past(given.history, namespace, progress, live)
+        known = read_past(given.history, namespace, progress, live, cluster)
         run = replace(run, notices=(*run.notices, *known.notices))
+        if is_live and live is not None and known.past is not None:
+            from kfp_placement.live.queues_ahead import queue_notices
+
+            queued = queue_notices(live.cluster, namespace or live.namespace)
+            run = replace(run, notices=(*run.notices, *queued))
         overrides = replace(overrides, history=known.past, confidence=given.confidence)
         with usage_errors(InputError):
             request = plan_request(run, cluster, overrides, options)

@@ -31,7 +31,7 @@ def preview(
     marked_only: bool = False,
     assumptions: "Assumptions | None" = None,
     history: "str | PathLike[str] | None" = None,
-    confidence: str | float = 0.9,
+    confidence: str | float | None = None,
     **unknown: Never,
 ) -> "Preview":
     """Plan a run without submitting it; contacts no cluster unless the cluster is `"live"`.
@@ -64,7 +64,8 @@ def preview(
         history: past runs that run times are taken from, and when the run and its steps will end:
             the path of what `kfp-placement history --output` wrote; `"live"`, those of the run's
             namespace; `"none"`. By default `"live"` where the cluster is and has any.
-        confidence: how often the ranges that are made of past runs are to hold: 0.9, or `90%`.
+        confidence: how often the ranges that are made of past runs are to hold: 0.9, or `90%`; by
+            default what the policy says, else 90%.
         **unknown: anything else is an `UnknownOptionError`.
 
     Returns:
@@ -78,7 +79,7 @@ def preview(
     from kfp_placement._marks import unknown_option
     from kfp_placement._reading import engine_errors
     from kfp_placement.clusters.reading import known_cluster
-    from kfp_placement.histories import past_given
+    from kfp_placement.histories import history_option, history_policy, past_given
     from kfp_placement.planning import plan_request, read_graph
     from kfp_placement.preview import options as given
     from kfp_placement.preview.planned import Preview
@@ -98,15 +99,21 @@ def preview(
             dispatch=dispatch,
             objective=objective,
         )
-    past = given.history(history)
-    share = given.confidence(confidence)
+    past = history_option(history, "preview")
+    share = None if confidence is None else given.confidence(confidence)
     known, default_namespace, api = known_cluster(cluster)
     source = given.run_source(pipeline, arguments, loop_widths)
     with engine_errors():
         run = read_graph(source, known, options)
         overrides = given.overrides(durations, assume_cached, namespace, default_namespace)
-        learned = past_given(past, overrides.namespace_of(run) or run.namespace, api)
+        namespace = overrides.namespace_of(run) or run.namespace
+        learned = past_given(past, namespace, api, history_policy(known))
         run = replace(run, notices=(*run.notices, *learned.notices))
+        if api is not None and learned.past is not None:
+            from kfp_placement.live.queues_ahead import queue_notices
+
+            queued = queue_notices(api, namespace or api.namespace)
+            run = replace(run, notices=(*run.notices, *queued))
         overrides = replace(overrides, history=learned.past, confidence=share)
         request = plan_request(run, known, overrides, options)
         return Preview(request.plan(), request)

@@ -1,6 +1,5 @@
 """Options of `preview` as people write them in a notebook -> what is planned, checked at once."""
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -74,17 +73,6 @@ def planning_options(
         marked_only=_flag("marked_only", marked_only),
         assumptions=_assumed("assumptions", assumptions),
     )
-
-
-def history(value: object) -> str | os.PathLike[str] | None:
-    """Where past runs are: a path, `live` or `none`; None is what nobody asked for.
-
-    Raises:
-        MarkValueError: it is something else.
-    """
-    if value is None or (isinstance(value, str) and value) or isinstance(value, os.PathLike):
-        return value
-    raise _bad("history", value, "a path, 'live' or 'none'")
 
 
 def confidence(value: object) -> float:

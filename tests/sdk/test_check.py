@@ -1,9 +1,16 @@
 """`check(pipeline)` from the pipeline to the report."""
 
+from pathlib import Path
+
 import pytest
 from kfp import compiler, dsl, kubernetes
 
 from kfp_placement import PlacementError, RunError, UsageError, check, place, placed_pipeline
+from kfp_placement.live.kinds import HISTORIES
+from kfp_placement_engine.readers import read_run_file
+from tests.cli.conftest import RUN
+from tests.support.fake_cluster import FakeCluster
+from tests.support.histories import history_file, history_object, runs_of
 from tests.support.pipelines import fetch, one_step, predict, train, work
 from tests.support.samples import SAMPLES, load_sample
 
@@ -135,3 +142,36 @@ def test_files_that_are_no_run_are_one_clear_error(content, part, tmp_path):
 def test_a_bad_cluster_is_one_clear_error(tmp_path):
     with pytest.raises(RunError, match="no such file"):
         check(one_step(place), cluster=tmp_path / "nowhere.yaml")
+
+
+@pytest.fixture
+def hours_history(tmp_path):
+    """Nine runs of the taxi sample, whose training took twice its hint."""
+    graph = read_run_file(RUN)
+    return history_file(tmp_path / "history.json", history_object(runs_of(graph, train=9000.0)))
+
+
+def test_hints_are_compared_with_past_runs(hours_history):
+    assert not check(RUN).of("hint-off")
+    (finding,) = check(RUN, history=hours_history).of("hint-off")
+    assert finding.step == "train"
+    assert not check(RUN, history="none").of("hint-off")
+    assert check(RUN, CLUSTER, history=Path(hours_history)).of("hint-off")
+
+
+def test_histories_that_cannot_be_meant(hours_history, tmp_path):
+    with pytest.raises(PlacementError, match="check: history = 3"):
+        check(RUN, history=3)  # type: ignore[arg-type]
+    with pytest.raises(PlacementError, match=r"none\.yaml"):
+        check(RUN, history=tmp_path / "none.yaml")
+    with pytest.raises(PlacementError, match="the run goes to 'team-b'"):
+        check(RUN, history=hours_history, namespace="team-b")
+    assert check(RUN, history=hours_history, namespace="team-a").of("hint-off")
+
+
+def test_live_past_runs_are_those_of_the_namespace(monkeypatch):
+    cluster = FakeCluster()
+    cluster.put(HISTORIES, history_object(runs_of(read_run_file(RUN), train=9000.0)))
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: cluster)
+    assert check(RUN, history="live").of("hint-off")
+    assert not check(RUN, history="live", namespace="team-b").of("hint-off")

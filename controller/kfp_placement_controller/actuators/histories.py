@@ -1,7 +1,6 @@
 """PipelineHistories: the leading planner adds runs to existing ones, whoever has written them."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from functools import partial
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
@@ -13,15 +12,13 @@ from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistorySpec,
     history_name,
     history_status,
+    is_kept,
 )
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
-
-KEPT = timedelta(days=90)
-"""Before the last run that is written, and after it: others are left out. No clock decides that."""
 
 
 def change_history(
@@ -76,7 +73,7 @@ def _status(stored: JsonObject, write: WriteHistory, said: SaidOnce) -> JsonObje
         if known is None or known.ended_at <= run.ended_at:
             runs[run.uid] = run
     last_at = max(run.ended_at for run in write.runs)
-    kept = [run for run in runs.values() if abs(last_at - run.ended_at) <= KEPT]
+    kept = [run for run in runs.values() if is_kept(run.ended_at, last_at, write.keep_days)]
     status = history_status(kept, runs_seen=seen + len(new))
     unset: JsonObject = {
         field.alias or key: None for key, field in type(status).model_fields.items()

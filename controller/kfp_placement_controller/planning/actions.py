@@ -15,6 +15,7 @@ from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.run_request import RunRequestSpec
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.policy import KEEP_DAYS
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,13 @@ class WriteHistory:
         namespace: of the runs.
         pipeline: name of the pipeline.
         runs: that have ended.
+        keep_days: runs that ended more days before or after the last of them go.
     """
 
     namespace: str
     pipeline: str
     runs: tuple[PastRun, ...]
+    keep_days: int = KEEP_DAYS
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,5 @@ def _transfer_seconds(step: Step, node: ObservedNode | None, graph: RunGraph) ->
     """What a plan adds to the run time again, as lowering does, for data of known size."""
     if graph.direct_transfers:
         return 0.0
-    sizes = [each.size_bytes or 0 for each in step.inputs]
-    moved = sum(sizes) + sum(step.output_bytes.values())
     rate = None if node is None else node.node.store_bytes_per_second
-    return moved / (rate or Assumptions.store_bytes_per_second)
+    return step.moved_bytes / (rate or Assumptions.store_bytes_per_second)

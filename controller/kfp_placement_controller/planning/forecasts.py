@@ -16,13 +16,16 @@ from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_variants import PlannedRun, key_text
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import HistorySettings, PlacementPolicySpec
 from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
 
 PAUSE = timedelta(seconds=30)
 """Between two forecasts of one run."""
+
+PAUSE_AFTER_START = timedelta(minutes=10)
+"""Between two forecasts of a run that waits for its start."""
 
 LONGEST_PAUSE = timedelta(hours=1)
 """After forecasts that failed; it begins with `PAUSE` and doubles, since searches wait for them."""
@@ -37,6 +40,7 @@ class _Asked(NamedTuple):
 
     number: int
     key: RunKey
+    after_start: bool
 
 
 class _Made(NamedTuple):
@@ -86,6 +90,12 @@ class Forecasts:
                 if isinstance(run.variant, PlannedRun) and run.unstarted():
                     self.planner.trigger(run, {Trigger.HISTORY}, now)
 
+    def use_settings(self, settings: HistorySettings) -> None:
+        """The policy says something else of past runs: runs are read again with what it says."""
+        self.histories.use(settings)
+        for each in self.planner.registry.active():
+            each.run.past = None
+
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[StartRound]:
         """The run that is forecast next, if it is time for one; one at a time, and no search."""
         if not self.histories.enabled or self._asked is not None or self.planner.is_busy:
@@ -99,10 +109,16 @@ class Forecasts:
         candidates = [run for run in planned if self._is_due(run, now)]
         if not candidates:
             return []
-        run = min(candidates, key=lambda each: (self._made_at(each), each.key))
+        # Those that go on come first: of the others there may be many.
+        run = min(
+            candidates,
+            key=lambda each: (each.run.waits_to_begin, self._made_at(each), each.key),
+        )
         self._made[run.key] = _Made(now, _progress(run.run))
-        asked = self.planner.forecast_round(run, policy, now)
-        self._asked = _Asked(asked.number, run.key)
+        after_start = run.run.waits_to_begin
+        forecast = self.planner.forecast_after_start if after_start else self.planner.forecast_round
+        asked = forecast(run, policy, now)
+        self._asked = _Asked(asked.number, run.key, after_start)
         return [StartRound(asked)]
 
     def ended(self, outcome: RoundResult | RoundFailure, now: datetime) -> bool:
@@ -118,7 +134,10 @@ class Forecasts:
         self._failures, self._not_before = 0, None
         if run is not None and run.open is not None:
             plan = outcome.plans.get(key_text(asked.key))
-            if plan is not None:
+            if plan is not None and asked.after_start:
+                if plan.promise is not None:
+                    run.promised_after_start(plan.promise)
+            elif plan is not None:
                 run.promised(plan)
                 run.forecast_apart = False
         return True
@@ -144,12 +163,15 @@ class Forecasts:
         return run.observed.submitted_at if made is None else made.at
 
     def _is_due(self, run: PlannedRun, now: datetime) -> bool:
-        """Whether a step has started or ended since, or should have."""
+        """Whether a step has started or ended since, or should have, or it waits for its start."""
+        made = self._made.get(run.key)
+        if run.run.waits_to_begin:
+            is_new = made is None or now - made.at >= PAUSE_AFTER_START
+            return is_new and run.reading.forecast is not None and run.key not in self._failed
         if run.reading.forecast is None or not run.reading.forecast.steps or run.plan.quick:
             return False
         if run.key in self._failed:
             return False
-        made = self._made.get(run.key)
         if made is None:
             # The plan itself came with a promise; one that an earlier leader made may be old.
             return run.run.promise is None or bool(_progress(run.run))

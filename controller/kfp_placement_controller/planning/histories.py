@@ -19,8 +19,10 @@ from kfp_placement_controller.planning.unwritten_runs import (
     UnwrittenRuns,
 )
 from kfp_placement_engine.contract.pipeline_history import history_name
+from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.history import NodeFactors
 from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.policy import sharing_with
 from kfp_placement_kube.change import Change
 
 _LOG = logging.getLogger(__name__)
@@ -39,11 +41,13 @@ class Histories:
     Attributes:
         enabled: whether it is installed; otherwise nothing is learned and nothing known.
         factors: of nodes; namespaces share them.
+        settings: how long runs count, and which namespaces share what.
         json_bytes: size of all objects.
     """
 
     enabled: bool = False
     factors: NodeFactors = field(default_factory=NodeFactors)
+    settings: HistorySettings = field(default_factory=HistorySettings)
     json_bytes: int = 0
     _stored: dict[str, dict[str, ObservedHistory]] = field(default_factory=dict)
     _deleting: set[HistoryKey] = field(default_factory=set)
@@ -80,6 +84,16 @@ class Histories:
         """How many objects there are."""
         return sum(map(len, self._stored.values()))
 
+    def use(self, settings: HistorySettings) -> None:
+        """The policy says this from now on."""
+        before, self.settings = self.settings, settings
+        if before.keep_days != settings.keep_days:
+            self._built.clear()
+            self._building.clear()
+        for past in self._built.values():
+            # Whom it asks from now on is said when it is asked for.
+            past.share({})
+
     def past(self, namespace: str) -> NamespacePast | None:
         """What is known of a namespace; None = nothing yet, or it is still being built."""
         if not self.enabled:
@@ -92,7 +106,8 @@ class Histories:
         # The namespace that was asked for last is the last to go.
         self._built[namespace] = past
         self._asked.add(namespace)
-        return past if past.is_built else None
+        others = past.share(self._shared_with(namespace))
+        return past if past.is_built and others else None
 
     def run_ended(self, namespace: str, run: PastRun) -> bool:
         """Learn from a run, once; from one that was tried again as it ended last.
@@ -138,7 +153,7 @@ class Histories:
         for write in self._unwritten.due(now):
             if self._of((write.namespace, history_name(write.pipeline))) is None:
                 actions += self._too_many(write.namespace)
-            actions.append(write)
+            actions.append(replace(write, keep_days=self.settings.keep_days))
         return actions
 
     def written(self, write: WriteHistory) -> None:
@@ -174,6 +189,18 @@ class Histories:
         self._deleting |= {(namespace, name) for name in oldest}
         return [DeleteHistory(namespace, name) for name in oldest]
 
+    def _shared_with(self, namespace: str) -> dict[str, NamespacePast]:
+        """Namespaces that share with one, as far as they have seen anything and there is room."""
+        shared: dict[str, NamespacePast] = {}
+        for other in sharing_with(self.settings.share_between, namespace):
+            past = self._built.get(other)
+            # Runs of their own come first, so others make no room for them.
+            if past is None and other in self._stored and len(self._built) < MOST_BUILT:
+                past = self._built[other] = self._begin(other)
+            if past is not None:
+                shared[other] = past
+        return shared
+
     def _has_room(self) -> bool:
         """Whether another namespace may be built; one that was not asked for lately makes room."""
         if len(self._built) < MOST_BUILT:
@@ -190,7 +217,8 @@ class Histories:
         found = self._stored.get(namespace, {}).values()
         stored = sorted(found, key=lambda each: each.last_ended_at)[-MOST_PIPELINES:]
         unwritten = self._unwritten.of_namespace(namespace)
-        past = NamespacePast(namespace, self.factors, stored, unwritten, self._said)
+        days = self.settings.keep_days
+        past = NamespacePast(namespace, self.factors, stored, unwritten, self._said, days)
         self._building[namespace] = past
         self._go_on()
         return past

@@ -1,18 +1,19 @@
 """What a cluster has shown of times that no hint tells: drivers, and the start of a pod.
 
-Every figure is the median of the last values seen, so that a driver that waited for room, or a node
-that was asleep, does not count. Until there are enough of them the policy's or the planner's own
-value applies.
+Every figure is the mean of the middle half of the last values, so that a driver that waited for
+room, or a node that was asleep, does not count; the median alone would be a whole number of seconds
+where the API server's times are all that is known. Until there are enough values the policy's or
+the planner's own value applies.
 """
 
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from statistics import median
 
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.step_states import StepStatus
+from kfp_placement_engine.history.estimates import middle_mean
 from kfp_placement_engine.model.run_graph import Group, RunGraph, Step
 
 MAX_OVERHEAD_SECONDS = 600.0
@@ -20,8 +21,8 @@ MAX_OVERHEAD_SECONDS = 600.0
 
 
 @dataclass
-class RunningMedian:
-    """The median of the last values.
+class RunningCentre:
+    """The mean of the middle half of the last values.
 
     Attributes:
         window: how many values count; a change of the cluster is learned after half as many.
@@ -42,8 +43,8 @@ class RunningMedian:
 
     @property
     def value(self) -> float | None:
-        """The median, or None while too little was seen."""
-        return median(self._values) if len(self._values) >= self.least else None
+        """The mean of those in the middle, or None while too little was seen."""
+        return middle_mean(self._values) if len(self._values) >= self.least else None
 
 
 @dataclass
@@ -57,8 +58,8 @@ class LearnedOverheads:
         start: from a pod's bind to the start of its main container, pulls by plan not counted.
     """
 
-    driver: RunningMedian = field(default_factory=RunningMedian)
-    start: RunningMedian = field(default_factory=RunningMedian)
+    driver: RunningCentre = field(default_factory=RunningCentre)
+    start: RunningCentre = field(default_factory=RunningCentre)
     _learned: set[str] = field(default_factory=set)
 
     @property

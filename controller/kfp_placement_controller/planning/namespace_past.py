@@ -9,6 +9,7 @@ from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import unreadable_rows
 from kfp_placement_engine.history import NodeFactors, Past
 from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
 
@@ -23,6 +24,7 @@ class NamespacePast:
 
     Attributes:
         is_built: all runs of the beginning have been learned from.
+        past: what they tell.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class NamespacePast:
         stored: Collection[ObservedHistory],
         unwritten: Collection[PastRun],
         said: SaidOnce,
+        keep_days: int = KEEP_DAYS,
     ) -> None:
         """Nothing has been learned yet.
 
@@ -41,11 +44,14 @@ class NamespacePast:
             stored: its PipelineHistories.
             unwritten: runs that these do not have yet.
             said: where warnings go.
+            keep_days: runs that ended more days before the last of their pipeline do not count.
         """
         self.is_built = False
         self._namespace = namespace
-        self._past = Past((), namespace, factors)
+        self.past = Past((), namespace, factors)
         self._said = said
+        self._keep_days = keep_days
+        self._others: dict[str, NamespacePast] = {}
         self._ended = {uid: each for one in stored for uid, each in one.ended.items()}
         self._ended |= {run.uid: run.ended_at for run in unwritten}
         self._late: list[PastRun] = []
@@ -75,10 +81,30 @@ class NamespacePast:
             self._late.append(run)
         return True
 
-    def learned_run(self, graph: RunGraph) -> LearnedRun | None:
-        """The run with what is known of it; None = nothing is, for a reason that has been said."""
+    def share(self, others: Mapping[str, "NamespacePast"]) -> bool:
+        """Ask these too, by namespace, of components and images that are not known here.
+
+        Returns:
+            Whether they all answer; one that is built again answers with what it knew before.
+        """
+        before = self._others
+        self._others = {
+            name: answering
+            for name, past in others.items()
+            if (answering := past if past.is_built else before.get(name)) is not None
+        }
+        self.past.share(each.past for each in self._others.values())
+        return len(self._others) == len(others)
+
+    def learned_run(self, graph: RunGraph, confidence: float) -> LearnedRun | None:
+        """The run with what is known of it; None = nothing is, for a reason that has been said.
+
+        Args:
+            graph: the run.
+            confidence: of the ranges that will be promised.
+        """
         try:
-            return with_history(graph, self._past)
+            return with_history(graph, self.past, confidence)
         except Exception as error:
             what = f"runs of namespace {self._namespace} are planned without past ones"
             self._said.defect(what, error)
@@ -104,7 +130,7 @@ class NamespacePast:
     def _read(self, stored: ObservedHistory) -> Collection[PastRun]:
         try:
             history = stored.read()
-            runs = history.past_runs()
+            runs = history.past_runs(self._keep_days)
             rows = 0 if history.status is None else sum(len(r.steps) for r in history.status.runs)
             if rows > sum(len(run.steps) for run in runs) and (bad := unreadable_rows(history)):
                 name = history.metadata.name
@@ -121,6 +147,6 @@ class NamespacePast:
 
     def _observe(self, run: PastRun) -> None:
         try:
-            self._past.observe(run)
+            self.past.observe(run)
         except Exception as error:
             self._said.defect(f"namespace {self._namespace} learns nothing from some runs", error)

@@ -286,12 +286,18 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
 
 def _ends(run: TrackedRun) -> dict[str, Any]:
     """What is promised of a run that goes on, by field of the status."""
-    promise = run.promise
+    promise, first = run.promised_now, run.first_promise
     if promise is None or run.observed.ended:
         return {}
     if promise.ends is None:
         return {"ends_unknown": promise.unknown[:MAX_UNKNOWN_CHARACTERS]}
-    return {"ends": EndRange(**_range(promise.ends))}
+    as_first = promise.confidence == (CONFIDENCE if first is None else first.confidence)
+    return {
+        "ends" if run.promise_after_start is None else "ends_after_start": EndRange(
+            **_range(promise.ends)
+        ),
+        "confidence": None if as_first else promise.confidence,
+    }
 
 
 def _range(times: TimeRange) -> dict[str, float]:
@@ -302,7 +308,6 @@ def _range(times: TimeRange) -> dict[str, float]:
 def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Promise | None]:
     """What an earlier planner has promised first of a run, and what last."""
     spec, status = placement.spec, placement.status
-    confidence = spec.confidence or CONFIDENCE
     first = None
     if spec.first_ends is not None:
         ends = spec.first_ends
@@ -310,7 +315,7 @@ def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Prom
             TimeRange(ends.low, ends.typical, ends.high),
             ends.played,
             ends.promised_after,
-            confidence,
+            placement.first_confidence,
         )
     if status is None or status.ends is None:
         return first, None
@@ -325,7 +330,7 @@ def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Prom
         if planned is not None and state is not None and state.promise is not None
     }
     ends_now = TimeRange(status.ends.low, status.ends.typical, status.ends.high)
-    return first, Promise(confidence, ends_now, steps=steps)
+    return first, Promise(placement.confidence, ends_now, steps=steps)
 
 
 def actual_makespan_seconds(run: TrackedRun) -> float | None:

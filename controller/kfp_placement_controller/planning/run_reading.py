@@ -81,7 +81,7 @@ def read_run(
         max_steps=MAX_STEPS,
     )
     graph, forecast = _graph(run, options), None
-    learned = None if past is None else past.learned_run(graph)
+    learned = None if past is None else past.learned_run(graph, policy.history.confidence)
     if learned is not None:
         graph, forecast = learned.graph, learned.forecast
     graph = with_type_defaults(graph, planning_policy(policy))

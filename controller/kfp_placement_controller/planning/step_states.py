@@ -30,6 +30,7 @@ class StepStatus:
         waiting: what its pod waits for.
         message: of a step that failed, or "".
         driver: the driver pod before it, for the planner.
+        running_at: when its containers began to run, for the planner; None = not yet, or unknown.
     """
 
     state: StepState = StepState.PENDING
@@ -39,6 +40,7 @@ class StepStatus:
     waiting: WaitsFor | None = None
     message: str = ""
     driver: StepProgress | None = field(default=None, compare=False)
+    running_at: datetime | None = field(default=None, compare=False)
 
     @property
     def ended(self) -> bool:
@@ -98,11 +100,21 @@ def driver_progress(pod: RunPod, now: datetime) -> StepProgress:
 def step_progress(status: StepStatus, now: datetime) -> StepProgress:
     """A step as the planner sees it."""
     if status.ended:
-        return StepProgress(ProgressState.DONE, status.node or None)
+        well = status.state is StepState.SUCCEEDED
+        ran = _ran_seconds(status, status.ended_at) if well else None
+        return StepProgress(ProgressState.DONE, status.node or None, ran_seconds=ran)
     if status.bound and status.started_at is not None:
         since = _seconds(now - status.started_at)
-        return StepProgress(ProgressState.RUNNING, status.node, since)
+        ran = _ran_seconds(status, now) or 0.0
+        return StepProgress(ProgressState.RUNNING, status.node, since, ran_seconds=ran)
     return StepProgress(driver=status.driver)
+
+
+def _ran_seconds(status: StepStatus, until: datetime | None) -> float | None:
+    """How long the containers have run; None = they have not, or it is not known."""
+    if status.running_at is None or until is None:
+        return None
+    return _seconds(until - status.running_at)
 
 
 def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -> StepStatus:
@@ -153,7 +165,12 @@ def _ended(state: StepState, outcome: StepOutcome | None, pod: RunPod | None) ->
         ended_at = pod.ended_at or (outcome.finished_at if outcome is not None else None)
         failure = pod.pod.failure.message if state is StepState.FAILED and pod.pod.failure else ""
         return StepStatus(
-            state, pod.pod.node_name, pod.bound_at, ended_at, message=failure or message
+            state,
+            pod.pod.node_name,
+            pod.bound_at,
+            ended_at,
+            message=failure or message,
+            running_at=pod.running_at,
         )
     if outcome is None:
         return StepStatus(state)
@@ -186,6 +203,7 @@ def _open(pod: RunPod, now: datetime, situation: RunSituation) -> StepStatus:
         pod.bound_at,
         waiting=waiting,
         driver=StepProgress(ProgressState.DONE),
+        running_at=pod.running_at,
     )
 
 

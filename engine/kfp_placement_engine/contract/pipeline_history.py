@@ -14,7 +14,7 @@ them. Entries may be missing at the end, and a newer revision may add some there
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -180,11 +180,16 @@ class PipelineHistory(Resource):
     spec: PipelineHistorySpec
     status: PipelineHistoryStatus | None = None
 
-    def past_runs(self) -> tuple[PastRun, ...]:
-        """The runs that count, the oldest first; rows that cannot be read are left out."""
+    def past_runs(self, keep_days: int | None = None) -> tuple[PastRun, ...]:
+        """The runs that count, the oldest first; rows that cannot be read are left out.
+
+        Args:
+            keep_days: of older runs than that none counts; None = they all do.
+        """
         status = self.status
-        if status is None:
+        if status is None or not status.runs:
             return ()
+        last_at = status.runs[-1].ended_at
         steps = StepRows(self.spec.pipeline, status.steps)
         return tuple(
             PastRun(
@@ -197,6 +202,7 @@ class PipelineHistory(Resource):
                 memory=tuple(self._memory(run, steps)),
             )
             for run in status.runs
+            if keep_days is None or is_kept(run.ended_at, last_at, keep_days)
             if self.spec.forget_before is None or run.ended_at >= self.spec.forget_before
         )
 
@@ -212,6 +218,17 @@ class PipelineHistory(Resource):
             found = memory_use(row, steps)
             if found is not None and not self.spec.forgets(found.identity.step, run.ended_at):
                 yield found
+
+
+def is_kept(ended_at: datetime, last_at: datetime, keep_days: int) -> bool:
+    """Whether a run counts beside the last one of its pipeline; no clock decides that.
+
+    Args:
+        ended_at: when it ended.
+        last_at: when the last one did.
+        keep_days: how far apart that may be, before or after.
+    """
+    return abs(last_at - ended_at) <= timedelta(days=keep_days)
 
 
 def history_status(

@@ -19,6 +19,7 @@ from kfp_placement_engine.contract.fields import (
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
 from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
+from kfp_placement_engine.model.promise import CONFIDENCE
 
 Row = Annotated[tuple[Any, ...], Field(max_length=32)]
 """One step in a list of values; see `contract.rows`."""
@@ -89,7 +90,7 @@ class ConditionReason(StrEnum):
 
 
 class EndRange(ResourceModel):
-    """When the run ends, since its submission."""
+    """When the run ends, since its submission or its start."""
 
     low: Makespan
     """It ends no earlier with probability (1 + confidence) / 2."""
@@ -148,7 +149,7 @@ class PipelinePlacementSpec(ResourceModel):
     """What was promised first of its end; None = nothing was known then."""
 
     confidence: float | None = Field(default=None, ge=0.5, le=0.999)
-    """How often promised ranges hold."""
+    """How often promised ranges are to hold; None = 0.9."""
 
     nodes: tuple[NodeName, ...] = Field(default=(), max_length=5000)
     """Nodes that rows name by their index here."""
@@ -193,8 +194,14 @@ class PipelinePlacementStatus(ResourceStatus):
     ends: EndRange | None = None
     """What is promised of its end now."""
 
+    ends_after_start: EndRange | None = None
+    """The same since its start, while it is held back and nothing of it has begun."""
+
     ends_unknown: str | None = Field(default=None, max_length=MAX_UNKNOWN_CHARACTERS)
     """Why nothing is promised."""
+
+    confidence: float | None = Field(default=None, ge=0.5, le=0.999)
+    """How often what is promised now is to hold, where that is not as in the spec."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
     """Rows [state, node, start, end, waiting for, promise], in the order of the plan's."""
@@ -221,6 +228,17 @@ class PipelinePlacement(Resource):
         if self.status is None or self.status.revision != self.spec.revision:
             return ReadRows()
         return read_state_rows(self.status.steps, len(self.spec.nodes))
+
+    @property
+    def first_confidence(self) -> float:
+        """How often what was promised first was to hold."""
+        return CONFIDENCE if self.spec.confidence is None else self.spec.confidence
+
+    @property
+    def confidence(self) -> float:
+        """How often what is promised now is to hold."""
+        stated = None if self.status is None else self.status.confidence
+        return self.first_confidence if stated is None else stated
 
     def node_name(self, index: int | None) -> str | None:
         """The node of that index, or None."""

@@ -15,16 +15,20 @@ from kfp_placement_engine.history.computed import Computed
 from kfp_placement_engine.history.estimates import Estimate
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import Basis, Distribution, Forecast, Level, Shape
+from kfp_placement_engine.model.history import (
+    MOST_DEVIATIONS,
+    Basis,
+    Distribution,
+    Forecast,
+    Level,
+    Shape,
+)
 
 MISSES_KEPT = 1000
 """Of each kind; older ones tell of other times."""
 
 MISSES_OF_RUN = 60
 """Of each kind and pipeline: the steps of one run miss together and must not outvote other runs."""
-
-MOST_DEVIATIONS = 6.0
-"""A miss counts up to this many spreads: one outlier in a day must not mean that all may follow."""
 
 LEAST_MISSES = 20
 """From here on there are quantiles of 5% and 95%."""

@@ -2,12 +2,12 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
 from kfp_placement_engine.history.common_factor import CommonFactors, score_of
 from kfp_placement_engine.history.known_steps import WIDER, KnownSteps, StepKey
-from kfp_placement_engine.history.levels import Levels
+from kfp_placement_engine.history.levels import SHORT_SECONDS, Levels
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.history import (
@@ -19,9 +19,6 @@ from kfp_placement_engine.model.history import (
     is_usable_size,
 )
 
-SHORT_SECONDS = 2.0
-"""Steps shorter than this tell nothing of how forecasts miss: their times are cut to seconds."""
-
 
 class History:
     """What is known of the steps of one namespace.
@@ -32,19 +29,22 @@ class History:
     says how wide the distribution is (`Calibration`).
 
     The same observations in the same order make the same forecasts. No clock is asked.
+
+    Attributes:
+        levels: what its steps tell of each other, and of steps that are like them.
     """
 
     def __init__(self, namespace: str = "", factors: NodeFactors | None = None) -> None:
         """Begin with nothing known.
 
         Args:
-            namespace: of the runs; only the factors of nodes are shared with other namespaces.
+            namespace: of the runs; only the factors of nodes are shared with all others.
             factors: of nodes.
         """
         self._namespace = namespace
         self._factors = factors or NodeFactors()
         self._steps = KnownSteps()
-        self._levels = Levels(namespace, self._steps, self._factors)
+        self.levels = Levels(namespace, self._steps, self._factors)
         self._calibration = Calibration()
         self._common = CommonFactors()
 
@@ -62,10 +62,17 @@ class History:
             The forecast; None = nothing has been seen that tells of it.
         """
         is_size = input_bytes is not None and is_usable_size(input_bytes)
-        known = self._levels.nearest(identity, input_bytes if is_size else None)
+        known = self.levels.nearest(identity, input_bytes if is_size else None)
         if known is None:
             return None
-        return self._calibration.forecast(identity.pipeline, known, self._levels.log_factor(node))
+        return self._calibration.forecast(identity.pipeline, known, self.levels.log_factor(node))
+
+    def share(self, others: "Iterable[History]") -> None:
+        """Ask these too, of other namespaces, of components and images that are not known here.
+
+        What is learned of how forecasts miss stays with each.
+        """
+        self.levels.share(each.levels for each in others)
 
     def common_factor(self, pipeline: str) -> CommonFactor:
         """What the steps of the next run of a pipeline will have in common."""
@@ -91,17 +98,17 @@ class History:
             counted.add(key)
         of_others = self._misses_of_others(without_forecast, new_steps)
         self._calibration.add_misses([*(miss for _, miss in foreseen if _tells(miss)), *of_others])
-        self._levels.forget_outdated()
+        self.levels.forget_outdated()
 
     def _miss(self, each: Observation) -> Miss | None:
         """By how much the forecast of a step missed; None = there was none of this very step."""
-        known = self._levels.nearest(each.identity, each.input_bytes)
+        known = self.levels.nearest(each.identity, each.input_bytes)
         if known is None or not _is_foreseen(each.identity, known.basis.level):
             return None
         return self._miss_of(each, known)
 
     def _miss_of(self, each: Observation, known: KnownEstimate) -> Miss:
-        expected = known.estimate.log_seconds + self._levels.log_factor(each.node)
+        expected = known.estimate.log_seconds + self.levels.log_factor(each.node)
         return Miss(each.identity.pipeline, known, _log_seconds(each) - expected)
 
     def _learn_common(self, foreseen: Sequence[tuple[Observation, Miss]]) -> None:
@@ -109,7 +116,7 @@ class History:
         scores: dict[str, list[float]] = defaultdict(list)
         for each, miss in foreseen:
             if each.seconds >= SHORT_SECONDS:
-                log_factor = self._levels.log_factor(each.node)
+                log_factor = self.levels.log_factor(each.node)
                 found = self._calibration.distribution(miss.pipeline, miss.known, log_factor)
                 scores[miss.pipeline].append(score_of(found.probability(each.seconds)))
         for pipeline, of_steps in scores.items():
@@ -137,12 +144,12 @@ class History:
             identity, step = each.identity, self._steps.get(each.identity.key)
             known: list[KnownEstimate | None] = []
             if step is not None and identity.iteration is not None:
-                known.append(self._levels.of_step(step, each.input_bytes, identity.iteration))
+                known.append(self.levels.of_step(step, each.input_bytes, identity.iteration))
             if identity.key in new_steps and identity.key not in compared:
                 compared.add(identity.key)
                 for level in WIDER:
-                    elsewhere = self._levels.of_others(identity, level, identity.pipeline)
-                    others = elsewhere or self._levels.of_others(identity, level, identity.key)
+                    elsewhere = self.levels.of_others(identity, level, identity.pipeline)
+                    others = elsewhere or self.levels.of_others(identity, level, identity.key)
                     known.append(others)
             for estimated in known:
                 if estimated is not None and _tells(miss := self._miss_of(each, estimated)):

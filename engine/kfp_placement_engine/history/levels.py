@@ -1,6 +1,7 @@
 """Whose past counts for a step: that of the first level that knows anything of it."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -29,8 +30,18 @@ PRIORS = {
 RECENT = 5
 """This many last values decide where the next one lies."""
 
+SHORT_SECONDS = 2.0
+"""Steps shorter than this tell nothing of others, nor of how forecasts miss: their times are cut to
+whole seconds."""
+
+_LOG_SHORT_SECONDS = math.log(SHORT_SECONDS)
+
 MOST_COMPUTED = 2_000
 """Of this many nodes, iterations, steps and groups of steps what was computed is kept."""
+
+
+SHARED = frozenset({Level.COMPONENT, Level.IMAGE})
+"""What namespaces tell each other of, if they share."""
 
 
 class _Typical(NamedTuple):
@@ -64,6 +75,7 @@ class Levels:
             factors: of nodes.
         """
         self._namespace, self._steps, self._factors = namespace, steps, factors
+        self._shared: tuple[Levels, ...] = ()
         self._version = (0, 0)
         self._log_factors = Computed(self._log_factor_of, MOST_COMPUTED)
         self._values = Computed(self._values_of, MOST_COMPUTED)
@@ -71,6 +83,10 @@ class Levels:
         self._typical_values = Computed(self._typical_values_of, MOST_COMPUTED)
         self._centres = Computed(self._centre_of, MOST_COMPUTED)
         self._alike = Computed(self._known_of_alike, MOST_COMPUTED)
+
+    def share(self, others: "Iterable[Levels]") -> None:
+        """Ask these too, of other namespaces, of components and images that are not known here."""
+        self._shared = tuple(others)
 
     def forget_outdated(self) -> None:
         """Free what was computed from less than is known now; each answer begins with it."""
@@ -99,7 +115,10 @@ class Levels:
         self.forget_outdated()
         step = self._steps.get(identity.key)
         if step is None:
-            others = (self.of_others(identity, level) for level in WIDER)
+            others = (
+                self.of_others(identity, level) or self._of_shared(identity, level)
+                for level in WIDER
+            )
             return next((known for known in others if known is not None), None)
         iteration = step.iteration(identity.iteration)
         if iteration is None:
@@ -137,6 +156,14 @@ class Levels:
         names = {Level.COMPONENT: identity.component, Level.IMAGE: identity.image}
         return self._alike[_Alike(level, names.get(level, ""), without)]
 
+    def _of_shared(self, identity: StepIdentity, level: Level) -> KnownEstimate | None:
+        """By what another namespace tells, the one that has seen most."""
+        if level not in SHARED:
+            return None
+        found = [each.of_others(identity, level) for each in self._shared]
+        known = [each for each in found if each is not None]
+        return max(known, key=lambda each: (each.basis.runs, each.values), default=None)
+
     def _log_factor_of(self, node: str) -> float:
         return self._factors.log_factor(node, self._namespace)
 
@@ -167,7 +194,11 @@ class Levels:
 
     def _known_of_alike(self, alike: _Alike) -> KnownEstimate | None:
         steps = self._steps.alike(*alike)
-        values = PastValues([self._centres[step] for step in steps], PRIORS[alike.level])
+        centres = [self._centres[step] for step in steps]
+        if alike.level is Level.NAMESPACE:
+            # Where most steps are that short, others would be taken to be nearly so.
+            centres = [each for each in centres if each >= _LOG_SHORT_SECONDS] or centres
+        values = PastValues(centres, PRIORS[alike.level])
         runs = max((step.runs for step in steps), default=0)
         return _known(alike.level, runs, values, None)
 

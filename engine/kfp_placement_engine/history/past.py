@@ -47,6 +47,10 @@ class Past:
         if self.memory is not None:
             self.memory.observe_run(run)
 
+    def share(self, others: "Iterable[Past]") -> None:
+        """Ask these too, of other namespaces, of components and images that are not known here."""
+        self.steps.share(each.steps for each in others)
+
     def overrun(self, pipeline: str) -> Distribution | None:
         """How many times longer than its samples the next run takes; None = no run is known."""
         forecast = self.ends.predict(pipeline, 1.0)

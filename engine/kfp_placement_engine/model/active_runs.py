@@ -35,6 +35,8 @@ class StepProgress:
         state: see `ProgressState`. A step runs from its bind to the end of its uploads.
         node: name of the node it is or was on; None = none or unknown.
         seconds_since_start: time since its bind, if it runs.
+        ran_seconds: how long its container has run, of a step that runs or ended well; None = that
+            is not known.
         driver: the step's driver pod; None = it has ended if the step has started, else it waits.
     """
 
@@ -42,6 +44,7 @@ class StepProgress:
     node: str | None = None
     seconds_since_start: float = 0.0
     driver: "StepProgress | None" = None
+    ran_seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse a time that is not a number from 0."""
@@ -49,6 +52,8 @@ class StepProgress:
             raise PlanningError(
                 f"a step started {self.seconds_since_start!r} s ago; it must be 0 or more"
             )
+        if self.ran_seconds is not None and not 0 <= self.ran_seconds < math.inf:
+            raise PlanningError(f"a step ran for {self.ran_seconds!r} s; it must be 0 or more")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 _MEAN_POINTS = 200
 """Quantiles of which a mean is made."""
 
+MOST_DEVIATIONS = 6.0
+"""By this many spreads a forecast misses at most: one outlier must not mean that all may follow."""
+
 _MOST_INPUT_BYTES = 2**60
 """An exbibyte."""
 
@@ -277,12 +280,18 @@ class Distribution:
     def after(self, seconds: float) -> "Distribution":
         """The distribution of a step that has run for this long and has not ended.
 
+        One that runs for longer than any forecast was wrong shows that its spread is larger.
+
         Raises:
             ValueError: the time is negative or not a number.
         """
         if not 0 <= seconds < math.inf:
             raise ValueError(f"a step that has run for {seconds!r} s; it must be 0 or more")
-        return replace(self, ran_seconds=max(self.ran_seconds, seconds))
+        ran_seconds, spread = max(self.ran_seconds, seconds), self.spread
+        if ran_seconds > self.scale_seconds:
+            late = math.log(ran_seconds) - math.log(self.scale_seconds)
+            spread = max(spread, late / MOST_DEVIATIONS)
+        return replace(self, ran_seconds=ran_seconds, spread=spread)
 
     @cached_property
     def survival(self) -> float:
@@ -306,13 +315,14 @@ class CommonFactor:
     mean: float = 0.0
     deviation: float = 1.0
 
-    def given(self, scores: Sequence[float]) -> "CommonFactor":
+    def given(self, scores: Sequence[float], weight: float = 1.0) -> "CommonFactor":
         """What is known of it once some steps have ended.
 
         Args:
             scores: of these steps, all of those that have ended.
+            weight: how much a score counts, above 0; 1 = nothing but the factor makes them alike.
         """
-        left = 1 - self.share
+        left = (1 - self.share) / weight
         precision = 1 / self.deviation**2 + len(scores) * self.share / left
         pull = self.mean / self.deviation**2 + math.sqrt(self.share) * math.fsum(scores) / left
         return CommonFactor(self.share, pull / precision, 1 / math.sqrt(precision))

@@ -3,7 +3,7 @@
 None means that the policy does not set a value: the usual one holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -115,6 +115,12 @@ KEEP_DAYS = 90
 """Runs that are older than this do not count, where a policy says nothing."""
 
 
+def sharing_with(groups: Iterable[Collection[str]], namespace: str) -> tuple[str, ...]:
+    """The namespaces that are in a group with one, in order; what is shared goes no further."""
+    others = {each for group in groups if namespace in group for each in group}
+    return tuple(sorted(others - {namespace}))
+
+
 @dataclass(frozen=True)
 class HistoryPolicy:
     """How plans learn from the runs before.
@@ -128,6 +134,10 @@ class HistoryPolicy:
     confidence: float | None = None
     keep_days: int | None = None
     share_between: tuple[tuple[str, ...], ...] | None = None
+
+    def sharing_with(self, namespace: str) -> tuple[str, ...]:
+        """The namespaces that share what they have seen with one, in order."""
+        return sharing_with(self.share_between or (), namespace)
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,12 @@ class Promise:
         return replace(self, ends=ends, played_seconds=played, steps=steps)
 
     def differs_from(self, other: "Promise") -> bool:
-        """Whether the run ends that much earlier or later that people should know."""
+        """Whether the run ends that much earlier or later that people should know.
+
+        Ranges of another confidence are always others.
+        """
+        if self.confidence != other.confidence:
+            return True
         if self.ends is None or other.ends is None:
             return (self.ends, self.unknown) != (other.ends, other.unknown)
         least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * other.ends.typical_seconds)

@@ -25,6 +25,7 @@ from kfp_placement_engine.model.progress import GenerationProgress, Progress, no
 from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
+from kfp_placement_engine.planning.choice import chosen_by_samples, others_wanted
 from kfp_placement_engine.planning.explanation import Explainer
 from kfp_placement_engine.planning.plan_options import (
     PlanOptions,
@@ -130,6 +131,7 @@ def plan_runs(
     tell(0.1, "searching")
     known = [schedule for schedules in baselines.values() for schedule in schedules]
     result, bounds = _solution(lowered, bare.problem, options, start, known, tell)
+    result = chosen_by_samples(lowered, result)
     tell(0.95, "explaining")
     parts = PlanParts(
         cluster=cluster,
@@ -180,12 +182,12 @@ def _solution(
     """
     runs, params = len(lowered.runs), options.params or GeneticParams()
     if options.quick or is_tiny(lowered.problem, params.exact_below):
-        result = _search(lowered.problem, options, start, options.stop(), tell)
+        result = _search(lowered, options, start, options.stop(), tell)
         known = [*known, result.schedule]
         return result, _bounds(unreserved, runs, known, quick=options.quick)
     bounds = _bounds(unreserved, runs, known)
     stop = _search_stop(lowered.problem, options, bounds)
-    return _search(lowered.problem, options, start, stop, tell), bounds
+    return _search(lowered, options, start, stop, tell), bounds
 
 
 def _start(lowered: Lowered, warm_start: WarmStart | Plan | None) -> Placement | None:
@@ -209,21 +211,22 @@ def _limited(
 
 
 def _search(
-    problem: PlacementProblem,
+    lowered: Lowered,
     options: PlanOptions,
     start: Placement | None,
     stop: StoppingCriterion,
     tell: Progress,
 ) -> Result:
     if options.quick:
-        return list_schedule(problem, start)
+        return list_schedule(lowered.problem, start)
     return solve(
-        problem,
+        lowered.problem,
         stop,
         options.seed,
         options.params,
         warm_start=start,
         threads=options.threads,
+        others=others_wanted(lowered),
         report=_reporter(options, tell),
     )
 

@@ -13,7 +13,7 @@ from kfp_placement_engine.model.history import Distribution, Level
 from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.planning.sampled_times import sampled_durations
+from kfp_placement_engine.planning.remaining_times import remaining_durations
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate_durations
@@ -158,64 +158,8 @@ def _is_known(step: Step, forecast: RunForecast) -> bool:
 
 def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
     """[S, A] starts and ends of all activities."""
-    problem = lowered.problem
-    durations = np.repeat(problem.arrays.duration_seconds[None], SAMPLES, axis=0)
-    random = np.random.default_rng(result.seed)
-    for number, active in enumerate(lowered.runs):
-        if active.forecast is not None:
-            drawn = dict(_distributions(number, lowered))
-            common = active.forecast.common
-            # Drawn for all, so that a run time that is given changes no other.
-            given = _given_times(number, lowered)
-            columns = [activity for activity in drawn if activity not in given]
-            sampled = sampled_durations(problem, drawn, SAMPLES, random, common)
-            durations[:, columns] = sampled[:, columns]
-            _only_what_is_left(durations, number, lowered, columns)
-    return simulate_durations(problem, result.placement, durations)
-
-
-def _distributions(run: int, lowered: Lowered) -> Iterator[tuple[int, Distribution]]:
-    """Of the steps of a run that have not ended, by activity; running ones run on."""
-    active, activities = lowered.runs[run], lowered.step_activities[run]
-    assert active.forecast is not None
-    for name, forecast in active.forecast.steps.items():
-        index = activities.get(name)
-        if index is None:
-            continue
-        running = lowered.activities[index].running
-        if running is None:
-            yield index, forecast.distribution
-        else:
-            ran = running.seconds_since_start * _speed(lowered, index)
-            yield index, forecast.distribution.after(ran)
-
-
-def _given_times(run: int, lowered: Lowered) -> set[int]:
-    """Activities of steps whose run time somebody has given, maybe since the forecast."""
-    activities = lowered.step_activities[run]
-    return {
-        activities[step.name]
-        for step in lowered.runs[run].graph.steps
-        if step.duration_source is DurationSource.GIVEN and step.name in activities
-    }
-
-
-def _only_what_is_left(durations: Floats, run: int, lowered: Lowered, columns: list[int]) -> None:
-    """Take off what running steps have had; lowering has given them what is left too."""
-    for index in columns:
-        running = lowered.activities[index].running
-        if running is not None:
-            taken = durations[:, index] / _speed(lowered, index) - running.seconds_since_start
-            durations[:, index] = np.maximum(0.0, taken)
-
-
-def _speed(lowered: Lowered, index: int) -> float:
-    """Of the node of a running step; 1 where that is not known."""
-    running = lowered.activities[index].running
-    names = lowered.problem.node_names
-    if running is None or running.node not in names:
-        return 1.0
-    return float(lowered.problem.arrays.speed[names.index(running.node)])
+    durations = remaining_durations(lowered, SAMPLES, np.random.default_rng(result.seed))
+    return simulate_durations(lowered.problem, result.placement, durations)
 
 
 def stretched_ends(ends: Floats, overrun: Distribution | None, *, has_begun: bool) -> Floats:

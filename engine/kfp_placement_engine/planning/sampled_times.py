@@ -70,6 +70,9 @@ def _quantiles(
         misses_at = shapes[id(shape)] = np.array([shape.at(each) for each in _SURVIVALS])
     survivals = np.log(distribution.survival * (1 - probabilities))
     misses = np.interp(survivals, _LOG_SURVIVALS, misses_at)
+    # Beyond the first point a shape falls off exponentially, and so without an end.
+    scale = (misses_at[0] - misses_at[1]) / (_LOG_SURVIVALS[1] - _LOG_SURVIVALS[0])
+    misses += scale * np.maximum(0.0, _LOG_SURVIVALS[0] - survivals)
     longest = math.log(MAX_DURATION_SECONDS)
     log_seconds = math.log(distribution.scale_seconds) + distribution.spread * misses
     seconds = np.exp(np.minimum(log_seconds, longest))

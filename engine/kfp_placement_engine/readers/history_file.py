@@ -1,6 +1,6 @@
 """Files of past runs: what `kfp-placement history --output` and `kubectl get plh -o yaml` write."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,8 @@ from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import MemoryHistory, Past
+from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.policy import HistoryPolicy
 from kfp_placement_engine.readers.place import kind_of
 from kfp_placement_engine.readers.text.documents import load_documents, read_file
 
@@ -46,19 +48,26 @@ def read_histories_file(path: str | Path) -> tuple[PipelineHistory, ...]:
     return read_histories(read_file(path, max_bytes=MAX_FILE_BYTES), name=str(path))
 
 
-def past_of(histories: Iterable[PipelineHistory], namespace: str = "") -> Past:
+def past_of(
+    histories: Iterable[PipelineHistory],
+    namespace: str = "",
+    policy: HistoryPolicy | None = None,
+) -> Past:
     """What these runs tell of the next ones in a namespace.
 
     Args:
-        histories: of one namespace; those of others do not count if one is named.
+        histories: of one namespace; if one is named, those of others count only for what they
+            share with it.
         namespace: where the next runs go; "" = where these were.
+        policy: how long runs count, and which namespaces share what; None = all runs count, and
+            nothing is shared.
 
     Raises:
-        InputError: they are of several namespaces, or all of another one.
+        InputError: they are of several namespaces, or all of others.
     """
-    known = list(histories)
+    known, rules = list(histories), policy or HistoryPolicy()
     found = sorted({each.metadata.namespace or "" for each in known} - {""})
-    if namespace and found and namespace not in found:
+    if namespace and found and {namespace, *rules.sharing_with(namespace)}.isdisjoint(found):
         raise InputError(
             f"the history is of namespace {_listed(found)} and the run goes to {namespace!r:.80};"
             " export the history of that namespace, or name the other one"
@@ -67,13 +76,18 @@ def past_of(histories: Iterable[PipelineHistory], namespace: str = "") -> Past:
         raise InputError(
             f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the run"
         )
-    counted = [each for each in known if not namespace or _is_of(each, namespace)]
-    runs = [run for each in counted for run in each.past_runs()]
-    return Past(runs, namespace, memory=MemoryHistory())
+    where = namespace or "".join(found)
+    past = Past(_runs_of(known, ("", where), rules), where, memory=MemoryHistory())
+    others = [other for other in rules.sharing_with(where) if other in found]
+    past.share(Past(_runs_of(known, (other,), rules), other) for other in others)
+    return past
 
 
-def _is_of(history: PipelineHistory, namespace: str) -> bool:
-    return history.metadata.namespace in (None, "", namespace)
+def _runs_of(
+    histories: Iterable[PipelineHistory], namespaces: Collection[str], policy: HistoryPolicy
+) -> list[PastRun]:
+    own = [each for each in histories if (each.metadata.namespace or "") in namespaces]
+    return [run for each in own for run in each.past_runs(policy.keep_days)]
 
 
 def _objects(documents: Sequence[Any]) -> Iterator[Any]:

@@ -14,8 +14,8 @@ import numpy as np
 from kfp_placement_engine.model.progress import GenerationProgress
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
-from kfp_placement_engine.search.island import Candidate
 from kfp_placement_engine.search.parameters import GeneticParams
+from kfp_placement_engine.search.result import Candidate
 from kfp_placement_engine.search.simulation import simulate, simulate_planned, slot_starts
 from kfp_placement_engine.search.stop import SearchProgress, StoppingCriterion
 

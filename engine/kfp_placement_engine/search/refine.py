@@ -10,9 +10,9 @@ from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import candidates_of, seeds_of
-from kfp_placement_engine.search.island import Candidate, Island
+from kfp_placement_engine.search.island import Island
 from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.result import Candidate, Result
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import is_tiny, solve
 from kfp_placement_engine.search.stop import MaxGenerations

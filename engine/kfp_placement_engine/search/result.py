@@ -7,6 +7,14 @@ from kfp_placement_engine.search.simulation import Schedule
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A placement with its schedule."""
+
+    placement: Placement
+    schedule: Schedule
+
+
+@dataclass(frozen=True)
 class Result:
     """The best plan found.
 
@@ -17,6 +25,8 @@ class Result:
             with the seed they replay the plan.
         seed: of the random generator.
         seconds: time searched.
+        others: the next best plans that were found, best first; each is as good in what counts
+            before completions, and no worse than any plan that the search started from.
         exact: all assignments were tried, under `ordered` with all orders. Held starts
             (`Placement.not_before`) were not: a plan that keeps a step waiting although it could
             start may be better still.
@@ -27,4 +37,5 @@ class Result:
     generations: int
     seed: int
     seconds: float
+    others: tuple[Candidate, ...] = ()
     exact: bool = False

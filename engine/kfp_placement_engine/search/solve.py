@@ -12,9 +12,8 @@ from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines.brute_force import best_of_all, count_plans
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import GeneticSearch, candidates_of, seeds_of
-from kfp_placement_engine.search.island import Candidate
 from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.result import Candidate, Result
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.stop import MaxRuntime, StoppingCriterion
 
@@ -30,6 +29,7 @@ def solve(
     warm_start: Placement | None = None,
     *,
     threads: int = 0,
+    others: int = 0,
     report: GenerationProgress = no_generation_progress,
 ) -> Result:
     """Find a good placement.
@@ -46,6 +46,8 @@ def solve(
         params: of the search.
         warm_start: a plan to start from as well.
         threads: how many to use, at most one per island; 0 = as many as there are cores.
+        others: how many of the next best plans to hand out as well, at most; only of the default
+            search, and of a run that is not tiny.
         report: called after every generation, for progress.
 
     Raises:
@@ -73,7 +75,9 @@ def solve(
         )
     search = GeneticSearch(problem, params, seed, threads or os.cpu_count() or 1)
     best, generations = search.run(stop, warm_start, report)
-    return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
+    next_best = search.others(best, others) if others else ()
+    seconds = time.monotonic() - started
+    return Result(best.placement, best.schedule, generations, seed, seconds, others=next_best)
 
 
 def is_tiny(problem: PlacementProblem, exact_below: int) -> bool:

@@ -1,21 +1,35 @@
 """Plans on the past runs that a cluster keeps."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kfp_placement import PlacementError, preview
 from kfp_placement.live.exceptions import ClusterForbiddenError
-from kfp_placement.live.kinds import CLAIMS, HISTORIES, NAMESPACES, NODES, PODS, VOLUMES
+from kfp_placement.live.kinds import (
+    CLAIMS,
+    HISTORIES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    POLICIES,
+    RUN_QUEUES,
+    RUN_REQUESTS,
+    VOLUMES,
+)
 from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import CLUSTER, RUN
+from tests.cli.live.test_queue import ADMITTED, request
 from tests.support.fake_cluster import FakeCluster
 from tests.support.histories import history_object, runs_of
 from tests.support.kubernetes import node_object
 
 TAXI = read_run_file(RUN)
 EXACT = ("--generations", "5", "--compare", "none", "-o", "json")
+POLICY_OBJECT = {"metadata": {"name": "default"}}
 FORBIDDEN = ClusterForbiddenError("no right to list pipelinehistories")
 
 
@@ -107,3 +121,76 @@ def test_a_preview_asks_the_same(with_history, monkeypatch):
     assert preview(RUN, "live", **options).ends is None
     with pytest.raises(PlacementError, match="no right"):
         preview(RUN, "live", history="live", **options)
+
+
+def say(cluster, **history):
+    spec = {"history": history}
+    cluster.put(POLICIES, {**POLICY_OBJECT, "spec": spec})
+
+
+def test_ranges_are_as_sure_as_the_policy_says(live, with_history):
+    assert planned(live)["promise"]["confidence"] == 0.9
+    say(with_history, confidence="80%")
+    assert planned(live)["promise"]["confidence"] == 0.8
+    assert planned(live, "--confidence", "95%")["promise"]["confidence"] == 0.95
+
+
+def test_a_preview_is_as_sure(with_history, monkeypatch):
+    monkeypatch.setattr(
+        "kfp_placement.live.connection.LiveCluster.connect", lambda *_: with_history
+    )
+    say(with_history, confidence="80%")
+    for given, confidence in ((None, 0.8), (0.95, 0.95)):
+        plan = preview(RUN, "live", generations=5, compare=(), confidence=given).plan
+        assert plan.promise is not None
+        assert plan.promise.confidence == confidence
+
+
+def test_runs_count_as_long_as_the_policy_says(live, with_history):
+    assert planned(live)["steps"][1]["durationBasis"]["runs"] == 9
+    say(with_history, keepDays=3)
+    assert planned(live)["steps"][1]["durationBasis"]["runs"] == 4
+
+
+def test_namespaces_that_share_tell_each_other_of_components(run, with_history, monkeypatch):
+    monkeypatch.setattr(
+        "kfp_placement.live.connection.LiveCluster.connect", lambda *_: with_history
+    )
+    unhinted = re.sub(r'"duration":"[^"]*",', "", Path(RUN).read_text(encoding="utf-8"))
+    Path("taxi.yaml").write_text(unhinted, encoding="utf-8")
+    say(with_history, shareBetween=[["team-a", "team-b"], ["team-c", "team-d"]])
+    promised = {}
+    for name in ("team-b", "team-c"):
+        with_history.put(NAMESPACES, {"metadata": {"name": name}})
+        result = run("plan", "taxi.yaml", "--cluster", "live", "-n", name, *EXACT)
+        assert result.exit_code == 0, result.stderr
+        promised[name] = json.loads(result.stdout)
+    assert promised["team-b"]["promise"]["ends"] is not None
+    levels = {each["durationBasis"]["level"] for each in promised["team-b"]["steps"]}
+    assert levels == {"component"}
+    assert promised["team-c"]["promise"]["unknown"] == "no run seen"
+
+
+def test_histories_of_others_that_may_not_be_read_are_said(live, with_history, golden):
+    with_history.put(NAMESPACES, {"metadata": {"name": "team-b"}})
+    say(with_history, shareBetween=[["team-a", "team-b"]])
+    with_history.refused[HISTORIES.path("team-a", "")] = FORBIDDEN
+    document = planned(live, "-n", "team-b")
+    assert document["promise"]["unknown"] == "no run seen"
+    (warning,) = [each for each in document["warnings"] if each["code"] == "not-allowed"]
+    golden(warning["message"])
+
+
+def test_where_runs_wait_in_queues_times_count_from_the_start(live, with_history, golden):
+    assert "queue" not in codes(planned(live))
+    with_history.put(RUN_QUEUES, {"metadata": {"name": "default", "namespace": "team-a"}})
+    (warning,) = [each for each in planned(live)["warnings"] if each["code"] == "queue"]
+    golden(warning["message"], "nobody waits")
+    with_history.put(RUN_REQUESTS, request("first", position=1))
+    with_history.put(RUN_REQUESTS, request("second", position=2))
+    with_history.put(RUN_REQUESTS, request("third", **ADMITTED))
+    (warning,) = [each for each in planned(live)["warnings"] if each["code"] == "queue"]
+    golden(warning["message"], "two wait")
+    assert "queue" not in codes(planned(live, "--history", "none"))
+    with_history.refused[RUN_QUEUES.path("team-a", "default")] = FORBIDDEN
+    assert "queue" not in codes(planned(live))

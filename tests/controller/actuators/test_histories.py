@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from kfp_placement_controller.actuators.histories import KEPT, change_history
+from kfp_placement_controller.actuators.histories import change_history
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import MAX_HISTORY_BYTES, PipelineHistory
@@ -14,11 +14,13 @@ from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.policy import KEEP_DAYS
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run
 from tests.controller.planning.played_cluster import StoredHistories
 
 KEY = ("team", "p")
+KEPT = timedelta(days=KEEP_DAYS)
 
 
 def written(stored: dict[str, Any] | None, *runs: PastRun, pipeline: str = "p") -> PipelineHistory:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.learning import RunningMedian
+from kfp_placement_controller.planning.learning import RunningCentre
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.tracked_run import HoldWatch
 from kfp_placement_controller.sources import DEFAULT_SOURCES
@@ -183,7 +183,7 @@ def test_a_run_that_is_held_back_says_so(how, why):
 def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
     cluster = a_cluster(settings=WorkloadSettings(driver_seconds=1, start_seconds=0.5))
     learned = cluster.coordinator.learned
-    learned.driver = RunningMedian(least=1)
+    learned.driver = RunningCentre(least=1)
     run = with_durations(recorded_workflow("taxi"), 0.03)
     run["metadata"]["name"] = "held"
     cluster.submit(run)

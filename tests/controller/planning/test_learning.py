@@ -1,6 +1,6 @@
 """Overheads learned from finished pods."""
 
-from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
+from kfp_placement_controller.planning.learning import LearnedOverheads, RunningCentre
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.sources.argo import WorkflowIndex
@@ -21,8 +21,8 @@ GRAPH = RunGraph(
 )
 
 
-def test_a_median_needs_enough_values_and_forgets_old_ones():
-    found = RunningMedian(window=5, least=3)
+def test_a_centre_needs_enough_values_and_forgets_old_ones():
+    found = RunningCentre(window=5, least=3)
     for value in (1, 1):
         found.add(value)
     assert found.value is None
@@ -33,8 +33,16 @@ def test_a_median_needs_enough_values_and_forgets_old_ones():
     assert found.value == 7
 
 
+def test_whole_seconds_give_a_share_of_a_second():
+    found = RunningCentre()
+    for value in (0, 1, 0, 1, 2, 0, 1, 0, 1, 1, 0, 1):
+        found.add(value)
+    assert found.value is not None
+    assert 0.5 <= found.value < 1
+
+
 def test_absurd_values_are_not_learned_from():
-    found = RunningMedian(least=1)
+    found = RunningCentre(least=1)
     found.add(-1)
     found.add(10_000)
     assert found.value is None
@@ -59,7 +67,7 @@ def learned(created, statuses=None, **fields):
         name: StepStatus(StepState.SUCCEEDED, ended_at=end)
         for name, end in (statuses or {}).items()
     }
-    overheads = LearnedOverheads(RunningMedian(least=1), RunningMedian(least=1))
+    overheads = LearnedOverheads(RunningCentre(least=1), RunningCentre(least=1))
     for _ in range(2):
         overheads.learn(
             GRAPH,

@@ -16,6 +16,7 @@ from kfp_placement_controller.planning.unwritten_runs import MOST_PIPELINES
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
@@ -48,7 +49,7 @@ def built(known: Histories, namespace: str = "team") -> NamespacePast:
 def forecast_seconds(past: NamespacePast, pipeline: str = "p") -> float | None:
     """Median of its only step."""
     graph = RunGraph(name=pipeline, source="made up", steps=(Step("step-0", task="step-0"),))
-    learned = past.learned_run(graph)
+    learned = past.learned_run(graph, CONFIDENCE)
     return None if learned is None else learned.graph.steps[0].duration_seconds
 
 
@@ -219,7 +220,7 @@ def test_components_that_change_daily_keep_a_step_known():
     graph = RunGraph(
         name="p", source="made up", steps=(Step("step-0", task="step-0", component="f" * 16),)
     )
-    learned = past.learned_run(graph)
+    learned = past.learned_run(graph, CONFIDENCE)
     assert learned is not None
     basis = learned.graph.steps[0].duration_basis
     assert basis is not None

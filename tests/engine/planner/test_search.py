@@ -19,8 +19,9 @@ from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import seeds_of, trials_per_generation
-from kfp_placement_engine.search.island import Candidate, Island
+from kfp_placement_engine.search.island import Island
 from kfp_placement_engine.search.parameters import GeneticParams
+from kfp_placement_engine.search.result import Candidate
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import (

@@ -1,0 +1,142 @@
+"""Run times of what is left of runs, drawn many times: samples that the kernel plays.
+
+What has happened to a run by now counts: a running step takes longer than it has run, and the
+steps that have ended tell of what all steps of the run have in common.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kfp_placement_engine.history.common_factor import score_of
+from kfp_placement_engine.history.levels import SHORT_SECONDS
+from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.history import CommonFactor, Distribution, Level
+from kfp_placement_engine.model.run_graph import DurationSource, Step
+from kfp_placement_engine.planning.sampled_times import sampled_durations
+from kfp_placement_engine.problem.problem import Floats
+
+MOST_TELLING = 10
+"""However many steps have ended, they tell of the common factor as this many at most: steps of a
+loop or a node are slow together too, and the factor's share is an estimate."""
+
+_OWN_LEVELS = (Level.ITERATION, Level.STEP)
+"""Where a step misses what other steps tell of it, that says nothing of the run."""
+
+
+def remaining_durations(lowered: Lowered, samples: int, random: np.random.Generator) -> Floats:
+    """[S, A] seconds on the reference node that activities still take, for the kernel.
+
+    Args:
+        lowered: the problem, and the runs with their forecasts; runs without take what it says.
+        samples: how many, 1 or more.
+        random: where numbers are drawn from.
+    """
+    problem = lowered.problem
+    durations = np.repeat(problem.arrays.duration_seconds[None], samples, axis=0)
+    for run, active in enumerate(lowered.runs):
+        if active.forecast is None:
+            continue
+        drawn = dict(_distributions(run, lowered))
+        # Drawn for all, so that a run time that is given changes no other.
+        given = _given_times(run, lowered)
+        columns = [activity for activity in drawn if activity not in given]
+        common = _common_factor(active, lowered)
+        sampled = sampled_durations(problem, drawn, samples, random, common)
+        durations[:, columns] = sampled[:, columns]
+        _take_off_what_ran(durations, lowered, columns)
+    return durations
+
+
+def _distributions(run: int, lowered: Lowered) -> Iterator[tuple[int, Distribution]]:
+    """Of the steps of a run that have not ended, by activity; running ones run on."""
+    active, activities = lowered.runs[run], lowered.step_activities[run]
+    assert active.forecast is not None
+    for name, forecast in active.forecast.steps.items():
+        index = activities.get(name)
+        if index is None:
+            continue
+        running = lowered.activities[index].running
+        if running is None:
+            yield index, forecast.distribution
+        else:
+            ran_seconds = _ran_seconds(running) * _speed(lowered, running)
+            yield index, forecast.distribution.after(ran_seconds)
+
+
+def _given_times(run: int, lowered: Lowered) -> set[int]:
+    """Activities of steps whose run time somebody has given, maybe since the forecast."""
+    activities = lowered.step_activities[run]
+    return {
+        activities[step.name]
+        for step in lowered.runs[run].graph.steps
+        if step.duration_source is DurationSource.GIVEN and step.name in activities
+    }
+
+
+def _take_off_what_ran(durations: Floats, lowered: Lowered, columns: list[int]) -> None:
+    """Leave what running steps still need, in seconds on their node, as lowering does."""
+    for index in columns:
+        running = lowered.activities[index].running
+        if running is not None:
+            taken = durations[:, index] / _speed(lowered, running) - _ran_seconds(running)
+            durations[:, index] = np.maximum(0.0, taken)
+
+
+def _common_factor(active: ActiveRun, lowered: Lowered) -> CommonFactor:
+    """What the steps of the run have in common, by those that have ended."""
+    assert active.forecast is not None
+    scores = _scores(active, lowered)
+    return active.forecast.common.given(scores, 1 / (1 + len(scores) / MOST_TELLING))
+
+
+def _scores(active: ActiveRun, lowered: Lowered) -> list[float]:
+    """How the steps that have ended did, beside what was forecast of them."""
+    return [
+        score
+        for step in active.graph.steps
+        if (progress := active.progress.get(step.name)) is not None
+        and progress.state is ProgressState.DONE
+        and (score := _score(step, progress, active, lowered)) is not None
+    ]
+
+
+def _score(step: Step, progress: StepProgress, active: ActiveRun, lowered: Lowered) -> float | None:
+    """The score of a step that has ended; None = it tells nothing."""
+    assert active.forecast is not None
+    known = active.forecast.steps.get(step.name)
+    if known is None or known.basis.level not in _OWN_LEVELS or progress.ran_seconds is None:
+        return None
+    moved_bytes = 0 if active.graph.direct_transfers else step.moved_bytes
+    moved_seconds = moved_bytes / _store_rate(lowered, progress)
+    seconds = (progress.ran_seconds - moved_seconds) * _speed(lowered, progress)
+    if seconds < SHORT_SECONDS:
+        return None
+    return score_of(known.distribution.probability(seconds))
+
+
+def _ran_seconds(running: StepProgress) -> float:
+    """How long a step has run; since its bind where nobody knows more."""
+    ran_seconds = running.ran_seconds
+    return running.seconds_since_start if ran_seconds is None else ran_seconds
+
+
+def _speed(lowered: Lowered, progress: StepProgress) -> float:
+    """Of the node of a step; 1 where that is not known."""
+    node = _node(lowered, progress)
+    return 1.0 if node is None else float(lowered.problem.arrays.speed[node])
+
+
+def _store_rate(lowered: Lowered, progress: StepProgress) -> float:
+    """Bytes per second to the object store."""
+    node = _node(lowered, progress)
+    if node is None:
+        return Assumptions.store_bytes_per_second
+    return float(lowered.problem.arrays.store_rate[node])
+
+
+def _node(lowered: Lowered, progress: StepProgress) -> int | None:
+    names = lowered.problem.node_names
+    return names.index(progress.node) if progress.node in names else None

@@ -1,0 +1,161 @@
+"""What the PlacementPolicy says of past runs: how sure, how long, and who shares with whom."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.kinds import POLICIES
+from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_kube.change import Change
+from tests.controller.planning.builders import START
+from tests.controller.planning.noisy_cluster import NoisyCluster
+from tests.controller.planning.past_runs import a_history, a_past_run
+from tests.controller.planning.played_cluster import NO_PULLS
+
+RUNS = 4
+SMALL = 2
+SHARED = {"shareBetween": [["team", "other"]]}
+
+
+def say(cluster: NoisyCluster, **history: Any) -> None:
+    """The policy says this of past runs from now on."""
+    raw = {"metadata": {"name": "default"}, "spec": {**NO_PULLS, "history": history}}
+    policy = read_resource(PlacementPolicy, raw)
+    cluster.coordinator.handle(POLICIES, Change(("", "default"), None, policy), cluster.now)
+
+
+def played() -> NoisyCluster:
+    """Runs of `team`."""
+    cluster = NoisyCluster()
+    for number in range(RUNS):
+        cluster.play(number, iterations=SMALL)
+    return cluster
+
+
+def is_learned(cluster: NoisyCluster, run: str) -> bool:
+    """Whether times of a run rest on past runs."""
+    rows = cluster.placement(run).planned_rows().rows
+    return any(row is not None and row.duration_source == DurationSource.HISTORY for row in rows)
+
+
+def test_without_sharing_nothing_crosses_and_with_it_components_do():
+    cluster = played()
+    assert not is_learned(cluster, cluster.play(0, "other", iterations=SMALL))
+    cluster = played()
+    say(cluster, **SHARED)
+    first = cluster.play(0, "other", iterations=SMALL)
+    assert is_learned(cluster, first)
+    # All that crosses is how long components take; what is kept is each namespace's own.
+    assert [run.uid for run in cluster.history("other").past_runs()] == ["other-0"]
+
+
+def test_a_third_namespace_gets_nothing():
+    cluster = played()
+    say(cluster, **SHARED)
+    assert not is_learned(cluster, cluster.play(0, "third", iterations=SMALL))
+
+
+def test_no_label_of_a_tenant_makes_it_one_of_them():
+    cluster = played()
+    say(cluster, **SHARED)
+    labels = {"kfp-placement.dev/share-between": "team", "kfp-placement.dev/history": "other"}
+    name = cluster.begin_run(0, "third", iterations=SMALL)
+    run = cluster.players[name].workflow
+    run["metadata"].setdefault("labels", {}).update(labels)
+    run["spec"]["templates"][1]["metadata"]["labels"].update(labels)
+    cluster.run()
+    assert not is_learned(cluster, name)
+
+
+def test_a_policy_that_shares_no_more_takes_effect_at_once():
+    cluster = played()
+    say(cluster, **SHARED)
+    cluster.coordinator.tick(cluster.now)
+    assert cluster.coordinator.histories.past("other") is not None
+    say(cluster)
+    assert not is_learned(cluster, cluster.play(0, "other", iterations=SMALL))
+
+
+def test_runs_that_are_planned_learn_of_a_policy_that_shares():
+    cluster = played()
+    name = cluster.begin_run(0, "other", iterations=SMALL)
+    cluster.run(lambda: bool(cluster.pods()) and name in str(cluster.placements))
+    assert not is_learned(cluster, name)
+    say(cluster, **SHARED)
+    cluster.run()
+    assert is_learned(cluster, name)
+
+
+def test_a_namespace_that_has_seen_nothing_is_not_waited_for():
+    cluster = played()
+    say(cluster, shareBetween=[["team", "new", "newer"]])
+    assert cluster.first_ends(cluster.play(RUNS, iterations=SMALL))
+
+
+def test_ranges_are_as_sure_as_the_policy_says():
+    widths = {}
+    for confidence in ("50%", "99%"):
+        cluster = played()
+        say(cluster, confidence=confidence)
+        placement = cluster.placement(cluster.play(RUNS, iterations=SMALL))
+        ends = placement.spec.first_ends
+        assert ends is not None
+        assert placement.spec.confidence == float(confidence[:2]) / 100
+        widths[confidence] = ends.high - ends.low
+    assert widths["50%"] < widths["99%"]
+
+
+def test_a_run_that_goes_on_is_promised_with_the_new_confidence():
+    cluster = played()
+    name = cluster.begin_run(RUNS, iterations=SMALL)
+    cluster.run(lambda: cluster.placement(name).spec.first_ends is not None)
+    first = cluster.placement(name)
+    assert (first.spec.confidence, first.confidence) == (0.9, 0.9)
+    assert first.status is not None
+    assert first.status.confidence is None
+    say(cluster, confidence="50%")
+    cluster.run(lambda: cluster.placement(name).confidence == 0.5)
+    status = cluster.placement(name).status
+    assert status is not None
+    assert status.ends is not None
+    assert status.confidence == 0.5
+    assert cluster.placement(name).spec.confidence == 0.9
+
+
+@pytest.mark.parametrize(("days", "runs"), [(30, 1), (90, 2)])
+def test_runs_count_as_long_as_the_policy_says(days, runs):
+    cluster = NoisyCluster()
+    say(cluster, keepDays=days)
+    old, new = a_past_run("p", 1), a_past_run("p", 2, ended_at=START + timedelta(days=60))
+    raw = a_history("p", [old, new])
+    cluster.histories.stored["team", "p"] = {
+        **raw,
+        "metadata": {**raw["metadata"], "resourceVersion": "1"},
+    }
+    cluster.tell()
+    past = cluster.coordinator.histories.past("team")
+    assert past is not None
+    forecast = past.past.steps.predict(old.steps[0].identity)
+    assert forecast is not None
+    assert forecast.basis.runs == runs
+
+
+def test_a_shorter_time_leaves_out_what_is_known_already():
+    cluster = NoisyCluster()
+    old, new = a_past_run("p", 1), a_past_run("p", 2, ended_at=START + timedelta(days=60))
+    raw = a_history("p", [old, new])
+    cluster.histories.stored["team", "p"] = {
+        **raw,
+        "metadata": {**raw["metadata"], "resourceVersion": "1"},
+    }
+    cluster.tell()
+    before = cluster.coordinator.histories.past("team")
+    say(cluster, keepDays=30)
+    after = cluster.coordinator.histories.past("team")
+    assert after is not None
+    assert after is not before
+    forecast = after.past.steps.predict(old.steps[0].identity)
+    assert forecast is not None
+    assert forecast.basis.runs == 1

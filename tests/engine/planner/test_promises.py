@@ -1,0 +1,122 @@
+"""What is promised of runs, before and while they run."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_runs
+from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine.model.history import CommonFactor, Observation, PastRun
+from kfp_placement_engine.model.run_graph import DataInput
+from kfp_placement_engine.planning.learned_times import with_history
+
+CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
+OPTIONS = PlanOptions(compare=(), quick=True)
+RUNS = 10
+
+CHAIN = RunGraph(
+    "chain",
+    "argo-workflow",
+    tuple(
+        Step(f"s{number}", f"s{number}", depends_on=(f"s{number - 1}",) if number else ())
+        for number in range(4)
+    ),
+)
+"""Four steps, one after another."""
+
+
+def a_past(graph=CHAIN, seconds=100.0, share=None):
+    """Runs of steps that take that long, give or take a tenth; all slow together with a share."""
+    past = Past()
+    for run in range(RUNS):
+        factors = [0.9 + 0.2 * ((run * 7 + number * 3) % RUNS) / (RUNS - 1) for number in range(4)]
+        steps = tuple(
+            Observation(step_identity(graph.name, step), seconds * factor)
+            for step, factor in zip(graph.steps, factors, strict=False)
+        )
+        past.observe(PastRun(str(run), graph.name, datetime.fromtimestamp(run, UTC), steps))
+    learned = with_history(graph, past)
+    if share is None:
+        return learned
+    return replace(learned, forecast=replace(learned.forecast, common=CommonFactor(share)))
+
+
+def promised(learned, progress=None, now=0.0):
+    """The promise of the run, seconds from its submission."""
+    run = ActiveRun("run", learned.graph, -now, progress=progress or {}, forecast=learned.forecast)
+    promise = plan_runs([run], CLUSTER, OPTIONS).plans["run"].promise
+    assert promise is not None
+    return promise.later(now)
+
+
+def done(seconds):
+    return StepProgress(ProgressState.DONE, "n1", ran_seconds=seconds)
+
+
+def running(since, ran=None):
+    return StepProgress(ProgressState.RUNNING, "n1", since, ran_seconds=ran)
+
+
+def test_a_promise_lies_around_what_runs_took():
+    ends = promised(a_past()).ends
+    assert ends.low_seconds < 400 < ends.high_seconds
+    assert ends.typical_seconds == pytest.approx(400, rel=0.05)
+
+
+def test_steps_that_ended_slowly_make_the_rest_late_as_far_as_steps_are_slow_together():
+    ends = {}
+    for share in (0.0, 0.8):
+        learned = a_past(share=share)
+        for ran in (90.0, 110.0):
+            progress = {"s0": done(ran), "s1": done(ran)}
+            ends[share, ran] = promised(learned, progress, 200.0).ends
+    assert ends[0.0, 90.0] == ends[0.0, 110.0]
+    assert ends[0.8, 90.0].typical_seconds < 398 < 402 < ends[0.8, 110.0].typical_seconds
+
+
+def test_a_step_whose_time_is_not_known_tells_nothing():
+    learned = a_past(share=0.8)
+    progress = {"s0": StepProgress(ProgressState.DONE, "n1"), "s1": done(1.0)}
+    unknown = promised(learned, progress, 200.0).ends
+    nothing_ended = {"s0": StepProgress(ProgressState.DONE, "n1"), "s1": progress["s0"]}
+    assert unknown == promised(learned, nothing_ended, 200.0).ends
+
+
+def test_what_transfers_take_is_no_slowness():
+    """Of a step that moves 5 s of data, 105 s are what it always takes."""
+    steps = tuple(replace(step, output_bytes={"out": 625_000_000}) for step in CHAIN.steps)
+    moving = replace(CHAIN, name="moving", steps=steps)
+    usual, slow = (
+        promised(a_past(moving, share=0.8), {"s0": done(ran), "s1": done(ran)}, 200.0).ends
+        for ran in (105.0, 115.0)
+    )
+    assert usual.typical_seconds == pytest.approx(410, rel=0.01)
+    assert slow.typical_seconds > usual.typical_seconds + 2
+
+
+def test_a_running_step_goes_on_from_the_time_that_its_container_has_had():
+    """A pod that has waited for its image has run for nothing yet."""
+    learned = a_past()
+    before = {name: done(100.0) for name in ("s0", "s1", "s2")}
+    ends = {
+        ran: promised(learned, before | {"s3": running(95.0, ran)}, 395.0).ends.typical_seconds
+        for ran in (None, 95.0, 0.0)
+    }
+    assert ends[None] == ends[95.0] < 410
+    assert ends[0.0] == pytest.approx(495, rel=0.05)
+
+
+def test_a_step_that_takes_longer_than_ever_has_a_time_left():
+    learned = a_past()
+    before = {name: done(100.0) for name in ("s0", "s1", "s2")}
+    ends = promised(learned, before | {"s3": running(300.0, 300.0)}, 600.0).ends
+    assert 605 < ends.typical_seconds < ends.high_seconds - 20
+
+
+def test_data_between_steps_is_read_once():
+    steps = list(CHAIN.steps)
+    steps[1] = replace(steps[1], inputs=(DataInput("s0", "out", 1000),), output_bytes={"o": 500})
+    assert steps[1].moved_bytes == 1500
