@@ -117,8 +117,9 @@ class MemoryWatch:
             runs: those that are under way, or teach nothing yet.
             now: the time.
         """
-        if settings != self._settings:
-            self._settings, self._asked_at = settings, None
+        before, self._settings = self._settings, settings
+        if (before.memory, before.prometheus_url) != (settings.memory, settings.prometheus_url):
+            self._asked_at = None
             self._fails = self._warned = False
             self._nobody = 0
             self._tries.clear()

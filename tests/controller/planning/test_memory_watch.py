@@ -180,6 +180,15 @@ def test_a_source_that_fails_is_left_alone_for_minutes():
     assert all(each >= PAUSE_AFTER_FAILURE for each in pauses)
 
 
+def test_another_policy_is_warned_of_again_and_another_confidence_is_not(caplog):
+    cluster = MeasuredCluster(METRICS, refusing)
+    cluster.played()
+    for history in ({**METRICS, "confidence": "80%"}, PROMETHEUS):
+        cluster.coordinator.policy.spec = a_policy(**NO_PULLS, history=history)
+        cluster.played(len(cluster.players))
+    assert len(warnings(caplog)) == 2
+
+
 def test_a_source_that_hangs_is_asked_no_more_until_it_answers():
     cluster = MeasuredCluster(METRICS, silent)
     cluster.played()
