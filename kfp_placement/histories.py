@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kfp_placement.exceptions import MarkValueError
 from kfp_placement.report.values import counted
 from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
 from kfp_placement_engine.model.run_graph import Notice
@@ -36,6 +37,21 @@ class KnownPast:
 
     past: "Past | None" = None
     notices: tuple[Notice, ...] = ()
+
+
+def named_history(of: str, value: object) -> str | os.PathLike[str] | None:
+    """Where past runs are, as Python code says it; None = it says nothing.
+
+    Args:
+        of: the function that it is given to.
+        value: a path, `live` or `none`.
+
+    Raises:
+        MarkValueError: it is something else.
+    """
+    if value is None or (isinstance(value, str) and value) or isinstance(value, os.PathLike):
+        return value
+    raise MarkValueError(f"{of}: history = {value!r:.80}; it must be a path, 'live' or 'none'")
 
 
 def history_policy(cluster: "Cluster | None") -> HistoryPolicy:

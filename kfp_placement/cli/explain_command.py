@@ -58,6 +58,7 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     )
     from kfp_placement.live.memory import with_memory_advice
     from kfp_placement.live.policy import why_off
+    from kfp_placement.live.promises import promise_after_start_of
     from kfp_placement.live.queues import queue_of, waiting_text
     from kfp_placement.live.workflows import why_no_plan
 
@@ -82,7 +83,8 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
         warn(off)
         style = table_style(None, wide=output_format == "wide")
         if queue is not None and queue.is_waiting:
-            emit(f"{waiting_text(queue)}\n", None)
+            promised = promise_after_start_of(view) is not None
+            emit(f"{waiting_text(queue, promised=promised)}\n", None)
         emit(explanation(view, steps, now(), style, in_full=in_full), None)
     for each in missing:
         warn(each)

@@ -100,6 +100,11 @@ def make_plan(given: PlanInputs) -> PlannedRun:
         namespace = overrides.namespace_of(run) or run.namespace
         known = read_past(given.history, namespace, progress, live, cluster)
         run = replace(run, notices=(*run.notices, *known.notices))
+        if is_live and live is not None and known.past is not None:
+            from kfp_placement.live.queues_ahead import queue_notices
+
+            queued = queue_notices(live.cluster, namespace or live.namespace)
+            run = replace(run, notices=(*run.notices, *queued))
         overrides = replace(overrides, history=known.past, confidence=given.confidence)
         with usage_errors(InputError):
             request = plan_request(run, cluster, overrides, options)

@@ -14,7 +14,7 @@ import yaml
 
 from kfp_placement.live.formatting import moment_text
 from kfp_placement.live.past_times import PipelineDetails, PipelineTimes
-from kfp_placement.live.promises import first_promise_of, promise_of
+from kfp_placement.live.promises import first_promise_of, promise_after_start_of, promise_of
 from kfp_placement.live.queues import QueueView
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement_engine.contract.keys import API_VERSION
@@ -212,7 +212,9 @@ def _run(run: RunView, now: datetime) -> Document:
     status = None if placement is None else placement.status
     counts = None if status is None or status.counts is None else status.counts.model_dump()
     promise, first = promise_of(run), first_promise_of(run)
-    stated = first if promise is None or promise.ends is None else promise
+    after_start = promise_after_start_of(run)
+    now_promised = promise if after_start is None else after_start
+    stated = first if now_promised is None or now_promised.ends is None else now_promised
     return {
         "name": run.name,
         "namespace": run.namespace,
@@ -229,6 +231,7 @@ def _run(run: RunView, now: datetime) -> Document:
         "firstMakespanSeconds": run.first_makespan_seconds,
         "actualMakespanSeconds": run.actual_makespan_seconds,
         "ends": None if promise is None else _range(promise.ends),
+        "endsAfterStart": None if after_start is None else _range(after_start.ends),
         "endsUnknown": None if promise is None else promise.unknown or None,
         "firstEnds": None if first is None else _range(first.ends),
         "confidence": None if stated is None else stated.confidence,

@@ -14,7 +14,7 @@ from kfp_placement.live.formatting import (
     sentence,
     waiting_summary,
 )
-from kfp_placement.live.promises import run_ends
+from kfp_placement.live.promises import run_ends, without_promise
 from kfp_placement.live.queues import QueueView, queue_text
 from kfp_placement.live.runs import RunView
 from kfp_placement.report import values
@@ -89,9 +89,10 @@ def runs_table(
 def _ends(
     runs: Sequence[RunView], queued: Mapping[RunKey, QueueView], style: TableStyle
 ) -> Mapping[RunKey, str]:
-    """When runs end, where that is promised; of runs that wait in a queue it is not."""
-    texts = {run.key: run_ends(run, reasons=style.wide) for run in runs}
-    return {key: text for key, text in texts.items() if text and key not in queued}
+    """When runs end, where that is promised; of runs that wait in a queue, since their start."""
+    shown_runs = (without_promise(run) if run.key in queued else run for run in runs)
+    texts = {run.key: run_ends(run, reasons=style.wide) for run in shown_runs}
+    return {key: text for key, text in texts.items() if text}
 
 
 def _row(

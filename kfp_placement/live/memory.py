@@ -45,7 +45,7 @@ def _memory_of(api: Api, pipeline: str, namespace: str) -> MemoryHistory | None:
         return None
     memory = MemoryHistory()
     for each in history.past_runs():
-        memory.observe(each.memory)
+        memory.observe_run(each)
     return memory
 
 

@@ -23,7 +23,7 @@ from kfp_placement.live.fetching import NamedRun
 from kfp_placement.live.formatting import clock_text, makespans_text, progress_text, run_title
 from kfp_placement.live.kinds import Api
 from kfp_placement.live.policy import why_off
-from kfp_placement.live.promises import run_ends_sentence
+from kfp_placement.live.promises import promise_after_start_of, run_ends_sentence
 from kfp_placement.live.queues import QueueView, queue_of, queue_text, waiting_text
 from kfp_placement.live.runs import RunView, StepView, run_view
 from kfp_placement.live.watching import Clock, Look, Outcome, looks
@@ -183,7 +183,10 @@ class Run:
         except ClusterMissingError as error:
             raise UnknownStepError(str(error)) from error
         answer = explanation(view, steps, self._now(), TableStyle(), in_full=step is not None)
-        waits = [waiting_text(queue)] if queue is not None and queue.is_waiting else []
+        waits: list[str] = []
+        if queue is not None and queue.is_waiting:
+            promised = promise_after_start_of(view) is not None
+            waits = [waiting_text(queue, promised=promised)]
         warnings = (f"Warning: {visible(each)}" for each in missing)
         return _Answer("\n".join([*warnings, *waits, answer]))
 

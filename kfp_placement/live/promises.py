@@ -38,6 +38,14 @@ def promise_of(run: RunView) -> Promise | None:
     return Promise(placement.confidence, ends, unknown=shown(status.ends_unknown or "", _MAX_WHY))
 
 
+def promise_after_start_of(run: RunView) -> Promise | None:
+    """When a run that is held back ends, since its start; None = that is not said."""
+    status = None if run.placement is None else run.placement.status
+    if run.placement is None or status is None or run.ended or status.ends_after_start is None:
+        return None
+    return Promise(run.placement.confidence, _time_range(status.ends_after_start))
+
+
 def first_promise_of(run: RunView) -> Promise | None:
     """What was promised first of a run's end; None = nothing was known then."""
     ends = None if run.placement is None else run.placement.spec.first_ends
@@ -47,11 +55,11 @@ def first_promise_of(run: RunView) -> Promise | None:
 
 
 def without_promise(run: RunView) -> RunView:
-    """The run, with nothing promised of it and its steps."""
+    """The run, with no times of day promised of it and its steps."""
     steps = tuple(replace(step, promise=None) for step in run.steps)
     placement = run.placement
     if placement is not None and placement.status is not None:
-        status = placement.status.model_copy(update={"ends": None, "ends_unknown": None})
+        status = placement.status.model_copy(update={"ends": None})
         placement = placement.model_copy(update={"status": status})
     return replace(run, placement=placement, steps=steps)
 
@@ -59,10 +67,15 @@ def without_promise(run: RunView) -> RunView:
 def run_ends(run: RunView, *, reasons: bool = True) -> str:
     """When a run ends: `10:26 (10:22-10:31)`, or `unknown (no run seen)`; "" = nobody says.
 
+    Of a run that is held back, since its start: `9m (8m-12m) after its start`.
+
     Args:
         run: the run.
         reasons: also why nothing is promised.
     """
+    after_start = promise_after_start_of(run)
+    if after_start is not None:
+        return f"{ends_text(after_start)} after its start"
     promise = promise_of(run)
     if promise is None or (promise.ends is None and not reasons):
         return ""
@@ -71,6 +84,9 @@ def run_ends(run: RunView, *, reasons: bool = True) -> str:
 
 def run_ends_sentence(run: RunView, now: datetime) -> str:
     """The same in a sentence: `ends 10:26 (10:22-10:31), by 10:31 (95%), CET`; "" = nobody says."""
+    after_start = promise_after_start_of(run)
+    if after_start is not None:
+        return f"ends {ends_text(after_start)} after its start, {latest_end_text(after_start)}"
     promise = promise_of(run)
     if promise is None:
         return ""

@@ -213,11 +213,16 @@ def place_text(view: QueueView) -> str:
     return f"queued {message}" if view.position is not None else f"queued: {message}"
 
 
-def waiting_text(view: QueueView) -> str:
-    """How a run waits, and on a line of its own how long it takes once it begins."""
+def waiting_text(view: QueueView, *, promised: bool = False) -> str:
+    """How a run waits, and on a line of its own how long it takes once it begins.
+
+    Args:
+        view: of the run.
+        promised: whether past runs tell better when it ends.
+    """
     seconds = view.makespan_seconds
     # One that was stopped has done a part of it.
-    if not view.is_waiting or seconds is None or view.admitted_at is not None:
+    if not view.is_waiting or seconds is None or view.admitted_at is not None or promised:
         return queue_text(view)
     return f"{queue_text(view)}\ntakes {values.duration(seconds)} once it begins"
 

@@ -79,7 +79,7 @@ def preview(
     from kfp_placement._marks import unknown_option
     from kfp_placement._reading import engine_errors
     from kfp_placement.clusters.reading import known_cluster
-    from kfp_placement.histories import history_policy, past_given
+    from kfp_placement.histories import history_policy, named_history, past_given
     from kfp_placement.planning import plan_request, read_graph
     from kfp_placement.preview import options as given
     from kfp_placement.preview.planned import Preview
@@ -99,7 +99,7 @@ def preview(
             dispatch=dispatch,
             objective=objective,
         )
-    past = given.history(history)
+    past = named_history("preview", history)
     share = None if confidence is None else given.confidence(confidence)
     known, default_namespace, api = known_cluster(cluster)
     source = given.run_source(pipeline, arguments, loop_widths)
@@ -109,6 +109,11 @@ def preview(
         namespace = overrides.namespace_of(run) or run.namespace
         learned = past_given(past, namespace, api, history_policy(known))
         run = replace(run, notices=(*run.notices, *learned.notices))
+        if api is not None and learned.past is not None:
+            from kfp_placement.live.queues_ahead import queue_notices
+
+            queued = queue_notices(api, namespace or api.namespace)
+            run = replace(run, notices=(*run.notices, *queued))
         overrides = replace(overrides, history=learned.past, confidence=share)
         request = plan_request(run, known, overrides, options)
         return Preview(request.plan(), request)

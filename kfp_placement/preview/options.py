@@ -1,6 +1,5 @@
 """Options of `preview` as people write them in a notebook -> what is planned, checked at once."""
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -74,21 +73,6 @@ def planning_options(
         marked_only=_flag("marked_only", marked_only),
         assumptions=_assumed("assumptions", assumptions),
     )
-
-
-def history(value: object, of: str = "preview") -> str | os.PathLike[str] | None:
-    """Where past runs are: a path, `live` or `none`; None is what nobody asked for.
-
-    Args:
-        value: that.
-        of: the function that it was given to.
-
-    Raises:
-        MarkValueError: it is something else.
-    """
-    if value is None or (isinstance(value, str) and value) or isinstance(value, os.PathLike):
-        return value
-    raise _bad("history", value, "a path, 'live' or 'none'", of)
 
 
 def confidence(value: object) -> float:
@@ -205,5 +189,5 @@ def _assumed(option: str, value: object) -> Assumptions | None:
     return value
 
 
-def _bad(option: str, value: object, expected: str, of: str = "preview") -> MarkValueError:
-    return MarkValueError(f"{of}: {option} = {value!r:.80}; it must be {expected}")
+def _bad(option: str, value: object, expected: str) -> MarkValueError:
+    return MarkValueError(f"preview: {option} = {value!r:.80}; it must be {expected}")

@@ -16,6 +16,7 @@ SHOWN = [
     ("tests/deploy/data/overlay-for-registry.yaml", "deploy/README.md", "yaml"),
     ("tests/deploy/data/uninstall.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-gates.sh", "deploy/README.md", ""),
+    ("tests/deploy/data/without-history-memory.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-history.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-kueue.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-prometheus.sh", "deploy/README.md", ""),

@@ -42,6 +42,10 @@ def web_server(answers: dict[str, Answer], pair: KeyPair | None = None) -> Itera
             with contextlib.suppress(ConnectionError):
                 (answer or sending(b"", status=404))(self)
 
+        def do_POST(self) -> None:
+            self.posted = self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
+
         def log_message(self, format: str, *arguments: Any) -> None:
             """Say nothing."""
 

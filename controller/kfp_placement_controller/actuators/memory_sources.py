@@ -155,7 +155,7 @@ def _samples(text: bytes) -> Iterator[tuple[str, float]]:
     """What an instant vector says of pods.
 
     Raises:
-        GarbledError: it is none.
+        GarbledError: it is something else.
     """
     try:
         answer = read_json(text)

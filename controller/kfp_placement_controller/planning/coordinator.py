@@ -20,6 +20,7 @@ from kfp_placement_controller.kinds import (
     RUN_QUEUES,
     RUN_REQUESTS,
 )
+from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
@@ -59,6 +60,7 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.unplanned_runs import UnplannedRuns
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
@@ -123,6 +125,9 @@ class Coordinator:
         self.promises = KeptPromises()
         self.memory = MemoryWatch()
         self._awaited: dict[RunKey, TrackedRun] = {}
+        self.unplanned = UnplannedRuns(
+            self.sources, self.registry, self.cluster.nodes, lambda: self.policy.spec, self.params
+        )
         self._said = SaidOnce(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
@@ -196,6 +201,11 @@ class Coordinator:
         self.guard.lease.clock_set(step)
         self.queue_guard.lease.clock_set(step)
 
+    def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
+        """A run that gets no plan has ended."""
+        if self.history:
+            self.unplanned.add(run, now)
+
     def written(self, write: WritePlacement, now: datetime) -> None:
         """A placement has been written."""
         self.publisher.written(write, now)
@@ -221,6 +231,7 @@ class Coordinator:
     def tick(self, now: datetime) -> list[Action]:
         """What must be done now; call it after changes, and when `next_at` says so."""
         policy = self.policy.spec
+        self._aside(partial(self._learn_unplanned, now))
         if self.epoch is None:
             return [*self.gates.overdue(policy, now)]
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
@@ -257,7 +268,8 @@ class Coordinator:
         if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
-        moments += [moment for moment in (self.planner.due_at(),) if moment is not None]
+        others = (self.planner.due_at(), self.unplanned.next_at())
+        moments += [moment for moment in others if moment is not None]
         deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))
@@ -311,6 +323,16 @@ class Coordinator:
                 self.promises.ended(run, past)
         except Exception as error:
             self._said.defect("nothing is learned from some runs", error)
+
+    def _learn_unplanned(self, now: datetime) -> None:
+        """Learn from runs without a plan; who only follows does, too, as it may lead soon."""
+        for ended in self.unplanned.due(now):
+            try:
+                past = self.unplanned.learned(ended, now)
+                if past is not None:
+                    self.histories.run_ended(ended.key.namespace, past)
+            except Exception as error:
+                self._said.defect("nothing is learned from some runs", error)
 
     def _aside(self, do: Callable[[], T]) -> T | None:
         """Do what plans can do without; a defect in that must hold up none of them."""

@@ -24,6 +24,9 @@ _LOG = logging.getLogger(__name__)
 PAUSE = timedelta(seconds=30)
 """Between two forecasts of one run."""
 
+PAUSE_AFTER_START = timedelta(minutes=10)
+"""Between two forecasts of a run that waits for its start."""
+
 LONGEST_PAUSE = timedelta(hours=1)
 """After forecasts that failed; it begins with `PAUSE` and doubles, since searches wait for them."""
 
@@ -37,6 +40,7 @@ class _Asked(NamedTuple):
 
     number: int
     key: RunKey
+    after_start: bool
 
 
 class _Made(NamedTuple):
@@ -105,10 +109,16 @@ class Forecasts:
         candidates = [run for run in planned if self._is_due(run, now)]
         if not candidates:
             return []
-        run = min(candidates, key=lambda each: (self._made_at(each), each.key))
+        # Those that go on come first: of the others there may be many.
+        run = min(
+            candidates,
+            key=lambda each: (each.run.waits_to_begin, self._made_at(each), each.key),
+        )
         self._made[run.key] = _Made(now, _progress(run.run))
-        asked = self.planner.forecast_round(run, policy, now)
-        self._asked = _Asked(asked.number, run.key)
+        after_start = run.run.waits_to_begin
+        forecast = self.planner.forecast_after_start if after_start else self.planner.forecast_round
+        asked = forecast(run, policy, now)
+        self._asked = _Asked(asked.number, run.key, after_start)
         return [StartRound(asked)]
 
     def ended(self, outcome: RoundResult | RoundFailure, now: datetime) -> bool:
@@ -124,7 +134,10 @@ class Forecasts:
         self._failures, self._not_before = 0, None
         if run is not None and run.open is not None:
             plan = outcome.plans.get(key_text(asked.key))
-            if plan is not None:
+            if plan is not None and asked.after_start:
+                if plan.promise is not None:
+                    run.promised_after_start(plan.promise)
+            elif plan is not None:
                 run.promised(plan)
                 run.forecast_apart = False
         return True
@@ -150,12 +163,15 @@ class Forecasts:
         return run.observed.submitted_at if made is None else made.at
 
     def _is_due(self, run: PlannedRun, now: datetime) -> bool:
-        """Whether a step has started or ended since, or should have."""
+        """Whether a step has started or ended since, or should have, or it waits for its start."""
+        made = self._made.get(run.key)
+        if run.run.waits_to_begin:
+            is_new = made is None or now - made.at >= PAUSE_AFTER_START
+            return is_new and run.reading.forecast is not None and run.key not in self._failed
         if run.reading.forecast is None or not run.reading.forecast.steps or run.plan.quick:
             return False
         if run.key in self._failed:
             return False
-        made = self._made.get(run.key)
         if made is None:
             # The plan itself came with a promise; one that an earlier leader made may be old.
             return run.run.promise is None or bool(_progress(run.run))

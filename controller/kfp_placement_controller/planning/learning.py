@@ -1,6 +1,6 @@
 """What a cluster has shown of times that no hint tells: drivers, and the start of a pod.
 
-Every figure is the mean of the middle third of the last values, so that a driver that waited for
+Every figure is the mean of the middle half of the last values, so that a driver that waited for
 room, or a node that was asleep, does not count; the median alone would be a whole number of seconds
 where the API server's times are all that is known. Until there are enough values the policy's or
 the planner's own value applies.
@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from statistics import fmean
 
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.step_states import StepStatus
+from kfp_placement_engine.history.estimates import middle_mean
 from kfp_placement_engine.model.run_graph import Group, RunGraph, Step
 
 MAX_OVERHEAD_SECONDS = 600.0
@@ -22,7 +22,7 @@ MAX_OVERHEAD_SECONDS = 600.0
 
 @dataclass
 class RunningCentre:
-    """The mean of the middle third of the last values.
+    """The mean of the middle half of the last values.
 
     Attributes:
         window: how many values count; a change of the cluster is learned after half as many.
@@ -44,10 +44,7 @@ class RunningCentre:
     @property
     def value(self) -> float | None:
         """The mean of those in the middle, or None while too little was seen."""
-        count = len(self._values)
-        if count < self.least:
-            return None
-        return fmean(sorted(self._values)[count // 3 : count - count // 3])
+        return middle_mean(self._values) if len(self._values) >= self.least else None
 
 
 @dataclass

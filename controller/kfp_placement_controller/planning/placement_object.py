@@ -286,14 +286,16 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
 
 def _ends(run: TrackedRun) -> dict[str, Any]:
     """What is promised of a run that goes on, by field of the status."""
-    promise, first = run.promise, run.first_promise
+    promise, first = run.promised_now, run.first_promise
     if promise is None or run.observed.ended:
         return {}
     if promise.ends is None:
         return {"ends_unknown": promise.unknown[:MAX_UNKNOWN_CHARACTERS]}
     as_first = promise.confidence == (CONFIDENCE if first is None else first.confidence)
     return {
-        "ends": EndRange(**_range(promise.ends)),
+        "ends" if run.promise_after_start is None else "ends_after_start": EndRange(
+            **_range(promise.ends)
+        ),
         "confidence": None if as_first else promise.confidence,
     }
 

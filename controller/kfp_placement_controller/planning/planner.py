@@ -125,6 +125,19 @@ class Planner:
         held = replace(held_run(alone, asked.warm_start), forecast=run.reading.forecast)
         return replace(asked, to_replan=(held,))
 
+    def forecast_after_start(
+        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
+    ) -> PlanningRound:
+        """The round in which a run that is held back begins now, as if no other were planned.
+
+        Who is there when it begins is not known; how much longer its pipeline took beside others is
+        part of what past runs tell.
+        """
+        asked = self._round([run], [], [], policy, now, self._options(policy, quick=True))
+        (alone,) = asked.to_replan
+        begun = replace(alone, release_seconds=0.0, forecast=run.reading.forecast)
+        return replace(asked, to_replan=(begun,))
+
     def plan_alone(
         self,
         key: RunKey,

@@ -98,9 +98,8 @@ class RunRegistry:
         if read is None:
             return None
         run = TrackedRun(observed, read, self.nodes_of(observed), self.attach_failures, past)
-        for pod in self._pods.get(key, {}).values():
-            if self._belongs(pod, observed):
-                run.observe_pod(None, pod, now)
+        for pod in self.pods_of(observed):
+            run.observe_pod(None, pod, now)
         self.runs[key] = run
         self.open.add(run)
         return run
@@ -139,6 +138,10 @@ class RunRegistry:
         """The run whose name a pod says; None = we know none of that name."""
         run = self.sources.run_of(pod)
         return None if run is None else self.runs.get(run.key)
+
+    def pods_of(self, run: ObservedRun) -> list[ObservedPod]:
+        """The pods of a run, whether it is planned or not."""
+        return [pod for pod in self._pods.get(run.key, {}).values() if self._belongs(pod, run)]
 
     def open_all(self) -> None:
         """What has been said of runs no longer counts."""

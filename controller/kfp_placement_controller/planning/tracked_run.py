@@ -116,6 +116,8 @@ class TrackedRun:
         statuses: what happened to its steps, as of the last evaluation.
         first_makespan_seconds: of its first plan.
         promise: when it and its steps start and end, since its submission; None = nobody knows.
+        promise_after_start: the same since its start, for a run that is held back and has not
+            begun; None = nobody knows.
         first_promise: the first that was made, and what it was made on.
         forecast_apart: a search has died that may have died of its forecast, so that its plans are
             made without.
@@ -136,6 +138,7 @@ class TrackedRun:
     statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
     first_makespan_seconds: float | None = field(init=False, default=None)
     promise: Promise | None = field(init=False, default=None)
+    promise_after_start: Promise | None = field(init=False, default=None)
     first_promise: FirstPromise | None = field(init=False, default=None)
     forecast_apart: bool = field(init=False, default=False)
     pending: set[Trigger] = field(init=False, default_factory=set)
@@ -176,6 +179,16 @@ class TrackedRun:
     def held(self) -> bool:
         """Whether it is held back, as of the last evaluation."""
         return bool(self.hold.why)
+
+    @property
+    def waits_to_begin(self) -> bool:
+        """Whether it is held back, and nothing of it has begun."""
+        return self.held and not any(True for _ in self.pods)
+
+    @property
+    def promised_now(self) -> Promise | None:
+        """What is promised of its end: since its start if it waits for that."""
+        return self.promise_after_start or self.promise
 
     def refuse(self, why: str) -> None:
         """It is not planned from now on."""
@@ -225,6 +238,8 @@ class TrackedRun:
         self.outdated |= self.hold.evaluate(
             self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
         )
+        if not self.waits_to_begin:
+            self.promise_after_start = None
         triggers: set[Trigger] = set()
         if self._content_changed:
             known = self._read_outcome(reading, policy)
@@ -267,6 +282,12 @@ class TrackedRun:
                 made_seconds=max(0.0, -plan.release_seconds),
                 confidence=new.confidence,
             )
+
+    def promised_after_start(self, promise: Promise) -> None:
+        """Take what is promised of it from its start on, while it has not begun."""
+        old = self.promise_after_start
+        if self.waits_to_begin and (old is None or promise.differs_from(old)):
+            self.promise_after_start = promise
 
     def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
         """Go on with what an earlier planner has planned; evaluate it first, for its states."""

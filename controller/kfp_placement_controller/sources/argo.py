@@ -169,6 +169,13 @@ class ArgoSource:
         """
         return observe_any_workflow(raw, all_pipelines=all_pipelines)
 
+    def pipeline_end(self, raw: Mapping[str, Any]) -> datetime | None:
+        """When a Workflow of KFP has ended; None = it goes on, or others have made it."""
+        status = _mapping(raw.get("status"))
+        if status.get("phase") not in _ENDS or not _is_pipeline(raw):
+            return None
+        return read_moment(status.get("finishedAt"))
+
     def run_of(self, pod: ObservedPod) -> PodRun | None:
         """The Workflow that a pod is of; None = of none."""
         name = pod.labels.get(WORKFLOW_LABEL, "")

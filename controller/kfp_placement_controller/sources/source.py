@@ -190,6 +190,10 @@ class RunSource(Protocol):
         """
         ...
 
+    def pipeline_end(self, raw: Mapping[str, Any]) -> datetime | None:
+        """When one of its objects has ended; None = it goes on, or is not a pipeline."""
+        ...
+
     def run_of(self, pod: ObservedPod) -> PodRun | None:
         """Which of its runs a pod is of; None = of none."""
         ...

@@ -1,6 +1,6 @@
 """What `plan` watches: what is kept from each kind, and how its coordinator hears of changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from kfp_placement_controller.observed.attach_failures import (
     observe_attach_failure,
 )
 from kfp_placement_controller.observed.claims import observe_claim, observe_volume
+from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
 from kfp_placement_controller.observed.namespaces import observe_namespace
@@ -30,6 +31,7 @@ from kfp_placement_controller.observed.run_requests import observe_request
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_controller.watches.ended_pipelines import EndedPipelines, ReadRun
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_controller.watches.watch_group import WatchGroup
 from kfp_placement_engine.contract.policy import POLICY_NAME
@@ -41,7 +43,11 @@ from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, 
 
 
 def readers(
-    sources: RunSources, pipelines: PlannedPipelines, *, queues: bool, history: bool = False
+    sources: RunSources,
+    pipelines: PlannedPipelines,
+    ended: EndedPipelines | None = None,
+    *,
+    queues: bool,
 ) -> Mapping[Kind, Callable[[JsonObject], Any]]:
     """What is watched, and what is kept from it; of events only those of one reason.
 
@@ -50,11 +56,13 @@ def readers(
     Args:
         sources: where runs come from.
         pipelines: says which of them are planned without our mark.
+        ended: takes runs that have ended and get no plan; None = past runs teach nothing.
         queues: whether queues of runs are installed: then runs that get no plan matter, too.
-        history: whether past runs teach later ones.
     """
     queueing = {RUN_QUEUES: observe_queue, RUN_REQUESTS: observe_request} if queues else {}
-    read_run = pipelines.read_any if queues else pipelines.read
+    read_run: ReadRun = pipelines.read_any if queues else pipelines.read
+    if ended is not None:
+        read_run = ended.reading(read_run)
     return {
         NODES: observe_node,
         PODS: sources.observe_pod,
@@ -67,7 +75,7 @@ def readers(
         PLACEMENT_METADATA: observe_placed_run,
         **{source.kind: partial(read_run, source) for source in sources},
         **queueing,
-        **({PIPELINE_HISTORIES: observe_history} if history else {}),
+        **({PIPELINE_HISTORIES: observe_history} if ended is not None else {}),
     }
 
 
@@ -83,22 +91,32 @@ def plan_watches(
         inbox: the coordinator's.
     """
     watches, pipelines = WatchGroup(client, listed=inbox.wake), PlannedPipelines()
+    ended = _ended_pipelines(settings, inbox) if settings.history else None
     runs = {source.kind for source in sources}
-    watched = readers(sources, pipelines, queues=settings.queues, history=settings.history)
+    before_runs = {*pipelines.decided_by, *(() if ended is None else ended.decided_by)}
+    watched = readers(sources, pipelines, ended, queues=settings.queues)
+    deciding = [each for each in (pipelines, ended) if each is not None]
     for kind, read in watched.items():
         is_event = kind == EVENTS
         watches.add(
             kind,
             read,
-            partial(_changed, inbox, pipelines, kind),
+            partial(_changed, inbox, deciding, kind),
             field_selector=ATTACH_FAILED_SELECTOR if is_event else "",
             most_objects=MAX_ATTACH_FAILURES if is_event else None,
-            after=pipelines.decided_by if kind in runs else (),
+            after=before_runs if kind in runs else (),
         )
     _watch_lease(watches, settings, settings.scheduler_lease_name, _scheduler_lease, inbox)
     if settings.queues:
         _watch_lease(watches, settings, settings.queue_lease_name, _queue_lease, inbox)
     return watches
+
+
+def _ended_pipelines(settings: PlanSettings, inbox: Inbox[Coordinator]) -> EndedPipelines:
+    def tell(run: EndedPipeline) -> None:
+        inbox.put(lambda coordinator, now: coordinator.pipeline_ended(run, now))
+
+    return EndedPipelines(tell, settings.own_namespace, opt_in=settings.opt_in)
 
 
 def _watch_lease(
@@ -119,11 +137,15 @@ def _watch_lease(
 
 
 def _changed(
-    inbox: Inbox[Coordinator], pipelines: PlannedPipelines, kind: Kind, change: Change[Any]
+    inbox: Inbox[Coordinator],
+    deciding: Iterable[PlannedPipelines | EndedPipelines],
+    kind: Kind,
+    change: Change[Any],
 ) -> None:
     if kind == POLICIES and change.key[1] == POLICY_NAME:
         show_policy(change.new)
-    pipelines.changed(kind, change)
+    for each in deciding:
+        each.changed(kind, change)
     inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
 
 

@@ -90,7 +90,7 @@ class ConditionReason(StrEnum):
 
 
 class EndRange(ResourceModel):
-    """When the run ends, since its submission."""
+    """When the run ends, since its submission or its start."""
 
     low: Makespan
     """It ends no earlier with probability (1 + confidence) / 2."""
@@ -193,6 +193,9 @@ class PipelinePlacementStatus(ResourceStatus):
 
     ends: EndRange | None = None
     """What is promised of its end now."""
+
+    ends_after_start: EndRange | None = None
+    """The same since its start, while it is held back and nothing of it has begun."""
 
     ends_unknown: str | None = Field(default=None, max_length=MAX_UNKNOWN_CHARACTERS)
     """Why nothing is promised."""

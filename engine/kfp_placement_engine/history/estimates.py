@@ -4,10 +4,10 @@ Everything is in logarithms: a step takes twice as long about as often as half a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from kfp_placement_engine.history.sizes import SizedValues
@@ -56,6 +56,17 @@ class Estimate(NamedTuple):
     by_size: bool = False
 
 
+def middle_mean(values: Sequence[float]) -> float:
+    """The mean of the middle half (interquartile mean): nearer than the median, and as firm.
+
+    Args:
+        values: at least one; of three or more the least and the greatest never count.
+    """
+    count = len(values)
+    outer = max(1, count // 4) if count > 2 else 0
+    return fmean(sorted(values)[outer : count - outer])
+
+
 class PastValues:
     """A row of past values; what it tells of the next one is found out once."""
 
@@ -66,6 +77,7 @@ class PastValues:
         *,
         input_bytes: Sequence[float] = (),
         recent: int | None = None,
+        centre_of: Callable[[Sequence[float]], float] = median,
     ) -> None:
         """Take them in the order in which they were seen.
 
@@ -75,11 +87,13 @@ class PastValues:
             input_bytes: sizes of their inputs, NaN = unknown; none at all if none is known.
             recent: how many of the last values decide where the next one lies, if sizes do not
                 help; None = all.
+            centre_of: what lies in the middle of these.
         """
         self._log_seconds = log_seconds
         self._prior = prior
         self._input_bytes = input_bytes
         self._recent = recent
+        self._centre_of = centre_of
 
     def __len__(self) -> int:
         return len(self._log_seconds)
@@ -101,7 +115,7 @@ class PastValues:
     @cached_property
     def _without_size(self) -> Estimate:
         logs = self._log_seconds
-        centre = median(logs if self._recent is None else logs[-self._recent :])
+        centre = self._centre_of(logs if self._recent is None else logs[-self._recent :])
         misses = [each - centre for each in logs]
         return Estimate(centre, _spread(misses, centre, self._prior.spread, self._prior))
 

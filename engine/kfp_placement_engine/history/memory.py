@@ -9,7 +9,7 @@ Requests are one for all iterations of a loop, so iterations are not told apart.
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
@@ -18,7 +18,12 @@ from typing import NamedTuple
 
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import SizedValues
-from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, MemoryUse, StepIdentity
+from kfp_placement_engine.model.history import (
+    MOST_MEMORY_BYTES,
+    MemoryUse,
+    PastRun,
+    StepIdentity,
+)
 from kfp_placement_engine.model.memory import MemoryForecast
 
 MOST_STEPS = 10_000
@@ -98,9 +103,24 @@ class MemoryHistory:
         """Begin with nothing known."""
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
 
-    def observe(self, run: Sequence[MemoryUse]) -> None:
-        """Learn from the steps of one run; what cannot be true is left out."""
+    def observe_run(self, run: PastRun) -> None:
+        """Learn from a run that has ended."""
+        self.observe(run.memory, (each.identity.key for each in run.steps))
+
+    def observe(self, run: Sequence[MemoryUse], ended_well: Iterable[tuple[str, str]] = ()) -> None:
+        """Learn from the steps of one run; what cannot be true is left out.
+
+        Args:
+            run: what they tell.
+            ended_well: steps that did, whether they tell anything or not: that one was killed is
+                said of its last run alone.
+        """
         begun: set[tuple[str, str]] = set()
+        for key in ended_well:
+            known = self._steps.get(key)
+            if known is not None and key not in begun:
+                begun.add(key)
+                known.begin_run()
         for each in run:
             if each.is_usable:
                 key = each.identity.key

@@ -45,7 +45,7 @@ class Past:
         if run.played_seconds is not None and run.seconds is not None:
             self.ends.observe(run.pipeline, run.played_seconds, run.seconds)
         if self.memory is not None:
-            self.memory.observe(run.memory)
+            self.memory.observe_run(run)
 
     def share(self, others: "Iterable[Past]") -> None:
         """Ask these too, of other namespaces, of components and images that are not known here."""

@@ -11,7 +11,7 @@ from collections import deque
 from statistics import median
 
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
-from kfp_placement_engine.history.estimates import PastValues, Prior
+from kfp_placement_engine.history.estimates import PastValues, Prior, middle_mean
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
@@ -80,7 +80,7 @@ class RunEnds:
         """By how much longer than expected a run takes."""
         own = self._factors.get(pipeline)
         if own:
-            found = PastValues(own, _OF_PIPELINE).next()
+            found = PastValues(own, _OF_PIPELINE, centre_of=middle_mean).next()
             return KnownEstimate(Basis(Level.PIPELINE, len(own)), len(own), found)
         others = [median(each) for each in self._factors.values()]
         if not others:

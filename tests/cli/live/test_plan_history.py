@@ -9,9 +9,20 @@ import pytest
 
 from kfp_placement import PlacementError, preview
 from kfp_placement.live.exceptions import ClusterForbiddenError
-from kfp_placement.live.kinds import CLAIMS, HISTORIES, NAMESPACES, NODES, PODS, POLICIES, VOLUMES
+from kfp_placement.live.kinds import (
+    CLAIMS,
+    HISTORIES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    POLICIES,
+    RUN_QUEUES,
+    RUN_REQUESTS,
+    VOLUMES,
+)
 from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import CLUSTER, RUN
+from tests.cli.live.test_queue import ADMITTED, request
 from tests.support.fake_cluster import FakeCluster
 from tests.support.histories import history_object, runs_of
 from tests.support.kubernetes import node_object
@@ -168,3 +179,18 @@ def test_histories_of_others_that_may_not_be_read_are_said(live, with_history, g
     assert document["promise"]["unknown"] == "no run seen"
     (warning,) = [each for each in document["warnings"] if each["code"] == "not-allowed"]
     golden(warning["message"])
+
+
+def test_where_runs_wait_in_queues_times_count_from_the_start(live, with_history, golden):
+    assert "queue" not in codes(planned(live))
+    with_history.put(RUN_QUEUES, {"metadata": {"name": "default", "namespace": "team-a"}})
+    (warning,) = [each for each in planned(live)["warnings"] if each["code"] == "queue"]
+    golden(warning["message"], "nobody waits")
+    with_history.put(RUN_REQUESTS, request("first", position=1))
+    with_history.put(RUN_REQUESTS, request("second", position=2))
+    with_history.put(RUN_REQUESTS, request("third", **ADMITTED))
+    (warning,) = [each for each in planned(live)["warnings"] if each["code"] == "queue"]
+    golden(warning["message"], "two wait")
+    assert "queue" not in codes(planned(live, "--history", "none"))
+    with_history.refused[RUN_QUEUES.path("team-a", "default")] = FORBIDDEN
+    assert "queue" not in codes(planned(live))

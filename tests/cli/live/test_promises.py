@@ -89,6 +89,41 @@ def test_a_run_that_waits_in_a_queue_has_no_end_yet(live, cluster):
     assert sorted(column(live("list"), "ENDS")) == ["", "", "10:26 (10:22-10:31)"]
 
 
+AFTER_START: dict[str, Any] = {
+    "ends": None,
+    "endsAfterStart": {"low": "8m", "typical": "9m", "high": "12m"},
+    "steps": [],
+    "spec": {"firstEnds": None, "confidence": None},
+}
+
+
+def test_a_run_that_waits_says_when_it_ends_after_its_start(live, cluster, golden):
+    cluster.put(PLACEMENTS, promised(**AFTER_START))
+    cluster.put(RUN_REQUESTS, request(spec={"makespan": "30m"}))
+    listed = live("list").stdout
+    golden(listed, "list")
+    assert "9m (8m-12m) after its start" in listed
+    said = live("explain", "taxi-x7k2p").stdout
+    golden(said, "explain")
+    assert "ends 9m (8m-12m) after its start, by 12m (95%)" in said
+    assert "once it begins" not in said
+    raw = promised(**AFTER_START)
+    cell = Run(cluster, NamedRun("team-a", "taxi-x7k2p", raw=raw), lambda: NOW)
+    assert "ends 9m (8m-12m) after its start, by 12m (95%)" in repr(cell)
+    document = json.loads(live("list", "-o", "json").stdout)
+    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    (run,) = document["items"]
+    assert run["ends"] is None
+    assert run["endsAfterStart"]["typicalSeconds"] == 540
+    assert run["confidence"] == 0.9
+
+
+def test_a_run_that_waits_says_why_its_end_is_unknown(live, cluster):
+    cluster.put(PLACEMENTS, promised(**UNKNOWN, spec={"firstEnds": None}))
+    cluster.put(RUN_REQUESTS, request())
+    assert "ends unknown (no run seen)" in live("explain", "taxi-x7k2p").stdout
+
+
 def test_explain_says_when_run_and_steps_end_and_what_that_rests_on(live, cluster, golden):
     cluster.put(PLACEMENTS, promised())
     result = live("explain", "taxi-x7k2p")

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
+from kfp_placement_engine.contract.keys import ALL_PIPELINES, ENABLED_LABEL, PIPELINES_LABEL
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.model.history import PastRun
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.kubelet.drivers import DriverChoices
@@ -99,6 +100,29 @@ def is_known(installation: Installation, run: str, team: str) -> bool:
     seen = [past.uid for each in histories(installation, team) for past in each.past_runs()]
     status = placement(installation, run, team).status
     return uid in seen and status is not None and status.makespan_seconds is not None
+
+
+def test_runs_that_nobody_plans_teach_too(installation):
+    with installation.namespace() as team, installation.namespace({ENABLED_LABEL: "false"}) as out:
+        teams = (team, out)
+        runs = {each: installation.submit(a_run(), each) for each in teams}
+        for each, run in runs.items():
+            installation.wait_for_success(run, each, 120)
+        wait_until(lambda: histories(installation, team), "what the run has taught", 60)
+        # A planner that starts finds it again, and learns nothing twice.
+        installation.restart(PLANNER)
+        last = installation.submit(a_run(), team)
+        installation.wait_for_success(last, team, 120)
+
+        def seen() -> list[PastRun]:
+            return [run for each in histories(installation, team) for run in each.past_runs()]
+
+        wait_until(lambda: len(seen()) > 1, "what the second run has taught", 60)
+        first, second = seen()
+        assert len(first.steps) == len(second.steps) > 1
+        assert all(each.node in ("n0", "n1") and each.seconds > 0 for each in first.steps)
+        assert installation.placement(runs[team], team) is None
+        assert histories(installation, out) == []
 
 
 def test_promises_of_runs_without_a_mark_hold(installation):

@@ -114,6 +114,37 @@ def test_a_failed_run_teaches_its_steps_and_not_its_end():
     assert len(past.steps) == 1
 
 
+def test_a_step_that_was_tried_again_counts_once_by_its_last_attempt():
+    policy = PolicyInForce().spec
+    raw = a_workflow_that_ended(END)
+    retried = {"type": "Retry", "name": "nightly-0.first", "children": ["w-1", "w-4"]}
+    raw["status"]["nodes"] |= {
+        "r": {**raw["status"]["nodes"]["w-1"], **retried, "id": "r"},
+        "w-1": {**raw["status"]["nodes"]["w-1"], "name": "nightly-0.first(0)", "phase": "Failed"},
+        "w-4": {**raw["status"]["nodes"]["w-1"], "name": "nightly-0.first(1)", "id": "w-4"},
+    }
+    observed = observe_workflow(raw)
+    assert observed is not None
+    run = TrackedRun(observed, read_run(observed, policy))
+    for attempt, (phase, began, ended) in enumerate([("Failed", 10, 20), ("Succeeded", 25, 31)]):
+        pod = a_pod(
+            name=f"first-{attempt}",
+            uid=f"p{attempt}",
+            workflow="nightly-0",
+            argo_node_name=f"nightly-0.first({attempt})",
+            phase=phase,
+            node_name=f"n{attempt}",
+            started_at=after(began),
+            running_at=after(began),
+            finished_at=after(ended),
+        )
+        run.observe_pod(None, pod, NOW)
+    run.evaluate(policy, NOW, PlanningParams())
+    past = ended_run(run, {}, NOW)
+    assert past is not None
+    assert [(each.seconds, each.node) for each in past.steps] == [(6.0, "n1")]
+
+
 def test_a_run_that_goes_on_teaches_nothing():
     assert taught(phase="Running") is None
 

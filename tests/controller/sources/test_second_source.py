@@ -121,6 +121,9 @@ class BatchSource:
 
     observe_any = observe
 
+    def pipeline_end(self, _raw: Mapping[str, Any]) -> None:
+        """They are no pipelines."""
+
     def run_of(self, pod: ObservedPod) -> PodRun | None:
         """By the label; batches own no pods."""
         name = pod.labels.get(BATCH)

@@ -12,6 +12,10 @@ Json = dict[str, Any]
 PULLING, RUNNING, ENDED = "pulling", "running", "ended"
 
 
+_KILLED = 137
+"""Exit code of a container that the kernel kills: for memory, unless its pod says otherwise."""
+
+
 @dataclass(frozen=True)
 class Ending:
     """How a pod ends.
@@ -134,10 +138,12 @@ def _state(name: str, stage: str, line: Timeline) -> Json:
     if stage == RUNNING:
         return {"running": {"startedAt": write_time(line.starts)}}
     code = line.ending.exit_code if name == "main" else 0
-    return _ended(code, line.starts, line.ends)
+    # A pod that its node ends has its own reason, and its containers are killed for no other.
+    reason = "OOMKilled" if code == _KILLED and not line.ending.reason else "Error"
+    return _ended(code, line.starts, line.ends, reason)
 
 
-def _ended(code: int, start: datetime, end: datetime) -> Json:
-    reason = "Completed" if code == 0 else "Error"
+def _ended(code: int, start: datetime, end: datetime, reason: str = "Error") -> Json:
+    reason = "Completed" if code == 0 else reason
     times = {"startedAt": write_time(start), "finishedAt": write_time(end)}
     return {"terminated": {"exitCode": code, "reason": reason, **times}}

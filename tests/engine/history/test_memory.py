@@ -87,6 +87,15 @@ def test_a_kill_is_a_lower_bound_until_the_next_run():
     assert 2.5 * GIB < found.ask_bytes < 5 * GIB
 
 
+def test_a_kill_is_forgotten_when_the_step_ends_well_unmeasured():
+    history = MemoryHistory()
+    history.observe([MemoryUse(TRAIN, killed_bytes=2 * GIB)])
+    history.observe([], [("taxi", "other")])
+    assert forecast(history).killed_bytes == 2 * GIB
+    history.observe([], [TRAIN.key])
+    assert (forecast(history).killed_bytes, forecast(history).ask_bytes) == (None, None)
+
+
 def test_after_a_kill_alone_the_double_is_asked_for():
     history = MemoryHistory()
     history.observe([MemoryUse(TRAIN, killed_bytes=2 * GIB, asked_bytes=GIB)])

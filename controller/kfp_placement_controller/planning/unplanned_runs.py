@@ -1,0 +1,106 @@
+"""Runs that get no plan and have ended: each is read once, for what it teaches, and let go."""
+
+import heapq
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.planning.ended_runs import ended_run
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.run_reading import read_run
+from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.said_once import SaidOnce
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.history import PastRun
+
+_LOG = logging.getLogger(__name__)
+
+MOST_BYTES = 64 * 2**20
+"""Of runs that wait to be learned from, packed: some 10,000 of 50 steps."""
+
+MOST_BYTES_AT_ONCE = 50_000
+"""Of runs that are learned from between two decisions, packed; one is always taken."""
+
+SETTLED = timedelta(seconds=1)
+"""The last pods of a run are heard of later than its end, as they are watched apart."""
+
+_LONG_AFTER = timedelta(minutes=1)
+
+Waiting = tuple[datetime, str, datetime, EndedPipeline]
+"""When it ended, its uid, when we heard of it, and the run."""
+
+
+@dataclass
+class UnplannedRuns:
+    """Runs that wait to be learned from; what ended first comes first, and goes first.
+
+    Attributes:
+        sources: where they come from.
+        registry: the pods of all runs.
+        nodes: by name, for what transfers take there.
+        policy: says what is assumed of loops.
+        params: times and thresholds.
+    """
+
+    sources: RunSources
+    registry: RunRegistry
+    nodes: Mapping[str, ObservedNode]
+    policy: Callable[[], PlacementPolicySpec]
+    params: PlanningParams
+    _waiting: list[Waiting] = field(default_factory=list)
+    _bytes: int = 0
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+
+    def add(self, run: EndedPipeline, now: datetime) -> None:
+        """A run has ended."""
+        heapq.heappush(self._waiting, (run.ended_at, run.uid, now, run))
+        self._bytes += len(run.packed)
+        while self._bytes > MOST_BYTES:
+            self._pop()
+            self._said.warning("more runs have ended than can be learned from; the oldest are lost")
+
+    def next_at(self) -> datetime | None:
+        """When there is something to learn from; None = nothing waits."""
+        return self._waiting[0][2] + SETTLED if self._waiting else None
+
+    def due(self, now: datetime) -> list[EndedPipeline]:
+        """A few runs that can be learned from now."""
+        found: list[EndedPipeline] = []
+        left = MOST_BYTES_AT_ONCE
+        while self._waiting and left > 0:
+            # A clock that was set back must not stop this until it is where it was.
+            if abs(now - self._waiting[0][2]) < SETTLED:
+                break
+            found.append(self._pop())
+            left -= len(found[-1].packed)
+        return found
+
+    def learned(self, ended: EndedPipeline, now: datetime) -> PastRun | None:
+        """What a run teaches; None = nothing."""
+        if self.registry.excluded(ended.key.namespace):
+            return None
+        source = next(each for each in self.sources if each.kind == ended.kind)
+        try:
+            observed = source.observe(ended.raw(), all_pipelines=True)
+            if observed is None:
+                return None
+            run = TrackedRun(observed, read_run(observed, self.policy()))
+        except InputError:
+            # What cannot be read could not be planned either.
+            return None
+        for pod in self.registry.pods_of(observed):
+            # Nobody has followed them: what they say themselves counts.
+            run.observe_pod(None, pod, now + _LONG_AFTER)
+        run.evaluate(self.policy(), now, self.params)
+        return ended_run(run, self.nodes, now)
+
+    def _pop(self) -> EndedPipeline:
+        run = heapq.heappop(self._waiting)[-1]
+        self._bytes -= len(run.packed)
+        return run

@@ -1,0 +1,107 @@
+"""Pipelines that nobody plans teach, too: each is passed on once, when it has ended.
+
+Of the many objects that go on or are not pipelines nothing is kept, and of those that have ended
+only until they are learned from.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kfp_placement_controller.kinds import PIPELINE_HISTORIES
+from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
+from kfp_placement_controller.sources.source import ObservedRun, RunSource
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NAMESPACES, Kind
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+MOST_TOLD = 20_000
+"""Runs that are remembered as told; each takes some 200 bytes."""
+
+ReadRun = Callable[[RunSource, JsonObject], ObservedRun | None]
+
+
+class EndedPipelines:
+    """Finds the runs that have ended and that no plan follows.
+
+    Attributes:
+        decided_by: the kinds that must be known before a run can be read.
+    """
+
+    decided_by = (NAMESPACES, PIPELINE_HISTORIES)
+
+    def __init__(
+        self, tell: Callable[[EndedPipeline], None], own_namespace: str = "", *, opt_in: bool
+    ) -> None:
+        """Nothing has been seen yet.
+
+        Args:
+            tell: is called with every such run, in the thread that reads it.
+            own_namespace: the controller's.
+            opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
+        """
+        self._tell = tell
+        self._own_namespace = own_namespace
+        self._opt_in = opt_in
+        self._namespaces: dict[str, ObservedNamespace] = {}
+        self._stored: dict[str, datetime] = {}
+        self._told: OrderedDict[str, datetime] = OrderedDict()
+
+    def changed(self, kind: Kind, change: Change[Any]) -> None:
+        """An object is new, has changed or is gone; those of other kinds do not matter here."""
+        if kind == NAMESPACES:
+            self._namespace_changed(change)
+        elif kind == PIPELINE_HISTORIES:
+            self._history_changed(change)
+
+    def reading(self, read: ReadRun) -> ReadRun:
+        """The same reader, which also tells of runs that have ended without a plan."""
+
+        def read_and_tell(source: RunSource, raw: JsonObject) -> ObservedRun | None:
+            run = read(source, raw)
+            if run is None or not run.is_planned:
+                self._seen(source, raw)
+            return run
+
+        return read_and_tell
+
+    def _seen(self, source: RunSource, raw: JsonObject) -> None:
+        """Tell of a run if it is a pipeline that has ended and has not been learned from."""
+        ended_at = source.pipeline_end(raw)
+        if ended_at is None or not self._takes_part(raw["metadata"].get("namespace", "")):
+            return
+        uid = str(raw["metadata"].get("uid", ""))
+        known = [each for each in (self._stored.get(uid), self._told.get(uid)) if each is not None]
+        if known and max(known) >= ended_at:
+            return
+        try:
+            ended = EndedPipeline.of(source.kind, raw, ended_at)
+        except InputError:
+            # That nothing is learned from it must not keep others from hearing of it.
+            return
+        self._told[uid] = ended_at
+        if len(self._told) > MOST_TOLD:
+            self._told.popitem(last=False)
+        self._tell(ended)
+
+    def _takes_part(self, namespace: str) -> bool:
+        says = self._namespaces.get(namespace)
+        return takes_part(namespace, says, self._own_namespace, opt_in=self._opt_in)
+
+    def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
+        if change.new is None:
+            self._namespaces.pop(change.key[1], None)
+        else:
+            self._namespaces[change.key[1]] = change.new
+
+    def _history_changed(self, change: Change[ObservedHistory]) -> None:
+        """What is written already needs no second look, however often a planner starts."""
+        for uid in () if change.old is None else change.old.ended:
+            self._stored.pop(uid, None)
+        self._stored.update({} if change.new is None else change.new.ended)

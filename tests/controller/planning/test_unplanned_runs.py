@@ -1,0 +1,216 @@
+"""Pipelines that nobody plans teach, played in memory with the watch's own readers."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
+from kfp_placement_controller.planning import unplanned_runs
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.argo import WORKFLOWS, ArgoSource
+from kfp_placement_controller.watches.ended_pipelines import EndedPipelines
+from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
+from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NAMESPACES
+from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
+from tests.controller.planning.builders import START, a_policy, after
+from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.support.kubernetes import node_object
+
+TEAM = ("", "team")
+STEP_SECONDS = 30
+OTHERS = 5
+
+
+def a_coordinator(*, opt_in: bool = False, history: bool = True) -> Coordinator:
+    return Coordinator(
+        DEFAULT_SOURCES,
+        policy=PolicyInForce(a_policy(**NO_PULLS)),
+        params=PlanningParams(evaluation_seconds=5),
+        opt_in=opt_in,
+        history=history,
+    )
+
+
+class Played(PlayedCluster):
+    """A cluster whose watch reads runs as `plan` does."""
+
+    def __init__(self, *, opt_in: bool = False, history: bool = True) -> None:
+        super().__init__(
+            node_object("n0"), coordinator=a_coordinator(opt_in=opt_in, history=history)
+        )
+        self.told: list[EndedPipeline] = []
+        self.place = lambda _pod: "n0"
+        self.pipelines = PlannedPipelines()
+        self.ended = EndedPipelines(self._tell, opt_in=opt_in)
+        read = self.ended.reading(self.pipelines.read)
+        self.read[WORKFLOWS] = partial(read, ArgoSource())
+
+    def says(self, namespace: ObservedNamespace) -> None:
+        """The namespace of all runs says this."""
+        change = Change(TEAM, None, namespace)
+        self.ended.changed(NAMESPACES, change)
+        self.coordinator.handle(NAMESPACES, change, self.now)
+
+    def submit_unmarked(self, name: str = "run", workflow: Any = None) -> None:
+        """A run without a mark begins."""
+        run = workflow or a_run()
+        run["metadata"]["name"] = name
+        self.submit(run)
+
+    def settle(self) -> None:
+        """All runs end, and what they teach is written."""
+        self.run()
+        end = self.now
+        self.run(lambda: (self.now - end).total_seconds() > 60)
+
+    def found(self) -> list[PipelineHistory]:
+        """The histories that are stored."""
+        return [read_resource(PipelineHistory, raw) for raw in self.histories.stored.values()]
+
+    def _tell(self, run: EndedPipeline) -> None:
+        self.told.append(run)
+        self.coordinator.pipeline_ended(run, self.now)
+
+
+def a_run() -> Any:
+    """Two steps of KFP that nobody has marked."""
+
+    def body() -> None:
+        unmarked_step("second", unmarked_step("first"))
+
+    return compiled_unmarked("nightly", body)
+
+
+def test_a_run_that_nobody_plans_teaches_its_steps_and_gets_no_plan():
+    played = Played()
+    played.submit_unmarked()
+    played.settle()
+    (history,) = played.found()
+    (past,) = history.past_runs()
+    assert history.spec.pipeline == "nightly"
+    assert past.uid == "workflow-0"
+    assert {each.identity.step: each.node for each in past.steps} == {"first": "n0", "second": "n0"}
+    assert all(each.seconds > 0 and each.identity.component for each in past.steps)
+    assert past.seconds is not None
+    assert played.writes == []
+    assert played.rounds == []
+    assert not played.coordinator.registry.runs
+
+
+def test_it_is_learned_from_once_however_often_its_object_changes():
+    played = Played()
+    played.submit_unmarked()
+    played.settle()
+    workflow = played.players["run"].workflow
+    workflow["metadata"].setdefault("labels", {})["pipeline/persistedFinalState"] = "true"
+    played._dirty = True
+    played.settle()
+    assert len(played.told) == 1
+    assert len(played.found()[0].past_runs()) == 1
+
+
+def test_a_planner_that_starts_learns_from_what_is_there_still():
+    played = Played(history=False)
+    played.submit_unmarked()
+    played.settle()
+    assert played.found() == []
+    told = list(played.told)
+    played.hand_over(a_coordinator(), epoch=2)
+    for each in told:
+        played.coordinator.pipeline_ended(each, played.now)
+    played.settle()
+    (past,) = played.found()[0].past_runs()
+    assert len(past.steps) == 2
+
+
+def test_one_that_only_follows_knows_it_when_it_leads():
+    played = Played()
+    played.coordinator.follow()
+    played.submit_unmarked()
+    played.settle()
+    assert played.found() == []
+    played.coordinator.lead(2, [], played.now)
+    played.settle()
+    assert len(played.found()[0].past_runs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("opt_in", "says"),
+    [(False, ObservedNamespace("false")), (True, ObservedNamespace()), (True, None)],
+)
+def test_a_namespace_that_takes_no_part_teaches_nothing(opt_in, says):
+    played = Played(opt_in=opt_in)
+    played.says(says or ObservedNamespace("no"))
+    played.submit_unmarked()
+    played.settle()
+    assert played.told == []
+    assert played.found() == []
+
+
+def test_one_that_asks_to_take_part_teaches():
+    played = Played(opt_in=True)
+    played.says(ObservedNamespace("true"))
+    played.submit_unmarked()
+    played.settle()
+    assert len(played.found()) == 1
+
+
+def test_a_run_that_is_deleted_before_its_end_teaches_nothing():
+    played = Played()
+    played.submit_unmarked()
+    played.run(lambda: any(pod["status"]["phase"] == "Succeeded" for pod in played.pods()))
+    del played.players["run"]
+    played._dirty = True
+    played.settle()
+    assert played.told == []
+    assert played.found() == []
+
+
+def test_workflows_that_are_no_pipelines_are_left_alone():
+    played = Played()
+    run = a_run()
+    del run["spec"]["arguments"]
+    raw = {**run, "status": {"phase": "Succeeded", "finishedAt": "2026-01-05T08:00:00Z"}}
+    assert ArgoSource().pipeline_end(raw) is None
+    assert played.told == []
+
+
+def waiting(number: int, size: int = 100) -> EndedPipeline:
+    return EndedPipeline(
+        RunKey("team", f"r{number}"), WORKFLOWS, f"u{number}", after(number), b"x" * size
+    )
+
+
+def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
+    monkeypatch.setattr(unplanned_runs, "MOST_BYTES", 100 * OTHERS)
+    runs = a_coordinator().unplanned
+    for number in range(2 * OTHERS):
+        runs.add(waiting(number), START)
+    found = runs.due(after(10))
+    assert [each.uid for each in found] == [f"u{number}" for number in range(OTHERS, 2 * OTHERS)]
+    assert runs.next_at() is None
+
+
+def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):
+    monkeypatch.setattr(unplanned_runs, "MOST_BYTES_AT_ONCE", 150)
+    runs = a_coordinator().unplanned
+    for number in range(3):
+        runs.add(waiting(number), START)
+    assert runs.due(START) == []  # their pods may not have been heard of
+    assert [len(runs.due(after(10))) for _ in range(3)] == [2, 1, 0]
+
+
+def test_what_cannot_be_read_teaches_nothing_and_stops_nothing():
+    played = Played()
+    played.coordinator.pipeline_ended(waiting(1), played.now)
+    played.submit_unmarked()
+    played.settle()
+    assert len(played.found()) == 1

@@ -1,0 +1,96 @@
+"""What is promised of a run that is held back: since its start, and only until it has begun."""
+
+from datetime import timedelta
+
+import pytest
+
+from kfp_placement_engine.contract.placement import PipelinePlacementStatus
+from tests.controller.planning.noisy_cluster import NoisyCluster
+from tests.controller.planning.test_history_policy import say
+
+RUNS = 4
+SMALL = 2
+
+
+def waiting(runs: int = RUNS) -> tuple[NoisyCluster, str]:
+    """A run that is held back from its submission on, after others of its pipeline."""
+    cluster = NoisyCluster()
+    for number in range(runs):
+        cluster.play(number, iterations=SMALL)
+    name = cluster.begin_run(runs, iterations=SMALL)
+    cluster.suspend(name)
+    return cluster, name
+
+
+def said(cluster: NoisyCluster, run: str) -> PipelinePlacementStatus:
+    status = cluster.placement(run).status
+    assert status is not None
+    return status
+
+
+def is_told(cluster: NoisyCluster, run: str) -> bool:
+    """Whether anything is promised of a run by now."""
+    written = any(key[1] == run for key in cluster.placements)
+    if not written or cluster.placement(run).status is None:
+        return False
+    status = said(cluster, run)
+    return status.ends_after_start is not None or bool(status.ends_unknown)
+
+
+def pass_minutes(cluster: NoisyCluster, minutes: float) -> None:
+    end = cluster.now + timedelta(minutes=minutes)
+    cluster.run(lambda: cluster.now >= end)
+
+
+def test_a_run_that_waits_is_promised_since_its_start():
+    cluster, name = waiting()
+    cluster.run(lambda: is_told(cluster, name))
+    status, spec = said(cluster, name), cluster.placement(name).spec
+    assert status.ends is None
+    assert spec.first_ends is None
+    promised = status.ends_after_start
+    assert promised is not None
+    pass_minutes(cluster, 40)
+    begun_at = cluster.now
+    cluster.suspend(name, suspended=False)
+    cluster.run()
+    placement = cluster.placement(name)
+    waited = (begun_at - placement.spec.submitted_at).total_seconds()
+    assert waited > 2000
+    assert said(cluster, name).ends_after_start is None
+    first = placement.spec.first_ends
+    assert first is not None
+    since_start = [each - waited for each in (first.low, first.typical, first.high)]
+    assert since_start == pytest.approx([promised.low, promised.typical, promised.high], abs=10)
+    # What the run teaches does not count its wait either.
+    took = cluster.history().past_runs()[-1].seconds
+    assert took is not None
+    assert took < 600
+
+
+def test_it_says_why_nothing_is_known():
+    cluster, name = waiting(runs=0)
+    cluster.run(lambda: is_told(cluster, name))
+    assert said(cluster, name).ends_unknown == "no run seen"
+    cluster.suspend(name, suspended=False)
+    cluster.run()
+    assert said(cluster, name).ends_unknown is None
+
+
+def test_a_run_that_is_stopped_halfway_has_no_such_promise():
+    cluster, name = waiting()
+    cluster.suspend(name, suspended=False)
+    before = len(cluster.pods())
+    cluster.run(lambda: len(cluster.pods()) > before)
+    cluster.suspend(name)
+    pass_minutes(cluster, 15)
+    assert said(cluster, name).ends_after_start is None
+
+
+def test_it_follows_the_policy_at_its_next_forecast():
+    cluster, name = waiting()
+    cluster.run(lambda: is_told(cluster, name))
+    assert cluster.placement(name).confidence == 0.9
+    say(cluster, confidence="50%")
+    pass_minutes(cluster, 15)
+    assert cluster.placement(name).confidence == 0.5
