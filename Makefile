@@ -158,7 +158,7 @@ bench-demand: setup ## what whole runs need at once: peaks of plans beside coars
 bench-queue: setup ## a day of runs, started at once and by a queue of whole runs: 20 days each (7 minutes)
 	@$(BIN)/python -m benchmarks.queue --output benchmarks/results/queue.md
 
-bench-learning: setup ## run times learned from the runs before, beside simpler rules (3 minutes)
+bench-learning: setup ## run times learned from the runs before, beside simpler rules (6 minutes)
 	@$(BIN)/python -m benchmarks.learning --output benchmarks/results/learning.md
 
 bench-rolling: setup ## steps that do not take as long as planned, by four rules of gates (15 minutes)

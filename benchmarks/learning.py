@@ -6,12 +6,15 @@ real Kubernetes cluster (the data set `cws-runs`), or others of the same form.
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.command import DATA_HELP, Echo, add_output, exit_code_of, parser_of, show
 from benchmarks.learning_memory_report import memory_figures, memory_table
+from benchmarks.learning_plans_report import changed_table, planning_table
 from benchmarks.learning_report import Results
+from benchmarks.learning_runs.changed import changed_ends
 from benchmarks.learning_runs.experiments import (
     Case,
     after_two_runs,
@@ -22,6 +25,7 @@ from benchmarks.learning_runs.experiments import (
 )
 from benchmarks.learning_runs.live import promises
 from benchmarks.learning_runs.memory import memory_cases
+from benchmarks.learning_runs.planning import planned_cases
 from benchmarks.learning_runs.run_ends import run_ends
 from benchmarks.learning_runs.samples import sample_costs
 from benchmarks.learning_runs.traces import Trace, read_trace, trace_files
@@ -38,7 +42,7 @@ def main(
     data: Path | None = None,
     form: str = "table",
     output: Path | None = None,
-    only_memory: bool = False,
+    only: str = "",
     progress: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Measure and print the tables.
@@ -48,7 +52,7 @@ def main(
         data: the data folder, that of the traces, or one of them; None looks for the first.
         form: one of `FORMATS`.
         output: also write the tables as Markdown to this file.
-        only_memory: measure and print the table of memory alone.
+        only: measure and print one table alone, one of `ONE_TABLE`; "" = all.
         progress: told what is being done.
 
     Raises:
@@ -56,15 +60,10 @@ def main(
         BenchmarkError: one cannot be read.
         RunError: the output cannot be written.
     """
-    traces = []
-    for path in trace_files(data):
-        progress(f"reading {path.name}")
-        traces.append(read_trace(path))
-    memory = list(memory_cases(traces, progress))
-    if only_memory:
-        page = Page("Learned memory", [memory_table(memory)], memory_figures(memory))
-        show(page, echo, form, output)
+    if only:
+        show(ONE_TABLE[only](data, progress), echo, form, output)
         return
+    traces = _traces(data, progress)
     results = Results(
         same_inputs=_each("same inputs", traces, same_inputs, progress),
         first_sight=[
@@ -76,10 +75,45 @@ def main(
         run_ends=list(run_ends(traces, progress)),
         promises=list(promises(progress)),
         samples=sample_costs(progress),
-        memory=memory,
+        memory=list(memory_cases(traces, progress)),
+        planning=list(planned_cases(progress, data)),
+        changed=list(changed_ends(progress)),
     )
     figures = {"machine": machine(), **results.figures()}
     show(Page("Learned run times", results.parts(), figures), echo, form, output)
+
+
+def _traces(data: Path | None, progress: Callable[[str], None]) -> list[Trace]:
+    traces = []
+    for path in trace_files(data):
+        progress(f"reading {path.name}")
+        traces.append(read_trace(path))
+    return traces
+
+
+def _memory_page(data: Path | None, progress: Callable[[str], None]) -> Page:
+    cases = list(memory_cases(_traces(data, progress), progress))
+    return Page("Learned memory", [memory_table(cases)], memory_figures(cases))
+
+
+def _planning_page(data: Path | None, progress: Callable[[str], None]) -> Page:
+    cases = list(planned_cases(progress, data))
+    figures = {"planning": [asdict(each) for each in cases]}
+    return Page("Plans with history", [planning_table(cases)], figures)
+
+
+def _changed_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
+    cases = list(changed_ends(progress))
+    figures = {"changed": [asdict(each) for each in cases]}
+    return Page("Runs after a change", [changed_table(cases)], figures)
+
+
+ONE_TABLE: Mapping[str, Callable[[Path | None, Callable[[str], None]], Page]] = {
+    "memory": _memory_page,
+    "planning": _planning_page,
+    "changed": _changed_page,
+}
+"""Tables that can be made alone, by name."""
 
 
 def _each(
@@ -112,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = parser_of(
         "learning",
         "Run times learned from the runs before: errors beside simpler rules, and intervals.",
-        examples=["", "--data path/to/data -o json", "--data sarek.csv.gz"],
+        examples=["", "--only planning", "--data path/to/data -o json", "--data sarek.csv.gz"],
         exit_codes="0 done, 1 a trace cannot be read, 2 usage, 3 no traces.",
     )
     parser.add_argument(
@@ -122,7 +156,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"the data folder, that of the traces, or one of them {DATA_HELP}",
     )
     parser.add_argument(
-        "--only-memory", action="store_true", help="the table of memory alone (half a minute)"
+        "--only", choices=ONE_TABLE, default="", help="one table alone (half a minute to two)"
     )
     add_output(parser)
     return parser
@@ -139,7 +173,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
             data=asked.data,
             form=asked.form,
             output=asked.output,
-            only_memory=asked.only_memory,
+            only=asked.only,
             progress=lambda text: print(text, file=sys.stderr),
         )
         return 0

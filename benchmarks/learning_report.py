@@ -6,9 +6,11 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.learning_memory_report import memory_figures, memory_table
+from benchmarks.learning_plans_report import ABOUT_PLANS, changed_table, planning_table
 from benchmarks.learning_runs.experiments import SEEN, Case
 from benchmarks.learning_runs.live import Promise
 from benchmarks.learning_runs.memory import MemoryCase
+from benchmarks.learning_runs.planning import PlannedCase
 from benchmarks.learning_runs.samples import SampleCost
 from benchmarks.tables import Table, machine, percent
 
@@ -80,10 +82,13 @@ class Results:
     promises: Sequence[Promise]
     samples: Sequence[SampleCost]
     memory: Sequence[MemoryCase] = ()
+    planning: Sequence[PlannedCase] = ()
+    changed: Sequence[Case] = ()
 
     def figures(self) -> dict[str, Any]:
         """For JSON: by group, and by group and pipeline."""
-        others = ("promises", "samples", "memory")
+        lists = ("promises", "samples", "planning")
+        others = (*lists, "memory")
         cases = {name: found for name, found in vars(self).items() if name not in others}
         by_group = {
             name: {
@@ -95,7 +100,7 @@ class Results:
         }
         return {
             **by_group,
-            **{name: [asdict(each) for each in getattr(self, name)] for name in others[:-1]},
+            **{name: [asdict(each) for each in getattr(self, name)] for name in lists},
             **memory_figures(self.memory),
         }
 
@@ -112,6 +117,8 @@ class Results:
             self._promises(),
             self._samples(),
             memory_table(self.memory),
+            planning_table(self.planning),
+            changed_table(self.changed),
         ]
 
     def _by_runs_seen(self) -> Table:
@@ -250,5 +257,6 @@ def _about() -> list[str]:
         "by kube-default; `plan alone` is its makespan, `past ends` the median of the planned runs",
         "before, `ours` the plan times the factor by which the last runs took longer; `width` is",
         "the interval over the truth.",
+        *ABOUT_PLANS,
         f"{machine()}.",
     ]

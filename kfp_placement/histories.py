@@ -39,12 +39,12 @@ class KnownPast:
     notices: tuple[Notice, ...] = ()
 
 
-def history_option(value: object, of: str) -> str | os.PathLike[str] | None:
-    """Where past runs are: a path, `live` or `none`; None is what nobody asked for.
+def named_history(of: str, value: object) -> str | os.PathLike[str] | None:
+    """Where past runs are, as Python code says it; None = it says nothing.
 
     Args:
-        value: that.
-        of: the function that it was given to.
+        of: the function that it is given to.
+        value: a path, `live` or `none`.
 
     Raises:
         MarkValueError: it is something else.

@@ -48,10 +48,10 @@ def check(
     from kfp_placement._reading import engine_errors
     from kfp_placement.check.rules import check_run
     from kfp_placement.clusters.reading import known_cluster
-    from kfp_placement.histories import NONE, history_option, history_policy, past_given
+    from kfp_placement.histories import NONE, history_policy, named_history, past_given
     from kfp_placement.planning import RunSource, read_graph
 
-    past = history_option(history, "check") or NONE
+    past = named_history("check", history) or NONE
     package = package_of(pipeline)
     known = None if cluster is None else known_cluster(cluster)
     where = None if known is None else known.cluster

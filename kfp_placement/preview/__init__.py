@@ -79,7 +79,7 @@ def preview(
     from kfp_placement._marks import unknown_option
     from kfp_placement._reading import engine_errors
     from kfp_placement.clusters.reading import known_cluster
-    from kfp_placement.histories import history_option, history_policy, past_given
+    from kfp_placement.histories import history_policy, named_history, past_given
     from kfp_placement.planning import plan_request, read_graph
     from kfp_placement.preview import options as given
     from kfp_placement.preview.planned import Preview
@@ -99,7 +99,7 @@ def preview(
             dispatch=dispatch,
             objective=objective,
         )
-    past = history_option(history, "preview")
+    past = named_history("preview", history)
     share = None if confidence is None else given.confidence(confidence)
     known, default_namespace, api = known_cluster(cluster)
     source = given.run_source(pipeline, arguments, loop_widths)

@@ -12,6 +12,7 @@ from benchmarks.command import BenchmarkError
 from benchmarks.learning import command, main
 from benchmarks.learning_report import figures_of
 from benchmarks.learning_runs import traces
+from benchmarks.learning_runs.changed import changed_ends
 from benchmarks.learning_runs.experiments import (
     Case,
     after_two_runs,
@@ -129,6 +130,9 @@ def test_all_tables_of_made_up_traces(tmp_path, capsys, monkeypatch):
         made_up_trace(tmp_path, name)
     # A hundred runs of each mixture take half a minute.
     monkeypatch.setattr(learning, "promises", lambda progress: promises(progress, runs=2))
+    # So does planning; it has a test of its own.
+    monkeypatch.setattr(learning, "planned_cases", lambda progress, data: [])
+    monkeypatch.setattr(learning, "changed_ends", lambda progress: changed_ends(progress, seeds=1))
     assert command(["--data", str(tmp_path), "-o", "json", "--output", str(tmp_path / "o.md")]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["same_inputs"]["5-9"]["forecasts"] == 2 * 5 * 8
@@ -155,7 +159,7 @@ def with_memory(path):
 
 def test_memory_is_asked_for_by_three_rules(tmp_path, capsys):
     path = with_memory(made_up_trace(tmp_path, runs=2))
-    assert command(["--data", str(path), "-o", "json", "--only-memory"]) == 0
+    assert command(["--data", str(path), "-o", "json", "--only", "memory"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert set(figures["memory"]) == {
         "all runs, team",

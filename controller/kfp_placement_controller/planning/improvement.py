@@ -54,7 +54,8 @@ def _with_movable_staying(asked: PlanningRound, options: PlanOptions) -> RunsPla
             warm_start=asked.warm_start,
             reserved=reserved,
         )
-    held = tuple(held_run(run, asked.warm_start) for run in asked.movable)
+    # What they amount to is all that is asked: nobody reads promises of them.
+    held = tuple(replace(held_run(run, asked.warm_start), forecast=None) for run in asked.movable)
     return plan_runs(held, asked.cluster, replace(options, quick=True), reserved=asked.fixed)
 
 

@@ -13,6 +13,7 @@ from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistor
 from kfp_placement_controller.planning.histories import BUILD_OBSERVATIONS, MOST_BUILT, Histories
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.unwritten_runs import MOST_PIPELINES
+from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import PastRun
@@ -276,3 +277,54 @@ def test_sizes_of_all_objects_are_known():
     for name in "pq":
         known.changed(Change(("team", name), None, None))
     assert (known.objects, known.json_bytes) == (0, 0)
+
+
+SHARING = HistorySettings(share_between=(("team", "other", "empty"),))
+
+
+def sharing() -> Histories:
+    """`team` has seen nothing of a component that `other` knows."""
+    known = with_runs(*(a_past_run("p", number) for number in range(5)))
+    runs = [
+        a_past_run("q", number, component="c0ffee", seconds=300, steps=200) for number in range(5)
+    ]
+    store(known, a_history("q", runs, "other"))
+    known.use(SHARING)
+    return known
+
+
+def forecast_of_component(past: NamespacePast) -> float | None:
+    step = Step("new", task="new", component="c0ffee")
+    learned = past.learned_run(RunGraph(name="new", source="made up", steps=(step,)), CONFIDENCE)
+    assert learned is not None
+    basis = learned.graph.steps[0].duration_basis
+    return learned.graph.steps[0].duration_seconds if basis and basis.level == "component" else None
+
+
+def test_a_namespace_waits_once_until_those_that_share_with_it_are_built():
+    known = sharing()
+    assert known.past("team") is None
+    past = built(known)
+    assert forecast_of_component(past) == pytest.approx(300, rel=0.01)
+    # Built again, it answers with what it knew: nobody's plans wait for another tenant's changes.
+    known._forget("other")
+    again = known.past("team")
+    assert again is past
+    assert known.is_building
+    assert forecast_of_component(again) == pytest.approx(300, rel=0.01)
+
+
+def test_where_there_is_no_room_a_namespace_is_planned_by_its_own_past(monkeypatch):
+    monkeypatch.setattr(histories, "MOST_BUILT", 1)
+    known = sharing()
+    past = known.past("team")
+    assert past is not None
+    assert forecast_of_component(past) is None
+
+
+def test_who_shares_no_more_is_not_asked():
+    known = sharing()
+    past = built(known)
+    known.use(HistorySettings())
+    assert forecast_of_component(past) is None
+    assert forecast_of_component(built(known)) is None

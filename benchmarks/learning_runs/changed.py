@@ -1,0 +1,224 @@
+"""Ends of made-up runs after their graph, arguments or cluster changed, forecast before they begin.
+
+Ten runs of a pipeline have ended, with inputs that were a bit larger or smaller each day. Then one
+thing changes. What its promise says is held against the median of the past ends.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from statistics import median
+
+import numpy as np
+
+from benchmarks.learning_runs.experiments import CONFIDENCE, Case
+from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_run
+from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.lowering import Lowered, lower_runs
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.history import Observation, PastRun
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import DataInput, Group, GroupKind
+from kfp_placement_engine.planning.learned_times import with_history
+from kfp_placement_engine.planning.plan_options import lowering_options_of
+from kfp_placement_engine.planning.warm_start import replayed
+from kfp_placement_engine.search.simulation import simulate
+
+RUNS_SEEN, SEEDS = 10, 20
+SIZES, COMMON, OWN, ITEMS = 0.2, 0.05, 0.15, 0.2
+"""Standard deviations of logarithms: of the size of a run's inputs, of the factor of all of its
+steps, of the factor of each step, and of what items of the loop take."""
+
+_GIBIBYTE = 2**30
+_PIPELINE, _ELSEWHERE = "made-up", "elsewhere"
+_OPTIONS = PlanOptions(compare=(), quick=True)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run has to do, and where.
+
+    Attributes:
+        items: of its loop.
+        gibibytes: of its inputs.
+        is_checked: it has a step more, which has run in another pipeline before.
+        nodes: of the cluster.
+        speed: theirs.
+    """
+
+    items: int = 6
+    gibibytes: float = 8.0
+    is_checked: bool = False
+    nodes: int = 3
+    speed: float = 1.0
+
+    @property
+    def cluster(self) -> Cluster:
+        """Nodes with room for two steps each."""
+        room = {"cpu": 4000, "memory": 64 * _GIBIBYTE, "pods": 110}
+        names = [f"node-{number}-x{self.speed:g}" for number in range(self.nodes)]
+        return Cluster(tuple(Node(name, room, speed=self.speed) for name in names))
+
+
+BEFORE = Work()
+CHANGES: Mapping[str, Work] = {
+    "loop of 12 items instead of 6": replace(BEFORE, items=12),
+    "loop of 3 items instead of 6": replace(BEFORE, items=3),
+    "a step more, known elsewhere": replace(BEFORE, is_checked=True),
+    "inputs twice as large": replace(BEFORE, gibibytes=2 * BEFORE.gibibytes),
+    "a node less, of three": replace(BEFORE, nodes=BEFORE.nodes - 1),
+    "nodes twice as fast": replace(BEFORE, speed=2 * BEFORE.speed),
+}
+
+
+def changed_ends(progress: Callable[[str], None], seeds: int = SEEDS) -> Iterator[Case]:
+    """A case for each change and seed; groups are changes."""
+    for name, after in CHANGES.items():
+        progress(f"changed runs: {name}")
+        for seed in range(seeds):
+            yield changed_end(name, after, seed)
+
+
+def changed_end(name: str, after: Work, seed: int) -> Case:
+    """When a run ends after a change, and what was expected."""
+    pipeline, past, ends = _Pipeline(seed), Past(), list[float]()
+    for number in range(RUNS_SEEN):
+        past.observe(pipeline.elsewhere(number))
+        run = pipeline.run(pipeline.today(BEFORE), past)
+        past.observe(run.past_run(number))
+        ends.append(run.end)
+    run = pipeline.run(pipeline.today(after), past)
+    promise = run.plan.promise
+    assert promise is not None
+    assert promise.ends is not None, promise.unknown
+    return Case(
+        pipeline=_PIPELINE,
+        group=name,
+        seconds=run.end,
+        forecasts={"past ends": median(ends), "ours": promise.ends.typical_seconds},
+        low=promise.ends.low_seconds,
+        high=promise.ends.high_seconds,
+    )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run that has ended, as it was planned.
+
+    Attributes:
+        plan: by what was known before it.
+        graph: with the run times that its steps really took.
+        end: when it ended.
+    """
+
+    plan: Plan
+    graph: RunGraph
+    end: float
+
+    def past_run(self, number: int) -> PastRun:
+        """What it teaches."""
+        promise = self.plan.promise
+        return PastRun(
+            uid=str(number),
+            pipeline=_PIPELINE,
+            ended_at=datetime.fromtimestamp(number, UTC),
+            steps=_observed(self.graph.steps),
+            seconds=self.end,
+            played_seconds=None if promise is None else promise.played_seconds,
+        )
+
+
+class _Pipeline:
+    """A pipeline, drawn: load, clean and fit each item, join; and steps beside these."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = np.random.default_rng(seed)
+        tasks = ("load", "profile", "clean", "fit", "join", "check", "report")
+        typical = (60.0, 90.0, 45.0, 240.0, 60.0, 90.0, 30.0)
+        drawn = zip(tasks, typical, strict=True)
+        self._seconds = {name: each * self._factor(0.4) for name, each in drawn}
+        most = max(work.items for work in (BEFORE, *CHANGES.values()))
+        self._items = [self._factor(ITEMS) for _ in range(most)]
+
+    def _factor(self, deviation: float) -> float:
+        return float(self._random.lognormal(0.0, deviation))
+
+    def today(self, work: Work) -> Work:
+        """The same with inputs of another size."""
+        return replace(work, gibibytes=work.gibibytes * self._factor(SIZES))
+
+    def elsewhere(self, number: int) -> PastRun:
+        """A run of another pipeline, which has one step of the same component."""
+        step = self._step("check", 1.0, BEFORE.gibibytes * self._factor(SIZES))
+        return PastRun(
+            uid=f"{_ELSEWHERE}-{number}",
+            pipeline=_ELSEWHERE,
+            ended_at=datetime.fromtimestamp(number, UTC),
+            steps=_observed([step], _ELSEWHERE),
+        )
+
+    def run(self, work: Work, past: Past) -> _Run:
+        """Plan a run on what is known, and let it take what its steps really take."""
+        true, cluster = self._graph(work), work.cluster
+        steps = tuple(replace(step, duration_seconds=None) for step in true.steps)
+        learned = with_history(replace(true, steps=steps), past, CONFIDENCE)
+        plan = plan_run(learned.graph, cluster, _OPTIONS, forecast=learned.forecast)
+        really = _lowered(true, cluster)
+        played = simulate(really.problem, replayed(really, plan))
+        return _Run(plan, true, played.makespan_seconds)
+
+    def _graph(self, work: Work) -> RunGraph:
+        common, size = self._factor(COMMON), work.gibibytes
+        load = self._step("load", common, size)
+        steps = [load, self._step("profile", common, size, "load")]
+        groups = [Group("", GroupKind.ROOT), Group("loop", GroupKind.LOOP, width=work.items)]
+        for number in range(work.items):
+            groups.append(Group(f"loop[{number}]", GroupKind.ITERATION, parent="loop"))
+            factor = common * self._items[number]
+            for task, before in (("clean", "load"), ("fit", f"loop[{number}].clean")):
+                step = self._step(task, factor, size, before)
+                steps.append(
+                    replace(
+                        step,
+                        name=f"loop[{number}].{task}",
+                        task=f"loop[*].{task}",
+                        group=f"loop[{number}]",
+                        iteration=(number,),
+                        iteration_key=f"item {number}",
+                    )
+                )
+        fits = [step.name for step in steps if step.name.endswith(".fit")]
+        steps.append(self._step("join", common, size, *fits))
+        if work.is_checked:
+            steps.append(self._step("check", common, size, "join"))
+        steps.append(self._step("report", common, size, steps[-1].name, "profile"))
+        return RunGraph(_PIPELINE, "kfp-package", tuple(steps), tuple(groups))
+
+    def _step(self, task: str, factor: float, gibibytes: float, *before: str) -> Step:
+        """A fifth of the time is the same for inputs of any size."""
+        share = 0.2 + 0.8 * gibibytes / BEFORE.gibibytes
+        return Step(
+            name=task,
+            task=task,
+            image=f"{task}:1",
+            component=f"{task}:1",
+            requests={"cpu": 2000, "memory": _GIBIBYTE},
+            duration_seconds=self._seconds[task] * factor * share * self._factor(OWN),
+            depends_on=tuple(sorted(before)),
+            inputs=(DataInput("", "table", int(gibibytes * _GIBIBYTE)),),
+        )
+
+
+def _lowered(graph: RunGraph, cluster: Cluster) -> Lowered:
+    runs = (ActiveRun("", graph),)
+    return lower_runs(runs, cluster, lowering_options_of(runs, cluster, _OPTIONS))
+
+
+def _observed(steps: Sequence[Step], pipeline: str = _PIPELINE) -> tuple[Observation, ...]:
+    return tuple(
+        Observation(
+            step_identity(pipeline, step), step.duration_seconds or 0.0, "", step.input_bytes
+        )
+        for step in steps
+    )
