@@ -79,7 +79,7 @@ def preview(
     from kfp_placement._reading import engine_errors
     from kfp_placement.clusters.reading import known_cluster
     from kfp_placement.histories import past_given
-    from kfp_placement.planning import plan_request, read_graph
+    from kfp_placement.planning import plan_request, read_graph, with_learned_widths
     from kfp_placement.preview import options as given
     from kfp_placement.preview.planned import Preview
 
@@ -106,6 +106,7 @@ def preview(
         run = read_graph(source, known, options)
         overrides = given.overrides(durations, assume_cached, namespace, default_namespace)
         learned = past_given(past, overrides.namespace_of(run) or run.namespace, api)
+        run = with_learned_widths(run, learned.past, source, known, options)
         run = replace(run, notices=(*run.notices, *learned.notices))
         overrides = replace(overrides, history=learned.past, confidence=share)
         request = plan_request(run, known, overrides, options)

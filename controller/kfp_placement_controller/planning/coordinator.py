@@ -289,7 +289,9 @@ class Coordinator:
             return
         try:
             past = ended_run(run, self.cluster.nodes, now)
-            if past is not None and self.histories.run_ended(run.key.namespace, past):
+            if past is None or not self.histories.run_ended(run.key.namespace, past):
+                return
+            if past.steps:
                 self.promises.ended(run, past)
         except Exception as error:
             self._said.defect("nothing is learned from some runs", error)

@@ -5,6 +5,8 @@ since named records would be too large::
 
     status.steps:       [path, component, image]
     status.runs.steps:  [step, seconds, node, iteration, input bytes]
+    status.runs.loops:  [step, iterations]
+    status.runs.leftOut:  [step, from the cache, skipped]
 
 A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Components, images
 and iterations are short digests: texts of users, which may hold secrets, are in none of them.
@@ -28,12 +30,15 @@ from kfp_placement_engine.contract.fields import (
 from kfp_placement_engine.contract.history_rows import (
     DIGITS,
     ITERATION_DIGITS,
+    MAX_COURSE_ROWS,
     MAX_NODES,
     MAX_PATH_CHARACTERS,
     MAX_ROWS,
     MAX_STEPS,
     HistoryRows,
     StepRows,
+    left_out,
+    loop_widths,
     observation,
     rounded,
 )
@@ -143,6 +148,12 @@ class RecordedRun(ResourceModel):
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
     """Rows [step, seconds, node, iteration, input bytes], of the steps that ended well."""
 
+    loops: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
+    """Rows [step, iterations], of its loops."""
+
+    left_out: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
+    """Rows [step, from the cache, skipped]: how many iterations of tasks ran no pod."""
+
 
 class PipelineHistoryStatus(ResourceStatus):
     """What has been seen."""
@@ -191,6 +202,12 @@ class PipelineHistory(Resource):
                 steps=tuple(self._observations(run, steps)),
                 played_seconds=run.played_seconds,
                 seconds=run.seconds,
+                loops=tuple(loop_widths(run.loops, steps)),
+                left_out=tuple(
+                    each
+                    for each in left_out(run.left_out, steps)
+                    if not self.spec.forgets(each.step, run.ended_at)
+                ),
             )
             for run in status.runs
             if self.spec.forget_before is None or run.ended_at >= self.spec.forget_before
@@ -243,6 +260,8 @@ def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
         played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
         seconds=None if run.seconds is None else rounded(run.seconds),
         steps=rows.add(run.steps, limit_bytes),
+        loops=rows.add_loops(run.loops),
+        left_out=rows.add_left_out(run.left_out),
     )
 
 

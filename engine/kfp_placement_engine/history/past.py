@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kfp_placement_engine.history.courses import Courses
 from kfp_placement_engine.history.history import History
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.run_ends import RunEnds
@@ -14,6 +15,7 @@ class Past:
     Attributes:
         steps: run times of steps.
         ends: ends of runs.
+        courses: widths of loops, cache hits, branches.
     """
 
     def __init__(
@@ -31,12 +33,14 @@ class Past:
         """
         self.steps = History(namespace, factors)
         self.ends = RunEnds()
+        self.courses = Courses()
         for run in sorted(runs, key=lambda each: (each.ended_at, each.uid)):
             self.observe(run)
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended: from its steps first, then from what was left."""
         self.steps.observe(run.steps)
+        self.courses.observe(run)
         if run.played_seconds is not None and run.seconds is not None:
             self.ends.observe(run.pipeline, run.played_seconds, run.seconds)
 
