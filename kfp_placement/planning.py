@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kfp_placement._package import Package
 from kfp_placement.remedies import with_remedies
+from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.objective import MakespanWithin
@@ -38,6 +39,7 @@ from kfp_placement_engine.readers.options import ReadOptions
 if TYPE_CHECKING:
     from kfp_placement_engine.history import Past
     from kfp_placement_engine.model.changes import Change
+    from kfp_placement_engine.model.history import LearnedWidth
     from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
 
 
@@ -202,6 +204,7 @@ def read_graph(
     cluster: Cluster | None = None,
     options: GivenOptions | None = None,
     progress: Progress = no_progress,
+    learned_widths: "Mapping[str, LearnedWidth] | None" = None,
 ) -> RunGraph:
     """Read a run; loops whose width nobody knows are as wide as the cluster's source assumes.
 
@@ -210,6 +213,7 @@ def read_graph(
         cluster: where it is planned, if anywhere.
         options: how it is planned there.
         progress: told how far reading is.
+        learned_widths: of loops, by their paths, as past runs tell; None = they tell nothing.
 
     Raises:
         ArgumentError: an argument that the run does not take, or of the wrong type.
@@ -219,10 +223,43 @@ def read_graph(
     reading = ReadOptions(
         arguments=source.arguments,
         loop_widths=source.loop_widths,
+        learned_widths=learned_widths or {},
         default_loop_width=_loop_width(cluster, options or GivenOptions()),
     )
     package = source.package
     return read_run(package.data, name=package.name, options=reading, progress=progress)
+
+
+def with_learned_widths(
+    run: RunGraph,
+    past: "Past | None",
+    source: RunSource,
+    cluster: Cluster | None = None,
+    options: GivenOptions | None = None,
+) -> RunGraph:
+    """The run, read again with the loop widths of past runs where nobody knows better.
+
+    Args:
+        run: as `read_graph` has read it.
+        past: of its namespace; None = nothing is asked of past runs.
+        source: the run.
+        cluster: where it is planned, if anywhere.
+        options: how it is planned there.
+
+    Returns:
+        As it was read, if past runs do not tell, or if it were too large with their widths.
+    """
+    if past is None:
+        return run
+    from kfp_placement_engine.planning.learned_widths import learned_widths
+
+    widths = learned_widths(run, past)
+    if not widths:
+        return run
+    try:
+        return read_graph(source, cluster, options, learned_widths=widths)
+    except LimitError:
+        return run
 
 
 def plan_request(

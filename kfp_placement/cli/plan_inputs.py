@@ -82,7 +82,13 @@ def make_plan(given: PlanInputs) -> PlannedRun:
         package = read_package(given.run)
         is_live = given.cluster == LIVE
         cluster = read_cluster_source(given.cluster, progress, live if is_live else None)
-        from kfp_placement.planning import Overrides, RunSource, plan_request, read_graph
+        from kfp_placement.planning import (
+            Overrides,
+            RunSource,
+            plan_request,
+            read_graph,
+            with_learned_widths,
+        )
         from kfp_placement_engine.exceptions import ArgumentError, InputError, UnknownLoopError
         from kfp_placement_engine.planning.overrides import with_durations
         from kfp_placement_engine.readers.durations_file import read_durations_file
@@ -91,14 +97,15 @@ def make_plan(given: PlanInputs) -> PlannedRun:
         source = RunSource(package, given.arguments, given.loop_widths)
         with usage_errors(ArgumentError, UnknownLoopError):
             run = read_graph(source, cluster, options, progress)
-        if given.durations_file is not None:
-            run = with_durations(run, read_durations_file(given.durations_file))
         default_namespace = "" if live is None else live.namespace
         overrides = Overrides(
             given.durations, given.assume_cached, given.namespace, default_namespace
         )
         namespace = overrides.namespace_of(run) or run.namespace
         known = read_past(given.history, namespace, progress, live, cluster)
+        run = with_learned_widths(run, known.past, source, cluster, options)
+        if given.durations_file is not None:
+            run = with_durations(run, read_durations_file(given.durations_file))
         run = replace(run, notices=(*run.notices, *known.notices))
         if is_live and live is not None and known.past is not None:
             from kfp_placement.live.queues_ahead import queue_notices

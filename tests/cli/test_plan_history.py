@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import jsonschema
@@ -9,8 +10,10 @@ import pytest
 
 from kfp_placement.cli.parameters import TimeType
 from kfp_placement.schemas import schema
+from kfp_placement_engine.model.history import LoopWidth
 from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import CLUSTER, RUN
+from tests.support.data import data_path
 from tests.support.histories import history_file, history_object, runs_of
 from tests.support.html_pages import parse_page
 from tests.support.json_schemas import closed
@@ -150,3 +153,50 @@ def test_documents_of_what_if_have_the_range_of_the_gain(run, tmp_path):
         jsonschema.Draft202012Validator(closed(schema("plan"))).validate(document)
         if name == "whatIf":
             assert document[name]["gainRange"]["highSeconds"] < 0
+
+
+LOOPS = data_path("kfp-2.17.0", "pipelines", "pipeline_with_loops.yaml")
+
+
+@pytest.fixture
+def plan_of(run):
+    """`plan` of a file on the cluster of the sample."""
+    return lambda path, *options: run("plan", path, "--cluster", CLUSTER, *options)
+
+
+@pytest.fixture
+def wide_loops(tmp_path):
+    """Three runs of KFP's pipeline of loops, whose last loop had five, seven and six iterations."""
+    runs = [
+        replace(run, loops=(LoopWidth("for-loop-2", width),))
+        for run, width in zip(runs_of(read_run_file(LOOPS), 3), (5, 7, 6), strict=True)
+    ]
+    return history_file(tmp_path / "history.json", history_object(runs))
+
+
+def widths(planner):
+    return {each.name: (each.width, each.width_runs) for each in planner.graph.groups if each.width}
+
+
+def test_a_loop_is_as_wide_as_in_past_runs(plan_of, planner, wide_loops):
+    plan_of(LOOPS, "--history", wide_loops)
+    assert widths(planner) == {"for-loop-1": (2, 0), "for-loop-2": (6, 3), "for-loop-4": (2, 0)}
+    plan_of(LOOPS)
+    assert widths(planner)["for-loop-2"] == (3, 0)
+    plan_of(LOOPS, "--history", wide_loops, "--loop-width", "for-loop-2=4")
+    assert widths(planner)["for-loop-2"] == (4, 0)
+
+
+def test_a_width_says_what_it_rests_on(plan_of, wide_loops):
+    text = plan_of(LOOPS, "--history", wide_loops, *EXACT).stdout
+    assert "width 6, that of 3 runs, for 1 loop (for-loop-2)" in text
+    assert "loop-width-assumed" not in text
+    assert "loop-width-assumed" in plan_of(LOOPS, *EXACT).stdout
+
+
+def test_widths_that_no_run_can_have_do_not_count(plan_of, planner, tmp_path):
+    runs = [replace(run, loops=(LoopWidth("for-loop-2", 10**6),)) for run in runs_of(TAXI, 1)]
+    runs = [replace(run, pipeline="pipeline-with-loops") for run in runs]
+    path = history_file(tmp_path / "history.json", history_object(runs))
+    plan_of(LOOPS, "--history", path)
+    assert widths(planner)["for-loop-2"] == (3, 0)

@@ -319,7 +319,9 @@ class Coordinator:
         """Learn from a run with what is known by now."""
         try:
             past = ended_run(run, self.cluster.nodes, now, self.memory.peak_of)
-            if past is not None and self.histories.run_ended(run.key.namespace, past):
+            if past is None or not self.histories.run_ended(run.key.namespace, past):
+                return
+            if past.steps:
                 self.promises.ended(run, past)
         except Exception as error:
             self._said.defect("nothing is learned from some runs", error)

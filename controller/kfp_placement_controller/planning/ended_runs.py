@@ -3,9 +3,11 @@
 Clocks jump, and anybody may write a status: what cannot be true teaches nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median_high
 
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.memory_uses import (
@@ -18,6 +20,7 @@ from kfp_placement_controller.planning.planner import MOST_LAG
 from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.contract.history_rows import MAX_PATH_CHARACTERS
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_PIPELINE_CHARACTERS,
     MAX_UID_CHARACTERS,
@@ -25,8 +28,14 @@ from kfp_placement_engine.contract.pipeline_history import (
 )
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import Observation, PastRun
+from kfp_placement_engine.model.history import (
+    LeftOut,
+    LoopWidth,
+    Observation,
+    PastRun,
+)
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
+from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
 
 
@@ -52,9 +61,11 @@ def ended_run(
     life = _life(run, now)
     if reading is None or life is None or not _has_room_for(run, reading.graph):
         return None
+    ended_well = state.end is RunEnd.SUCCEEDED
     steps = tuple(_observations(run, reading.graph, nodes, life))
     memory = tuple(memory_uses(run, reading.graph, nodes, peak_of))
-    if not steps and not memory:
+    left_out = tuple(_left_out(run, reading.graph)) if ended_well else ()
+    if not (steps or memory or left_out):
         return None
     finished_at, submitted_at = life.end, life.begin
     # Time in a queue says nothing of a pipeline.
@@ -70,8 +81,11 @@ def ended_run(
         ended_at=finished_at,
         steps=steps,
         played_seconds=_usable(played_seconds),
-        seconds=_usable(seconds) if state.end is RunEnd.SUCCEEDED else None,
         memory=memory,
+        # One that took everything from the cache does not say what a run takes.
+        seconds=_usable(seconds) if ended_well and steps else None,
+        loops=tuple(_loop_widths(run)),
+        left_out=left_out,
     )
 
 
@@ -128,6 +142,29 @@ def _observations(
             node=pod.pod.node_name,
             input_bytes=usable_size(step),
         )
+
+
+def _loop_widths(run: TrackedRun) -> Iterator[LoopWidth]:
+    """Of loops that are known to have ended, or whose driver has said it."""
+    widths: dict[str, list[int]] = {}
+    for name, width in run.outcome.widths.items():
+        widths.setdefault(task_of(name), []).append(width)
+    for loop, found in widths.items():
+        if len(loop) <= MAX_PATH_CHARACTERS:
+            yield LoopWidth(loop, median_high(found))
+
+
+def _left_out(run: TrackedRun, graph: RunGraph) -> Iterator[LeftOut]:
+    """Tasks of which iterations came from the cache, or are of branches that were not taken."""
+    counts: dict[str, Counter[StepState]] = {}
+    for step in graph.steps:
+        status = run.statuses.get(step.name)
+        is_left_out = status is not None and status.state in (StepState.CACHED, StepState.SKIPPED)
+        if step.kind is StepKind.CONTAINER and status is not None and is_left_out:
+            counts.setdefault(step.task, Counter())[status.state] += 1
+    for task, found in counts.items():
+        if len(task) <= MAX_PATH_CHARACTERS:
+            yield LeftOut(task, found[StepState.CACHED], found[StepState.SKIPPED])
 
 
 def _ran_seconds(pod: RunPod, life: _Life) -> float | None:

@@ -8,10 +8,11 @@ from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import unreadable_rows
 from kfp_placement_engine.history import NodeFactors, Past
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import LearnedWidth, PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
+from kfp_placement_engine.planning.learned_widths import learned_widths
 
 _LOG = logging.getLogger(__name__)
 
@@ -95,6 +96,15 @@ class NamespacePast:
         }
         self.past.share(each.past for each in self._others.values())
         return len(self._others) == len(others)
+
+    def learned_widths(self, graph: RunGraph) -> Mapping[str, LearnedWidth]:
+        """What is known of the run's loops whose width nobody knows."""
+        try:
+            return learned_widths(graph, self.past)
+        except Exception as error:
+            what = f"runs of namespace {self._namespace} are planned without past ones"
+            self._said.defect(what, error)
+            return {}
 
     def learned_run(self, graph: RunGraph, confidence: float) -> LearnedRun | None:
         """The run with what is known of it; None = nothing is, for a reason that has been said.

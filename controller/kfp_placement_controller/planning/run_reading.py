@@ -8,7 +8,7 @@ from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
-from kfp_placement_engine.exceptions import UnknownLoopError
+from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.promise import RunForecast
@@ -80,7 +80,7 @@ def read_run(
         default_loop_width=policy.defaults.loop_width or Assumptions().loop_width,
         max_steps=MAX_STEPS,
     )
-    graph, forecast = _graph(run, options), None
+    graph, forecast = _with_learned_widths(run, _graph(run, options), options, past), None
     learned = None if past is None else past.learned_run(graph, policy.history.confidence)
     if learned is not None:
         graph, forecast = learned.graph, learned.forecast
@@ -89,6 +89,19 @@ def read_run(
         graph = with_all_marked(graph)
     graph = limited_to(graph, [each.node_selector for each in nodes])
     return RunReading(graph, run.content.index(graph), widths, forecast)
+
+
+def _with_learned_widths(
+    run: ObservedRun, graph: RunGraph, options: ReadOptions, past: NamespacePast | None
+) -> RunGraph:
+    """The run with the loop widths of past runs; as it was read, if it were too large with them."""
+    widths = {} if past is None else past.learned_widths(graph)
+    if not widths:
+        return graph
+    try:
+        return _graph(run, replace(options, learned_widths=widths))
+    except LimitError:
+        return graph
 
 
 def _graph(run: ObservedRun, options: ReadOptions) -> RunGraph:

@@ -114,6 +114,7 @@ class TrackedRun:
         pods: of the run.
         variant: what it is now: refused, without a plan yet, or planned.
         statuses: what happened to its steps, as of the last evaluation.
+        outcome: what its object says of them, likewise.
         first_makespan_seconds: of its first plan.
         promise: when it and its steps start and end, since its submission; None = nobody knows.
         promise_after_start: the same since its start, for a run that is held back and has not
@@ -147,7 +148,7 @@ class TrackedRun:
     outdated: bool = field(init=False, default=False)
     hold: HoldWatch = field(init=False, default_factory=HoldWatch)
     _content_changed: bool = field(init=False, default=True)
-    _outcome: RunOutcome = field(init=False, default_factory=RunOutcome)
+    outcome: RunOutcome = field(init=False, default_factory=RunOutcome)
     _drift: DriftWatch = field(init=False, default_factory=DriftWatch)
 
     def __post_init__(self, read: RunReading | Refusal) -> None:
@@ -323,8 +324,8 @@ class TrackedRun:
     def _read_outcome(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
         """Read what happened to the steps, and the graph again where a loop turns out otherwise."""
         for _ in range(_MAX_READINGS):
-            self._outcome = self.observed.content.outcome(reading.graph, reading.index)
-            widths = new_widths(reading, self._outcome)
+            self.outcome = self.observed.content.outcome(reading.graph, reading.index)
+            widths = new_widths(reading, self.outcome)
             if widths is None:
                 break
             try:
@@ -338,7 +339,7 @@ class TrackedRun:
 
     def _situation(self, policy: PlacementPolicySpec) -> RunSituation:
         return RunSituation(
-            outcome=self._outcome,
+            outcome=self.outcome,
             state=self.observed.state,
             gate_deadline_seconds=policy.gate_deadline_seconds,
             attach_failures=self.attach_failures,

@@ -1,16 +1,27 @@
 """Rows of PipelineHistories: steps of ended runs, in the form in which thousands of them fit."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.placement_size import json_bytes
-from kfp_placement_engine.model.history import MemoryUse, Observation, StepIdentity
+from kfp_placement_engine.model.history import (
+    LeftOut,
+    LoopWidth,
+    MemoryUse,
+    Observation,
+    StepIdentity,
+)
 
 MAX_STEPS, MAX_NODES, MAX_ROWS = 10_000, 5_000, 20_000
 MAX_PATH_CHARACTERS = 512
+MAX_COURSE_ROWS = 200
+"""Of loops, and of tasks that were left out, of one run."""
+
+MAX_ITERATIONS = 1_000_000
+"""Of a loop; more are not believed."""
 
 _MEMORY = 5
 """Where rows of runs have what they say of memory: the most that was used, and what was too little.
@@ -97,6 +108,29 @@ def _step_of(row: Sequence[object], steps: StepRows) -> StepIdentity | None:
     return steps.of(int(index), iteration[:ITERATION_DIGITS] if isinstance(iteration, str) else "")
 
 
+def loop_widths(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[LoopWidth]:
+    """What rows say of loops; those that cannot be read, or cannot be true, are left out."""
+    for row in rows:
+        index, width = (_count(each) for each in [*row[:2], None, None][:2])
+        loop = None if index is None else steps.of(index, "")
+        if loop is not None and width is not None:
+            yield LoopWidth(loop.step, width)
+
+
+def left_out(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[LeftOut]:
+    """What rows say of tasks that were left out, likewise."""
+    for row in rows:
+        index, cached, skipped = (_count(each) for each in [*row[:3], 0, 0, 0][:3])
+        step = None if index is None else steps.of(index, "")
+        if step is not None and cached is not None and skipped is not None and cached + skipped:
+            yield LeftOut(step.step, cached, skipped)
+
+
+def _count(value: object) -> int | None:
+    number = _number(value)
+    return None if number is None or not 0 <= number <= MAX_ITERATIONS else int(number)
+
+
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:
         return None
@@ -144,6 +178,25 @@ class HistoryRows:
                 break
             rows[position] = row
         return tuple(row for _, row in sorted(rows.items(), key=itemgetter(0)))
+
+    def add_loops(self, loops: Sequence[LoopWidth]) -> tuple[tuple[int, ...], ...]:
+        """The rows of one run's loops."""
+        kept = [each for each in loops if 0 <= each.width <= MAX_ITERATIONS][:MAX_COURSE_ROWS]
+        return self._counted([(self._task(each.loop), each.width) for each in kept])
+
+    def add_left_out(self, tasks: Sequence[LeftOut]) -> tuple[tuple[int, ...], ...]:
+        """The rows of one run's tasks that were left out."""
+        kept = [each for each in tasks if max(each.cached, each.skipped) <= MAX_ITERATIONS]
+        return self._counted(
+            [(self._task(each.step), each.cached, each.skipped) for each in kept[:MAX_COURSE_ROWS]]
+        )
+
+    def _task(self, path: str) -> int:
+        return self._index(self.steps, (path[:MAX_PATH_CHARACTERS], "", ""))
+
+    def _counted(self, rows: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+        self.json_bytes += sum(json_bytes(row) + 1 for row in rows)
+        return tuple(rows)
 
     def _row(self, entry: "_Entry") -> tuple[Any, ...]:
         identity, each, use = entry.identity, entry.observation, entry.memory

@@ -5,6 +5,8 @@ since named records would be too large::
 
     status.steps:       [path, component, image, asked bytes]
     status.runs.steps:  [step, seconds, node, iteration, input bytes, peak bytes, killed bytes]
+    status.runs.loops:  [step, iterations]
+    status.runs.leftOut:  [step, from the cache, skipped]
 
 A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Killed bytes are
 what a step had when it was killed for memory; without seconds it did not end well. Components,
@@ -29,12 +31,15 @@ from kfp_placement_engine.contract.fields import (
 from kfp_placement_engine.contract.history_rows import (
     DIGITS,
     ITERATION_DIGITS,
+    MAX_COURSE_ROWS,
     MAX_NODES,
     MAX_PATH_CHARACTERS,
     MAX_ROWS,
     MAX_STEPS,
     HistoryRows,
     StepRows,
+    left_out,
+    loop_widths,
     memory_use,
     observation,
     rounded,
@@ -146,6 +151,12 @@ class RecordedRun(ResourceModel):
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
     """Rows of steps that ended well, or were killed for memory; see above."""
 
+    loops: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
+    """Rows [step, iterations], of its loops."""
+
+    left_out: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
+    """Rows [step, from the cache, skipped]: how many iterations of tasks ran no pod."""
+
 
 class PipelineHistoryStatus(ResourceStatus):
     """What has been seen."""
@@ -200,6 +211,12 @@ class PipelineHistory(Resource):
                 played_seconds=run.played_seconds,
                 seconds=run.seconds,
                 memory=tuple(self._memory(run, steps)),
+                loops=tuple(loop_widths(run.loops, steps)),
+                left_out=tuple(
+                    each
+                    for each in left_out(run.left_out, steps)
+                    if not self.spec.forgets(each.step, run.ended_at)
+                ),
             )
             for run in status.runs
             if keep_days is None or is_kept(run.ended_at, last_at, keep_days)
@@ -270,6 +287,8 @@ def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
         played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
         seconds=None if run.seconds is None else rounded(run.seconds),
         steps=rows.add(run.steps, limit_bytes, run.memory),
+        loops=rows.add_loops(run.loops),
+        left_out=rows.add_left_out(run.left_out),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kfp_placement_engine.history.courses import Courses
 from kfp_placement_engine.history.history import History
 from kfp_placement_engine.history.memory import MemoryHistory
 from kfp_placement_engine.history.node_factors import NodeFactors
@@ -16,6 +17,7 @@ class Past:
         steps: run times of steps.
         ends: ends of runs.
         memory: what steps used; None = nobody asks for that.
+        courses: widths of loops, cache hits, branches.
     """
 
     def __init__(
@@ -36,12 +38,14 @@ class Past:
         self.steps = History(namespace, factors)
         self.ends = RunEnds()
         self.memory = memory
+        self.courses = Courses()
         for run in sorted(runs, key=lambda each: (each.ended_at, each.uid)):
             self.observe(run)
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended: from its steps first, then from what was left."""
         self.steps.observe(run.steps)
+        self.courses.observe(run)
         if run.played_seconds is not None and run.seconds is not None:
             self.ends.observe(run.pipeline, run.played_seconds, run.seconds)
         if self.memory is not None:

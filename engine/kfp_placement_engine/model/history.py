@@ -103,6 +103,47 @@ class MemoryUse:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """How many iterations of a task ran no pod of their own; 1 of one outside loops.
+
+    Attributes:
+        step: path of the task.
+        cached: came from the cache.
+        skipped: are of a branch that was not taken.
+    """
+
+    step: str
+    cached: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class LoopWidth:
+    """How many iterations a loop had.
+
+    Attributes:
+        loop: its path, the same for all iterations of loops around it.
+        width: iterations; of a loop within loops the median.
+    """
+
+    loop: str
+    width: int
+
+
+@dataclass(frozen=True)
+class LearnedWidth:
+    """How many iterations a loop is likely to have.
+
+    Attributes:
+        width: the median of the last runs, at least 1: what may run must be planned.
+        runs: how many these are.
+    """
+
+    width: int
+    runs: int
+
+
+@dataclass(frozen=True)
 class PastRun:
     """A run that has ended, as far as later ones may learn from it.
 
@@ -115,6 +156,8 @@ class PastRun:
         played_seconds: the same as it was expected before it began: the median of samples of its
             plan on learned run times; None = there was no such plan.
         memory: what its steps used, those included that were killed for it.
+        loops: widths of its loops.
+        left_out: tasks that did not run, or not in all iterations; of runs that ended well.
     """
 
     uid: str
@@ -124,6 +167,8 @@ class PastRun:
     seconds: float | None = None
     played_seconds: float | None = None
     memory: tuple[MemoryUse, ...] = ()
+    loops: tuple[LoopWidth, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def text_digest(text: str) -> str:

@@ -268,6 +268,7 @@ class Group:
         parallelism: of a loop: at most this many iterations run at once; 0 = no limit.
         width: of a loop: number of iterations in this graph.
         width_assumed: the width is an assumption.
+        width_runs: past runs that the assumption rests on; 0 = on none.
     """
 
     name: str
@@ -277,6 +278,7 @@ class Group:
     parallelism: int = 0
     width: int = 0
     width_assumed: bool = False
+    width_runs: int = 0
 
 
 @dataclass(frozen=True)

@@ -283,14 +283,20 @@ def _size_text(size_bytes: int) -> str:
 
 
 def _assumed_widths(graph: RunGraph) -> list[str]:
-    widths: dict[int, list[str]] = {}
+    widths: dict[tuple[int, int], list[str]] = {}
     for group in graph.groups:
         if group.width_assumed:
-            widths.setdefault(group.width, []).append(group.name)
+            widths.setdefault((group.width, group.width_runs), []).append(group.name)
     return [
-        f"width {width} for {_count(len(names), 'loop')}{_named(map(task_of, names))}"
-        for width, names in widths.items()
+        f"width {width}{_of_runs(runs)} for {_count(len(names), 'loop')}"
+        f"{_named(map(task_of, names))}"
+        for (width, runs), names in widths.items()
     ]
+
+
+def _of_runs(runs: int) -> str:
+    """What a width rests on."""
+    return f", that of {_count(runs, 'run')}," if runs else ""
 
 
 def _assumed_rates(graph: RunGraph, cluster: Cluster, assumptions: Assumptions) -> list[str]:

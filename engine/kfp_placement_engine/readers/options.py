@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.history import LearnedWidth
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class ReadOptions:
         loop_widths: number of iterations of loops whose width is known only at run time, by the
             loop's name: `for-loop-1`, `for-loop-1[0].for-loop-2`, or `for-loop-1[*].for-loop-2`
             for all of them.
+        learned_widths: what past runs tell of such loops, by the loop's path (with `[*]`); what is
+            given in `loop_widths` wins, and loops that the run does not have do not matter.
         default_loop_width: number of iterations where nobody knows.
         max_steps: runs of more steps are refused: planning them takes minutes and gigabytes.
         max_dependencies: runs with more direct dependencies (two wide loops after each other) are
@@ -24,6 +27,7 @@ class ReadOptions:
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
     loop_widths: Mapping[str, int] = field(default_factory=dict)
+    learned_widths: Mapping[str, LearnedWidth] = field(default_factory=dict)
     default_loop_width: int = 3
     max_steps: int = 20_000
     max_dependencies: int = 30_000_000

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import yaml
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
@@ -16,12 +17,17 @@ from kfp_placement_controller.sources.argo import WORKFLOWS, ArgoSource
 from kfp_placement_controller.watches.ended_pipelines import EndedPipelines
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
+from kfp_placement_engine.model.history import LeftOut
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
 from tests.controller.planning.builders import START, a_policy, after
 from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.controlplane.kubelet.drivers import DriverChoices
+from tests.controlplane.kubelet.kubelet import Kubelets
+from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
+from tests.support.data import data_path
 from tests.support.kubernetes import node_object
 
 TEAM = ("", "team")
@@ -56,14 +62,18 @@ class Played(PlayedCluster):
     def says(self, namespace: ObservedNamespace) -> None:
         """The namespace of all runs says this."""
         change = Change(TEAM, None, namespace)
+        self.pipelines.changed(NAMESPACES, change)
         self.ended.changed(NAMESPACES, change)
         self.coordinator.handle(NAMESPACES, change, self.now)
 
-    def submit_unmarked(self, name: str = "run", workflow: Any = None) -> None:
+    def submit_unmarked(
+        self, name: str = "run", workflow: Any = None, choices: DriverChoices | None = None
+    ) -> None:
         """A run without a mark begins."""
         run = workflow or a_run()
         run["metadata"]["name"] = name
-        self.submit(run)
+        self.kubelets = Kubelets(Workload(WorkloadSettings(driver_seconds=2)), choices)
+        self.submit(run, choices=choices)
 
     def settle(self) -> None:
         """All runs end, and what they teach is written."""
@@ -181,6 +191,61 @@ def test_workflows_that_are_no_pipelines_are_left_alone():
     raw = {**run, "status": {"phase": "Succeeded", "finishedAt": "2026-01-05T08:00:00Z"}}
     assert ArgoSource().pipeline_end(raw) is None
     assert played.told == []
+
+
+LOOPS = DriverChoices(iteration_counts={"for-loop-2": 5})
+
+
+def loops() -> Any:
+    """KFP's own pipeline of loops, of which one has its width only at run time."""
+    text = data_path("kfp-2.17.0", "workflows", "pipeline_with_loops.yaml").read_text("utf-8")
+    return yaml.load(text, yaml.CSafeLoader)
+
+
+def loop_width(played: Played, name: str) -> tuple[int, int]:
+    """How wide the loop is planned, and how many runs that rests on."""
+    reading = played.coordinator.registry.runs[RunKey("team", name)].variant.reading
+    assert reading is not None
+    (loop,) = (each for each in reading.graph.groups if each.name == "for-loop-2")
+    return loop.width, loop.width_runs
+
+
+def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before():
+    played = Played()
+    for number in range(2):
+        played.submit_unmarked(f"run-{number}", loops(), LOOPS)
+        played.settle()
+    (history,) = played.found()
+    first, second = history.past_runs()
+    widths = {each.loop: each.width for each in first.loops}
+    assert widths["for-loop-2"] == 5
+    assert first.loops == second.loops
+    assert not first.left_out
+    played.says(ObservedNamespace(all_pipelines=True))
+    played.submit_unmarked("run-2", loops(), LOOPS)
+    played.step(lambda: bool(played.coordinator.registry.runs))
+    assert loop_width(played, "run-2") == (5, 2)
+
+
+def test_a_run_tells_of_its_loop_what_past_runs_cannot():
+    played = Played()
+    played.submit_unmarked("run-0", loops(), LOOPS)
+    played.settle()
+    played.says(ObservedNamespace(all_pipelines=True))
+    played.submit_unmarked("run-1", loops(), DriverChoices(iteration_counts={"for-loop-2": 2}))
+    played.step(lambda: bool(played.coordinator.registry.runs))
+    assert loop_width(played, "run-1") == (5, 1)
+    played.settle()
+    assert loop_width(played, "run-1") == (2, 0)
+
+
+def test_what_came_from_the_cache_or_was_skipped_is_counted():
+    played = Played()
+    played.submit_unmarked("run", a_run(), DriverChoices(cached=frozenset({"first"})))
+    played.settle()
+    (past,) = played.found()[0].past_runs()
+    assert [each.identity.step for each in past.steps] == ["second"]
+    assert past.left_out == (LeftOut("first", cached=1),)
 
 
 def waiting(number: int, size: int = 100) -> EndedPipeline:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
+from kfp_placement_engine.contract.history_rows import MAX_COURSE_ROWS
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     ForgottenStep,
@@ -17,8 +18,16 @@ from kfp_placement_engine.contract.pipeline_history import (
 )
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.history import MemoryUse, Observation, PastRun, StepIdentity
+from kfp_placement_engine.model.history import (
+    LeftOut,
+    LoopWidth,
+    MemoryUse,
+    Observation,
+    PastRun,
+    StepIdentity,
+)
 
+START = datetime(2026, 11, 1, tzinfo=UTC)
 MOMENT = "2026-11-20T10:23:05Z"
 
 
@@ -184,3 +193,31 @@ def test_memory_of_forgotten_steps_does_not_count():
     )
     (found,) = history.past_runs()
     assert [each.identity.step for each in found.memory] == ["other"]
+
+
+def test_courses_of_runs_are_kept_and_odd_rows_are_not():
+    loops = (LoopWidth("loop", 7), LoopWidth("loop[*].inner", 0))
+    left_out = (LeftOut("a", cached=2), LeftOut("b", skipped=1))
+    run = PastRun("u", "p", START, loops=loops, left_out=left_out)
+    status = history_status([run]).model_dump(mode="json", by_alias=True, exclude_none=True)
+    (recorded,) = status["runs"]
+    assert (recorded["loops"], recorded["leftOut"]) == ([[0, 7], [1, 0]], [[2, 2, 0], [3, 0, 1]])
+    recorded["loops"] += [[], [0], [99, 1], [0, -1], [0, 1e300], ["x", 1], [0, True], [0, 5, "new"]]
+    recorded["leftOut"] += [[], [2], [2, -1, 1], [2, 0, 0], [2, "x", 1], [3, 1]]
+    raw = {
+        "apiVersion": "kfp-placement.dev/v1alpha1",
+        "kind": "PipelineHistory",
+        "metadata": {"name": "p"},
+        "spec": {"pipeline": "p", "forgetSteps": [{"step": "a", "before": "2100-01-01T00:00:00Z"}]},
+        "status": status,
+    }
+    (read,) = read_resource(PipelineHistory, raw).past_runs()
+    assert read.loops == (*loops, LoopWidth("loop", 5))
+    assert read.left_out == (LeftOut("b", skipped=1), LeftOut("b", cached=1))
+
+
+def test_courses_are_bounded():
+    loops = tuple(LoopWidth(f"loop-{each}", 2) for each in range(1000))
+    left_out = tuple(LeftOut(f"step-{each}", 2) for each in range(1000))
+    status = history_status([PastRun("u", "p", START, loops=loops, left_out=left_out)])
+    assert len(status.runs[0].loops) == len(status.runs[0].left_out) == MAX_COURSE_ROWS

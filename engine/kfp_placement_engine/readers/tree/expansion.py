@@ -199,20 +199,24 @@ class _Expander:
         task_name = position.task_prefix + task.name
         value = task.loop.items.evaluate(scope)
         items, parameter = known_list(value), value.parameter if isinstance(value, Missing) else ""
-        width, assumed = self._widths.width(name, task_name, items, task.display_name, parameter)
+        width = self._widths.width(name, task_name, items, task.display_name, parameter)
         if self._tree.has_drivers:
-            kind = GroupKind.LOOP
             group = Group(
-                name, kind, position.group, position.upstream, task.loop.parallelism, width, assumed
+                name,
+                GroupKind.LOOP,
+                position.group,
+                position.upstream,
+                task.loop.parallelism,
+                *width,
             )
             self._add_group(group)
             position = replace(position, group=name)
         runs: list[Result] = []
-        for index in range(width):
+        for index in range(width.iterations):
             item = item_value(items[index]) if items is not None else UNKNOWN
             runs.append(
                 self._iteration(
-                    task, index, assumed, position, _IterationScopes(scope, artifacts, item)
+                    task, index, width.assumed, position, _IterationScopes(scope, artifacts, item)
                 )
             )
         return LoopResult(tuple(runs), position.upstream)

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
 from kfp_placement_engine.readers.options import ReadOptions
@@ -12,8 +12,22 @@ _SHOWN = 5
 _INDEX = re.compile(r"\[(?:\d+|\*)\]")
 
 
+class Width(NamedTuple):
+    """Number of iterations of a loop.
+
+    Attributes:
+        iterations: so many.
+        assumed: nobody knows it before the run.
+        runs: past runs that it rests on; 0 = it does not.
+    """
+
+    iterations: int
+    assumed: bool
+    runs: int = 0
+
+
 class LoopWidths:
-    """Known widths first, then what the user says, then the assumption."""
+    """Known widths first, then what the user says, then past runs, then the assumption."""
 
     def __init__(self, options: ReadOptions, notices: NoticeCollector) -> None:
         self._options = options
@@ -28,8 +42,8 @@ class LoopWidths:
         items: list[Any] | None,
         display_name: str = "",
         parameter: str = "",
-    ) -> tuple[int, bool]:
-        """Number of iterations of a loop, and whether that is an assumption.
+    ) -> Width:
+        """Number of iterations of a loop.
 
         Args:
             name: the loop's name, with concrete indexes of the loops around it.
@@ -44,25 +58,29 @@ class LoopWidths:
         self._display_names[task] = display_name
         given = self._given(name, task, display_name)
         if items is not None:
-            width, assumed = len(items), False
-            if given is not None and given != width:
+            width = Width(len(items), assumed=False)
+            if given is not None and given != width.iterations:
                 self._notices.add(
                     "loop-width-known",
-                    f"has {width} iterations, one for each of its items, so the width {given} is"
-                    " not used; if a parameter has the items, give the parameter another value",
+                    f"has {width.iterations} iterations, one for each of its items, so the width"
+                    f" {given} is not used; if a parameter has the items, give the parameter"
+                    " another value",
                     task,
                 )
         elif given is not None:
-            width, assumed = given, False
+            width = Width(given, assumed=False)
+        elif (learned := self._options.learned_widths.get(task)) is not None:
+            width = Width(learned.width, assumed=True, runs=learned.runs)
         else:
-            width, assumed = self._options.default_loop_width, True
-            self._notices.add("loop-width-assumed", _assumed(width, task, parameter), task)
-        if width > self._options.max_steps:
+            width = Width(self._options.default_loop_width, assumed=True)
+            message = _assumed(width.iterations, task, parameter)
+            self._notices.add("loop-width-assumed", message, task)
+        if width.iterations > self._options.max_steps:
             raise LimitError(
-                f"loop {name:.200} has {width} iterations; a run may have at most "
+                f"loop {name:.200} has {width.iterations} iterations; a run may have at most "
                 f"{self._options.max_steps} steps"
             )
-        return width, assumed
+        return width
 
     def check_used(self) -> None:
         """Refuse widths for loops that the run does not have.

@@ -1,0 +1,71 @@
+"""What runs did where their files leave it open: widths of loops, cache hits, branches."""
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from statistics import median_high
+
+from kfp_placement_engine.model.history import LearnedWidth, PastRun
+
+LAST_RUNS = 5
+"""Of a loop that count: a change is followed within three runs, and one outlier does not count."""
+
+MOST_LOOPS = 10_000
+"""And tasks, of a namespace; what was not seen for longest goes first."""
+
+TaskKey = tuple[str, str]
+"""Pipeline, and path of a loop or task in it."""
+
+
+@dataclass
+class LeftOutRuns:
+    """The last runs in a row in which no iteration of a task ran.
+
+    Attributes:
+        cached: runs in a row in which all came from the cache.
+        skipped: runs in a row in which all were of a branch that was not taken.
+    """
+
+    cached: int = 0
+    skipped: int = 0
+
+
+@dataclass
+class Courses:
+    """What the runs of one namespace did; runs in, in the order in which they ended."""
+
+    _widths: OrderedDict[TaskKey, deque[int]] = field(default_factory=OrderedDict)
+    _left_out: OrderedDict[TaskKey, LeftOutRuns] = field(default_factory=OrderedDict)
+
+    def observe(self, run: PastRun) -> None:
+        """Learn from a run that has ended."""
+        for loop in run.loops:
+            key = (run.pipeline, loop.loop)
+            widths = self._widths.pop(key, None) or deque(maxlen=LAST_RUNS)
+            widths.append(loop.width)
+            self._widths[key] = widths
+        ran = {each.identity.step for each in run.steps}
+        for step in ran:
+            self._left_out.pop((run.pipeline, step), None)
+        for task in run.left_out:
+            key = (run.pipeline, task.step)
+            before = self._left_out.pop(key, None) or LeftOutRuns()
+            if task.step not in ran:
+                self._left_out[key] = LeftOutRuns(
+                    cached=0 if task.skipped else before.cached + 1,
+                    skipped=0 if task.cached else before.skipped + 1,
+                )
+        for known in (self._widths, self._left_out):
+            while len(known) > MOST_LOOPS:
+                known.popitem(last=False)
+
+    def widths(self, pipeline: str) -> dict[str, LearnedWidth]:
+        """Of the loops of a pipeline, by their paths."""
+        return {
+            loop: LearnedWidth(max(1, median_high(widths)), len(widths))
+            for (name, loop), widths in self._widths.items()
+            if name == pipeline
+        }
+
+    def left_out(self, pipeline: str, step: str) -> LeftOutRuns:
+        """The last runs in a row in which a task did not run."""
+        return self._left_out.get((pipeline, step), LeftOutRuns())
