@@ -251,7 +251,7 @@ def with_learned_widths(
     """
     if past is None:
         return run
-    from kfp_placement_engine.planning.learned_widths import learned_widths
+    from kfp_placement_engine.planning.learned_courses import learned_widths
 
     widths = learned_widths(run, past)
     if not widths:
@@ -299,8 +299,11 @@ def _with_history(run: RunGraph, better: Overrides) -> tuple[RunGraph, RunForeca
     if better.history is None:
         return run, None
     # Here and not above: most plans are made without, and it takes long to import.
+    from kfp_placement_engine.planning.learned_courses import left_out_notices
     from kfp_placement_engine.planning.learned_times import with_history
 
+    told = left_out_notices(run, better.history)
+    run = replace(run, notices=(*run.notices, *told))
     learned = with_history(run, better.history, better.confidence)
     return learned.graph, learned.forecast
 

@@ -87,6 +87,12 @@ def _head(details: PipelineDetails, now: datetime) -> Iterator[str]:
     if details.overrun is not None:
         runs = values.counted(details.overrun_runs, "run")
         yield f"{overrun_text(details.overrun)} as its steps tell, by {runs}"
+    for loop, width in details.loops.items():
+        runs, iterations = (
+            values.counted(width.runs, "run"),
+            values.counted(width.width, "iteration"),
+        )
+        yield f"loop {name_text(loop)}: {iterations}, the width of {runs}"
     if times.forget_before is not None:
         yield f"what {_forgotten(times.forget_before)}"
 
@@ -108,8 +114,18 @@ def _step_row(step: StepTimes) -> list[str]:
         range_text(step.takes),
         basis_text(DurationSource.HISTORY, step.basis),
         values.size(step.input_bytes),
-        _forgotten(step.forget_before),
+        "; ".join(filter(None, _step_notes(step))),
     ]
+
+
+def _step_notes(step: StepTimes) -> Iterator[str]:
+    yield _share(step.cached_share, "from the cache")
+    yield _share(step.skipped_share, "skipped")
+    yield _forgotten(step.forget_before)
+
+
+def _share(share: float, what: str) -> str:
+    return f"{share:.0%} {what}" if share else ""
 
 
 def _takes(times: TimeRange | None) -> str:
