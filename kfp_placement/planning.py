@@ -251,7 +251,7 @@ def with_learned_widths(
     """
     if past is None:
         return run
-    from kfp_placement_engine.planning.learned_widths import learned_widths
+    from kfp_placement_engine.planning.learned_courses import learned_widths
 
     widths = learned_widths(run, past)
     if not widths:
@@ -301,8 +301,11 @@ def _with_history(
     if better.history is None:
         return run, None
     # Here and not above: most plans are made without, and it takes long to import.
+    from kfp_placement_engine.planning.learned_courses import left_out_notices
     from kfp_placement_engine.planning.learned_times import with_history
 
+    told = left_out_notices(run, better.history)
+    run = replace(run, notices=(*run.notices, *told))
     policy = None if cluster.policy is None else cluster.policy.history
     stated = None if policy is None else policy.confidence
     learned = with_history(run, better.history, better.confidence or stated or CONFIDENCE)

@@ -69,10 +69,12 @@ def check_run(
         # Here and not above: most checks are made without, and it takes long to import.
         from kfp_placement.check.durations import hints_off
         from kfp_placement.check.memory import memory_off
+        from kfp_placement_engine.planning.learned_courses import left_out_notices
         from kfp_placement_engine.planning.learned_times import with_history
 
         findings += [*hints_off(graph, past), *memory_off(graph, past)]
-        graph = with_history(graph, past).graph
+        told = left_out_notices(graph, past)
+        graph = replace(with_history(graph, past).graph, notices=(*graph.notices, *told))
     where = Overrides(default_namespace=default_namespace)
     request = None if cluster is None else plan_request(graph, cluster, where, _OPTIONS)
     run = graph if request is None else request.run

@@ -132,17 +132,19 @@ def _report(
     with LiveLine() as progress:
         package = read_package(run)
         from kfp_placement.check.rules import check_run
-        from kfp_placement.planning import RunSource, read_graph
+        from kfp_placement.planning import RunSource, read_graph, with_learned_widths
         from kfp_placement_engine.exceptions import ArgumentError
 
         read = live if cluster == LIVE else None
         known = None if cluster is None else read_cluster_source(cluster, progress, read)
         with usage_errors(ArgumentError):
-            graph = read_graph(RunSource(package, arguments), known, progress=progress)
+            source = RunSource(package, arguments)
+            graph = read_graph(source, known, progress=progress)
         place = namespace or ("" if live is None else live.namespace)
         if history is None:
             return check_run(graph, cluster=known, default_namespace=place)
         past = read_past(history, namespace or graph.namespace, progress, live)
+        graph = with_learned_widths(graph, past.past, source, known)
         graph = replace(graph, notices=(*graph.notices, *past.notices))
         return check_run(graph, cluster=known, default_namespace=place, past=past.past)
 

@@ -112,6 +112,10 @@ def pipeline_document(details: PipelineDetails) -> Document:
             "high": details.overrun.high_seconds,
             "runs": details.overrun_runs,
         },
+        "loops": [
+            {"loop": loop, "width": each.width, "runs": each.runs}
+            for loop, each in details.loops.items()
+        ],
         "steps": [
             {
                 "step": each.step,
@@ -122,6 +126,8 @@ def pipeline_document(details: PipelineDetails) -> Document:
                 "inputBytes": each.input_bytes,
                 "forgetBefore": _moment(each.forget_before),
                 "memory": _memory(each.memory),
+                "cachedShare": each.cached_share,
+                "skippedShare": each.skipped_share,
             }
             for each in details.steps
         ],

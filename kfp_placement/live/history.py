@@ -91,6 +91,12 @@ def _head(details: PipelineDetails, now: datetime) -> Iterator[str]:
     if details.overrun is not None:
         runs = values.counted(details.overrun_runs, "run")
         yield f"{overrun_text(details.overrun)} as its steps tell, by {runs}"
+    for loop, width in details.loops.items():
+        runs, iterations = (
+            values.counted(width.runs, "run"),
+            values.counted(width.width, "iteration"),
+        )
+        yield f"loop {name_text(loop)}: {iterations}, the width of {runs}"
     if times.forget_before is not None:
         yield f"what {_forgotten(times.forget_before)}"
 
@@ -115,7 +121,7 @@ def _step_row(step: StepTimes, *, has_memory: bool) -> list[str]:
         NONE if step.basis is None else basis_text(DurationSource.HISTORY, step.basis),
         values.size(step.input_bytes),
         *([_memory(memory)] if has_memory else []),
-        "; ".join(filter(None, [advice, _forgotten(step.forget_before)])),
+        "; ".join(filter(None, [advice, *_step_notes(step)])),
     ]
 
 
@@ -126,6 +132,16 @@ def _memory(memory: MemoryForecast | None) -> str:
     used = memory_text(memory.largest_bytes)
     asked = memory.asked_bytes
     return used if asked is None else f"{used} of {memory_text(asked)}"
+
+
+def _step_notes(step: StepTimes) -> Iterator[str]:
+    yield _share(step.cached_share, "from the cache")
+    yield _share(step.skipped_share, "skipped")
+    yield _forgotten(step.forget_before)
+
+
+def _share(share: float, what: str) -> str:
+    return f"{share:.0%} {what}" if share else ""
 
 
 def _takes(times: TimeRange | None) -> str:

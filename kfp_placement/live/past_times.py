@@ -1,6 +1,6 @@
 """What histories say of pipelines and their steps, by the same forecasts that plans are made on."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,7 +10,14 @@ from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.history.run_ends import RunEnds
-from kfp_placement_engine.model.history import Basis, Level, MemoryUse, Observation, PastRun
+from kfp_placement_engine.model.history import (
+    Basis,
+    LearnedWidth,
+    Level,
+    MemoryUse,
+    Observation,
+    PastRun,
+)
 from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.model.step_names import StepNames, listed
@@ -56,6 +63,8 @@ class StepTimes:
             known.
         forget_before: what ended before does not count; None = all counts.
         memory: what it used, and was killed with; None = that is not known.
+        cached_share: of its iterations in all runs, from 0 to 1, those that came from the cache.
+        skipped_share: likewise, those of a branch that was not taken.
     """
 
     step: str
@@ -66,6 +75,8 @@ class StepTimes:
     input_bytes: float | None = None
     forget_before: datetime | None = None
     memory: MemoryForecast | None = None
+    cached_share: float = 0.0
+    skipped_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -77,12 +88,14 @@ class PipelineDetails:
         steps: in the order in which runs have them.
         overrun: by how many times runs take longer than their steps tell; None = not known.
         overrun_runs: how many runs tell that.
+        loops: how wide they are likely to be, by their paths.
     """
 
     times: PipelineTimes
     steps: tuple[StepTimes, ...] = ()
     overrun: TimeRange | None = None
     overrun_runs: int = 0
+    loops: Mapping[str, LearnedWidth] = field(default_factory=dict)
 
 
 @dataclass
@@ -210,6 +223,7 @@ def details_of(
         steps=tuple(_steps(chosen, past)),
         overrun=range_of(ends.distribution) if ends is not None and is_own else None,
         overrun_runs=ends.basis.runs if ends is not None and is_own else 0,
+        loops=past.courses.widths(key[1]),
     )
 
 
@@ -217,7 +231,12 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
     last: dict[str, Observation | MemoryUse] = {}
     uids: dict[str, set[str]] = defaultdict(set)
     iterations: dict[str, set[str | None]] = defaultdict(set)
+    ran, cached, skipped = Counter[str](), Counter[str](), Counter[str]()
     for run in _runs(chosen):
+        for task in run.left_out:
+            cached[task.step] += task.cached
+            skipped[task.step] += task.skipped
+        ran.update(each.identity.step for each in run.steps)
         for each in _seen_in(run):
             path = each.identity.step
             last[path] = each
@@ -231,6 +250,7 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
         forecast = past.steps.predict(identity, "", each.input_bytes)
         is_own = forecast is not None and rests_on_own_runs(forecast.basis)
         memory = past.memory
+        every = max(1, ran[path] + cached[path] + skipped[path])
         yield StepTimes(
             step=path,
             runs=len(uids[path]),
@@ -240,6 +260,8 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
             input_bytes=each.input_bytes,
             forget_before=forgotten.get(path),
             memory=None if memory is None else memory.predict(identity),
+            cached_share=cached[path] / every,
+            skipped_share=skipped[path] / every,
         )
 
 

@@ -11,8 +11,8 @@ from kfp_placement_engine.history import NodeFactors, Past
 from kfp_placement_engine.model.history import LearnedWidth, PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.learned_courses import learned_widths
 from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
-from kfp_placement_engine.planning.learned_widths import learned_widths
 
 _LOG = logging.getLogger(__name__)
 

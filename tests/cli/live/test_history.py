@@ -17,7 +17,7 @@ from kfp_placement.report.table import TableStyle
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
 from kfp_placement_engine.contract.resources import read_resource
-from kfp_placement_engine.model.history import Basis, Level
+from kfp_placement_engine.model.history import Basis, LeftOut, Level, LoopWidth
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.readers.history_file import past_of, read_histories_file
 from tests.cli.live.conftest import NOW
@@ -381,3 +381,26 @@ def test_a_history_that_is_gone(live, kept, monkeypatch):
     result = live("history", "taxi", "--forget", "--yes")
     assert result.exit_code == 3
     assert "is gone" in result.stderr
+
+
+def test_loops_cache_hits_and_branches(live, cluster):
+    left_out = (LeftOut("train", cached=1), LeftOut("for-loop-1[*].score", cached=1, skipped=2))
+    runs = [
+        replace(run, loops=(LoopWidth("for-loop-1", 3 + number),), left_out=left_out)
+        for number, run in enumerate(taxi_runs(LAST, 3))
+    ]
+    cluster.put(HISTORIES, history_object(runs))
+    result = live("history", "taxi")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert "loop for-loop-1: 4 iterations, the width of 3 runs" in lines
+    (train,) = (line for line in lines if line.startswith("train"))
+    assert train.endswith("50% from the cache")
+    (score,) = (line for line in lines if line.startswith("for-loop-1[*].score"))
+    assert "17% from the cache; 33% skipped" in score
+    document = json.loads(live("history", "taxi", "-o", "json").stdout)
+    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    assert document["loops"] == [{"loop": "for-loop-1", "width": 4, "runs": 3}]
+    shares = {each["step"]: each["cachedShare"] for each in document["steps"]}
+    assert shares["train"] == 0.5
+    assert shares["fetch"] == 0.0

@@ -16,7 +16,7 @@ class Width(NamedTuple):
     """Number of iterations of a loop.
 
     Attributes:
-        iterations: so many.
+        iterations: how many.
         assumed: nobody knows it before the run.
         runs: past runs that it rests on; 0 = it does not.
     """

@@ -1,0 +1,49 @@
+"""What past runs did where a run's file leaves it open: widths of loops, cache hits, branches."""
+
+from collections.abc import Iterator, Mapping
+
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.history import LearnedWidth
+from kfp_placement_engine.model.run_graph import Notice, RunGraph, StepKind
+
+ENOUGH_RUNS = 3
+"""In a row, from which on a task that never ran is named."""
+
+
+def learned_widths(graph: RunGraph, past: Past) -> Mapping[str, LearnedWidth]:
+    """What past runs tell of a run's loops, by their paths; empty where none is assumed.
+
+    Args:
+        graph: as it was read without.
+        past: of its namespace.
+    """
+    # A loop without a step in it needs no width.
+    if not any(step.assumed for step in graph.steps):
+        return {}
+    return past.courses.widths(graph.name)
+
+
+def left_out_notices(graph: RunGraph, past: Past) -> Iterator[Notice]:
+    """Tasks that did not run in the last runs; they are planned all the same, as they may run.
+
+    Args:
+        graph: the run.
+        past: of its namespace.
+    """
+    tasks = {step.task: step for step in graph.steps if step.kind is StepKind.CONTAINER}
+    for task, step in tasks.items():
+        runs = past.courses.left_out(graph.name, task)
+        if runs.cached >= ENOUGH_RUNS and not step.assumed_cached:
+            yield Notice(
+                "usually-cached",
+                f"came from the cache in the last {runs.cached} runs, and is planned as if it ran;"
+                f" --assume-cached {task} plans without it (assume_cached in Python)",
+                task,
+            )
+        elif runs.skipped >= ENOUGH_RUNS:
+            yield Notice(
+                "usually-skipped",
+                f"was skipped in the last {runs.skipped} runs, as its branch was not taken; it is"
+                " planned as it may run",
+                task,
+            )
