@@ -130,7 +130,7 @@ def test_all_tables_of_made_up_traces(tmp_path, capsys, monkeypatch):
         made_up_trace(tmp_path, name)
     # A hundred runs of each mixture take half a minute.
     monkeypatch.setattr(learning, "promises", lambda progress: promises(progress, runs=2))
-    # So does planning; it has a test of its own.
+    # So does planning; it has tests of its own.
     monkeypatch.setattr(learning, "planned_cases", lambda progress, data: [])
     monkeypatch.setattr(learning, "changed_ends", lambda progress: changed_ends(progress, seeds=1))
     assert command(["--data", str(tmp_path), "-o", "json", "--output", str(tmp_path / "o.md")]) == 0
