@@ -34,7 +34,7 @@ HISTORIES = "kfp-placement.dev/v1alpha1"
 PLANNER = PLAN.format(1)
 
 RUNS = int(os.environ.get("HISTORY_RUNS", "7"))
-"""Of each namespace; more of them take a quarter of an hour."""
+"""Of each namespace; thirty of them take half an hour."""
 
 NAMESPACES = 3
 KNOWN_AFTER = 3
@@ -44,7 +44,7 @@ LOOPS = DriverChoices(iteration_counts={"for-loop-2": 5})
 IMAGES = {"docker.io/library/python:3.11": "350Mi"}
 """The nodes hold it, so that nothing is pulled: pods here start without."""
 
-WORKLOAD = WorkloadSettings(driver_seconds=0.05, step_seconds=4.0, spread=0.2, start_seconds=0.0)
+WORKLOAD = WorkloadSettings(driver_seconds=0.05, step_seconds=8.0, spread=0.2, start_seconds=0.0)
 
 
 @pytest.fixture(scope="module")
