@@ -213,7 +213,7 @@ def read_graph(
         cluster: where it is planned, if anywhere.
         options: how it is planned there.
         progress: told how far reading is.
-        learned_widths: of loops, by their paths, as past runs tell; None = they tell nothing.
+        learned_widths: of loops, by their paths, as past runs tell; None = not known.
 
     Raises:
         ArgumentError: an argument that the run does not take, or of the wrong type.

@@ -24,7 +24,7 @@ def learned_widths(graph: RunGraph, past: Past) -> Mapping[str, LearnedWidth]:
 
 
 def left_out_notices(graph: RunGraph, past: Past) -> Iterator[Notice]:
-    """Tasks that did not run in the last runs; they are planned all the same, as they may run.
+    """Tasks that did not run in the last runs; they are still planned, as they may run.
 
     Args:
         graph: the run.
