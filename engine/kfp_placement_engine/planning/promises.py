@@ -75,7 +75,12 @@ def _promise(
     own = lowered.problem.arrays.run == run
     begin, played = max(0.0, active.release_seconds), ends[:, own].max(axis=1)
     has_begun = any(each.state is ProgressState.DONE for each in active.progress.values())
-    left = stretched_ends(played - begin, forecast.overrun, has_begun=has_begun)
+    left = stretched_ends(
+        played - begin,
+        forecast.overrun,
+        has_begun=has_begun,
+        has_new_steps=_has_new_steps(active),
+    )
     factors = left / np.maximum(played - begin, 1e-9)
     starts, ends = _stretched(starts, factors, begin), _stretched(ends, factors, begin)
     steps = lowered.step_activities[run]
@@ -119,7 +124,10 @@ def sampled_end(lowered: Lowered, result: Result) -> SampledEnd | None:
         return None
     _, ends = _played(lowered, result)
     seconds = ends.max(axis=1)
-    stretched = stretched_ends(seconds, forecast.overrun, has_begun=False)
+    has_new_steps = _has_new_steps(lowered.runs[0])
+    stretched = stretched_ends(
+        seconds, forecast.overrun, has_begun=False, has_new_steps=has_new_steps
+    )
     return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
 
 
@@ -149,6 +157,12 @@ def _counts(step: Step, active: ActiveRun) -> bool:
     return is_open and is_container and not (step.assumed_cached or step.conditions)
 
 
+def _has_new_steps(active: ActiveRun) -> bool:
+    """Whether steps or iterations of the run have not been seen, and are known by others alone."""
+    assert active.forecast is not None  # asked by the caller
+    return any(each.basis.level is not Level.ITERATION for each in active.forecast.steps.values())
+
+
 def _is_known(step: Step, forecast: RunForecast) -> bool:
     if step.duration_source is DurationSource.GIVEN:
         return True
@@ -162,11 +176,14 @@ def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
     return simulate_durations(lowered.problem, result.placement, durations)
 
 
-def stretched_ends(ends: Floats, overrun: Distribution | None, *, has_begun: bool) -> Floats:
+def stretched_ends(
+    ends: Floats, overrun: Distribution | None, *, has_begun: bool, has_new_steps: bool = False
+) -> Floats:
     """[S] ends of sampled runs, corrected by how past runs ended beside theirs.
 
     Until a step has ended, the run ends as runs of the past did: the sample that ends first becomes
-    the least of their quantiles, and so on. From then on its own steps tell more of the run than
+    the least of their quantiles, and so on; where the past did not have all of its steps, and the
+    samples lie further apart, these count. From then on its own steps tell more of the run than
     others do, and only the median of the past counts.
 
     Args:
@@ -174,14 +191,21 @@ def stretched_ends(ends: Floats, overrun: Distribution | None, *, has_begun: boo
         overrun: how many times longer than the median of their samples runs took; None = no such
             run is known.
         has_begun: whether a step of the run has ended.
+        has_new_steps: whether the run has steps or iterations that were not seen.
     """
     if overrun is None:
         return ends
     if has_begun:
         return ends * overrun.median_seconds
+    middle = np.median(ends)
     order = np.argsort(np.argsort(ends))
     quantiles = [overrun.quantile((place + 0.5) / ends.size) for place in range(ends.size)]
-    return np.median(ends) * np.array(quantiles)[order]
+    by_past = middle * np.array(quantiles)[order]
+    if not has_new_steps:
+        return by_past
+    by_samples = ends * overrun.median_seconds
+    later = ends > middle
+    return np.where(later, np.maximum(by_samples, by_past), np.minimum(by_samples, by_past))
 
 
 def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:
