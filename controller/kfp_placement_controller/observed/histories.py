@@ -1,7 +1,7 @@
 """PipelineHistories, slimmed: their text is kept, and read when a namespace is asked for."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -52,9 +52,17 @@ class ObservedHistory:
             return True
         return self.is_cut and run.ended_at < min(self.ended.values(), default=_LONG_AGO)
 
-    def read(self) -> PipelineHistory:
-        """The whole object."""
-        return read_resource(PipelineHistory, orjson.loads(zlib.decompress(self.packed)))
+    def read(self, runs: Container[str]) -> PipelineHistory:
+        """The object with some of its runs; to read them all takes most of the time.
+
+        Args:
+            runs: their uids.
+        """
+        raw = orjson.loads(zlib.decompress(self.packed))
+        if self.ended:
+            stored = raw["status"]["runs"]
+            raw["status"]["runs"] = [run for run in stored if run["uid"] in runs]
+        return read_resource(PipelineHistory, raw)
 
 
 def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:

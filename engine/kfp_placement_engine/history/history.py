@@ -32,15 +32,26 @@ class History:
     says how wide the distribution is (`Calibration`).
 
     The same observations in the same order make the same forecasts. No clock is asked.
+
+    Of a pipeline more may be known than of all others: its own history asks that of the namespace
+    for steps that it has not seen, and how forecasts missed as long as it has too few misses. It
+    teaches nothing of nodes and of steps that are alike: that of the namespace does.
     """
 
-    def __init__(self, namespace: str = "", factors: NodeFactors | None = None) -> None:
+    def __init__(
+        self,
+        namespace: str = "",
+        factors: NodeFactors | None = None,
+        others: "History | None" = None,
+    ) -> None:
         """Begin with nothing known.
 
         Args:
             namespace: of the runs; only the factors of nodes are shared with other namespaces.
             factors: of nodes.
+            others: that of the namespace, if this is of one pipeline; None = this is it.
         """
+        self._others = others
         self._namespace = namespace
         self._factors = factors or NodeFactors()
         self._steps = KnownSteps()
@@ -61,11 +72,16 @@ class History:
         Returns:
             The forecast; None = nothing has been seen that tells of it.
         """
+        if self._others is not None and self._steps.get(identity.key) is None:
+            return self._others.predict(identity, node, input_bytes)
         is_size = input_bytes is not None and is_usable_size(input_bytes)
         known = self._levels.nearest(identity, input_bytes if is_size else None)
         if known is None:
             return None
-        return self._calibration.forecast(identity.pipeline, known, self._levels.log_factor(node))
+        calibration = self._calibration
+        if self._others is not None:
+            calibration = calibration.or_of_all(self._others._calibration, known.kind)
+        return calibration.forecast(identity.pipeline, known, self._levels.log_factor(node))
 
     def common_factor(self, pipeline: str) -> CommonFactor:
         """What the steps of the next run of a pipeline will have in common."""
@@ -82,7 +98,8 @@ class History:
         foreseen = [(each, miss) for each, miss in compared if miss is not None]
         without_forecast = [each for each, miss in compared if miss is None]
         self._learn_common(foreseen)
-        self._learn_nodes(foreseen)
+        if self._others is None:
+            self._learn_nodes(foreseen)
         new_steps = {each.identity.key for each in usable} - self._steps.keys()
         counted: set[StepKey] = set()
         for each in usable:
@@ -95,6 +112,8 @@ class History:
 
     def _miss(self, each: Observation) -> Miss | None:
         """By how much the forecast of a step missed; None = there was none of this very step."""
+        if self._steps.get(each.identity.key) is None:
+            return None
         known = self._levels.nearest(each.identity, each.input_bytes)
         if known is None or not _is_foreseen(each.identity, known.basis.level):
             return None
@@ -138,7 +157,8 @@ class History:
             known: list[KnownEstimate | None] = []
             if step is not None and identity.iteration is not None:
                 known.append(self._levels.of_step(step, each.input_bytes, identity.iteration))
-            if identity.key in new_steps and identity.key not in compared:
+            is_new = identity.key in new_steps and self._others is None
+            if is_new and identity.key not in compared:
                 compared.add(identity.key)
                 for level in WIDER:
                     elsewhere = self._levels.of_others(identity, level, identity.pipeline)

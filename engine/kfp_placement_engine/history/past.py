@@ -21,6 +21,7 @@ class Past:
         runs: Iterable[PastRun] = (),
         namespace: str = "",
         factors: NodeFactors | None = None,
+        others: "Past | None" = None,
     ) -> None:
         """Learn from runs, whatever their order.
 
@@ -28,9 +29,11 @@ class Past:
             runs: of the namespace.
             namespace: its name.
             factors: of nodes.
+            others: the past of the whole namespace, if these are the runs of one pipeline only: asked
+                for what they do not tell.
         """
-        self.steps = History(namespace, factors)
-        self.ends = RunEnds()
+        self.steps = History(namespace, factors, None if others is None else others.steps)
+        self.ends = RunEnds(None if others is None else others.ends)
         for run in sorted(runs, key=lambda each: (each.ended_at, each.uid)):
             self.observe(run)
 

@@ -35,8 +35,13 @@ over many steps, and nearer to normal than times of steps."""
 class RunEnds:
     """What the runs of one namespace took, beside what was expected."""
 
-    def __init__(self) -> None:
-        """Begin with no run."""
+    def __init__(self, others: "RunEnds | None" = None) -> None:
+        """Begin with no run.
+
+        Args:
+            others: those of the namespace, if these are of one pipeline; None = these are all.
+        """
+        self._others = others
         self._factors: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
         self._calibration = Calibration(_UNKNOWN)
 
@@ -71,10 +76,15 @@ class RunEnds:
             The forecast; None = no run of the namespace is known, or nothing is expected, or less
             than `LEAST_SECONDS`.
         """
+        if self._others is not None and not self._factors.get(pipeline):
+            return self._others.predict(pipeline, expected_seconds)
         known = self._known(pipeline)
         if known is None or not _is_usable(expected_seconds):
             return None
-        return self._calibration.forecast(pipeline, known, math.log(expected_seconds))
+        calibration = self._calibration
+        if self._others is not None:
+            calibration = calibration.or_of_all(self._others._calibration, known.kind)
+        return calibration.forecast(pipeline, known, math.log(expected_seconds))
 
     def _known(self, pipeline: str) -> KnownEstimate | None:
         """By how much longer than expected a run takes."""

@@ -36,9 +36,11 @@ def with_runs(*runs: PastRun, namespace: str = "team", pipeline: str = "p") -> H
     return known
 
 
-def built(known: Histories, namespace: str = "team") -> NamespacePast:
+def built(
+    known: Histories, namespace: str = "team", pipeline: str = "p"
+) -> NamespacePast:
     for _ in range(10_000):
-        past = known.past(namespace)
+        past = known.past(namespace, pipeline)
         if past is not None:
             return past
         known.build()
@@ -54,10 +56,10 @@ def forecast_seconds(past: NamespacePast, pipeline: str = "p") -> float | None:
 
 def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwhile():
     known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
-    assert known.past("team") is None
+    assert known.past("team", "p") is None
     assert known.is_building
     parts = 0
-    while known.past("team") is None:
+    while known.past("team", "p") is None:
         known.build()
         parts += 1
     assert parts >= 20 * 200 / BUILD_OBSERVATIONS - 1
@@ -68,7 +70,7 @@ def test_a_run_that_ends_while_a_past_is_built_does_not_begin_it_again():
     """Otherwise a namespace in which runs end often would never be known."""
     known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
     for number in range(100, 200):
-        if known.past("team") is not None:
+        if known.past("team", "p") is not None:
             break
         known.build()
         known.run_ended("team", a_past_run("q", number, seconds=600))
@@ -80,8 +82,8 @@ def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built()
     known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
     store(known, a_history("q", [a_past_run("q", each, steps=200) for each in range(20)], "other"))
     for number in range(100):
-        known.past("team")
-        if known.past("other") is not None:
+        known.past("team", "p")
+        if known.past("other", "p") is not None:
             return
         known.build()
         edited = [a_past_run("p", 1000 + number, steps=2_000)]
@@ -96,12 +98,12 @@ def test_more_namespaces_than_are_kept_do_not_push_each_other_out(monkeypatch):
         store(known, a_history("p", [a_past_run("p", 1)], name))
     for _ in range(5):
         known.build()
-        pasts = [known.past(name) for name in "abc"]
+        pasts = [known.past(name, "p") for name in "abc"]
     assert [past is not None for past in pasts] == [True, True, False]
     for _ in range(3):
         known.build()
-        known.past("a")
-        last = known.past("c")
+        known.past("a", "p")
+        last = known.past("c", "p")
     assert last is not None
 
 
@@ -110,7 +112,7 @@ def test_only_so_many_namespaces_are_kept():
     for number in range(MOST_BUILT + 10):
         known.build()
         known.build()
-        assert known.past(f"ns-{number}") is not None
+        assert known.past(f"ns-{number}", "p") is not None
     assert len(known._built) == MOST_BUILT
 
 
