@@ -217,12 +217,12 @@ class Coordinator:
         self._gone.clear()
         self.registry.leave_alone()
         self._aside(partial(self.forecasts.use_histories, policy, now))
-        evaluated, new = self.evaluations.due(now), False
-        for run in evaluated:
+        changed = self.evaluations.due(now)
+        for run in changed:
             self._safely(run, partial(self.evaluations.evaluate, run, policy, now))
             self._learn(run, now)
-        for each in self.first_plans.due(now):
-            new = True
+        new = self.first_plans.due(now)
+        for each in new:
             self._safely(each.run, partial(self.planner.plan_at_once, each, policy, now))
         asked = self.planner.next_round(policy, now)
         if asked is not None:
@@ -240,7 +240,7 @@ class Coordinator:
         actions += self.queue_guard.due(policy, now)
         actions += self.requests.due(policy, now)
         if self.history:
-            self._aside(partial(self.histories.build, is_busy=bool(evaluated) or new))
+            self._aside(partial(self.histories.build, is_busy=bool(changed or new)))
         actions += self._aside(partial(self.histories.due, now)) or ()
         return actions
 
