@@ -240,7 +240,7 @@ class Coordinator:
         actions += self.queue_guard.due(policy, now)
         actions += self.requests.due(policy, now)
         if self.history:
-            self._aside(partial(self.histories.build, is_busy=bool(changed or new)))
+            self._aside(partial(self.histories.build, is_busy=bool(changed or new or actions)))
         actions += self._aside(partial(self.histories.due, now)) or ()
         return actions
 

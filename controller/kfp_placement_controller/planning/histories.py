@@ -120,7 +120,7 @@ class Histories:
             return False
         self._unwritten.add(namespace, run)
         pasts = (self._of_pipelines.get(key), self._built.get(namespace))
-        if not all([past.add(run) for past in pasts if past is not None]):
+        if not all(past.add(run) for past in pasts if past is not None):
             self._forget(namespace)
         return is_new
 

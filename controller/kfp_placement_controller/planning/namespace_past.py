@@ -26,8 +26,8 @@ BYTES_PER_OBSERVATION = 1_000
 """This many bytes of an object take as long to be read as one step takes to be learned from."""
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
-"""The last runs of each pipeline, and of all: what a namespace is known by. Where a time lies, older
-ones of a pipeline do not say."""
+"""The last runs of each pipeline, and of all: what a namespace is known by. Older runs of a pipeline
+do not say where its times lie."""
 
 
 class NamespacePast:
@@ -35,6 +35,7 @@ class NamespacePast:
 
     Attributes:
         is_built: all runs of the beginning have been learned from.
+        past: what they tell.
     """
 
     def __init__(
@@ -58,8 +59,8 @@ class NamespacePast:
         """
         self.is_built = False
         self._namespace = namespace
-        others = None if namespace_past is None else namespace_past._past
-        self._past = Past((), namespace, factors, others)
+        others = None if namespace_past is None else namespace_past.past
+        self.past = Past((), namespace, factors, others)
         self._said = said
         self._ended = {uid: each for one in stored for uid, each in one.ended.items()}
         self._ended |= {run.uid: run.ended_at for run in unwritten}
@@ -95,7 +96,7 @@ class NamespacePast:
     def learned_run(self, graph: RunGraph) -> LearnedRun | None:
         """The run with what is known of it; None = nothing is, for a reason that has been said."""
         try:
-            return with_history(graph, self._past)
+            return with_history(graph, self.past)
         except Exception as error:
             what = f"runs of namespace {self._namespace} are planned without past ones"
             self._said.defect(what, error)
@@ -113,6 +114,7 @@ class NamespacePast:
         # The last one first, so that what has been learned from can be let go.
         ordered = sorted(runs.values(), key=lambda run: (run.ended_at, run.uid), reverse=True)
         runs.clear()
+        self._counted = frozenset()
         while ordered or self._late:
             run = ordered.pop() if ordered else self._late.pop(0)
             self._observe(run)
@@ -138,7 +140,7 @@ class NamespacePast:
 
     def _observe(self, run: PastRun) -> None:
         try:
-            self._past.observe(run)
+            self.past.observe(run)
         except Exception as error:
             self._said.defect(f"namespace {self._namespace} learns nothing from some runs", error)
 

@@ -111,10 +111,11 @@ class Calibration:
 
     def or_of_all(self, others: "Calibration", kind: _Kind) -> "Calibration":
         """Others, if they have enough misses of a kind and this, of one pipeline, does not."""
-        is_poorer = not self._has_enough(kind) and others._has_enough(kind)
+        is_poorer = not self.has_enough(kind) and others.has_enough(kind)
         return others if is_poorer else self
 
-    def _has_enough(self, kind: _Kind) -> bool:
+    def has_enough(self, kind: _Kind) -> bool:
+        """Whether there are misses of a kind enough for an interval."""
         return len(self._of_all.get(kind, ())) >= LEAST_MISSES
 
     def forecast(self, pipeline: str, known: KnownEstimate, log_scale: float) -> Forecast:

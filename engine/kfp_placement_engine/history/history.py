@@ -36,6 +36,9 @@ class History:
     Of a pipeline more may be known than of all others: its own history asks that of the namespace
     for steps that it has not seen, and how forecasts missed as long as it has too few misses. It
     teaches nothing of nodes and of steps that are alike: that of the namespace does.
+
+    Attributes:
+        calibration: how forecasts missed.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class History:
         self._factors = factors or NodeFactors()
         self._steps = KnownSteps()
         self._levels = Levels(namespace, self._steps, self._factors)
-        self._calibration = Calibration()
+        self.calibration = Calibration()
         self._common = CommonFactors()
 
     def predict(
@@ -78,9 +81,9 @@ class History:
         known = self._levels.nearest(identity, input_bytes if is_size else None)
         if known is None:
             return None
-        calibration = self._calibration
+        calibration = self.calibration
         if self._others is not None:
-            calibration = calibration.or_of_all(self._others._calibration, known.kind)
+            calibration = calibration.or_of_all(self._others.calibration, known.kind)
         return calibration.forecast(identity.pipeline, known, self._levels.log_factor(node))
 
     def common_factor(self, pipeline: str) -> CommonFactor:
@@ -100,14 +103,15 @@ class History:
         self._learn_common(foreseen)
         if self._others is None:
             self._learn_nodes(foreseen)
-        new_steps = {each.identity.key for each in usable} - self._steps.keys()
+        keys = {each.identity.key for each in usable}
+        new_steps = {key for key in keys if self._steps.get(key) is None}
         counted: set[StepKey] = set()
         for each in usable:
             key = each.identity.key
             self._steps.observe(each, _log_seconds(each), is_first=key not in counted)
             counted.add(key)
         of_others = self._misses_of_others(without_forecast, new_steps)
-        self._calibration.add_misses([*(miss for _, miss in foreseen if _tells(miss)), *of_others])
+        self.calibration.add_misses([*(miss for _, miss in foreseen if _tells(miss)), *of_others])
         self._levels.forget_outdated()
 
     def _miss(self, each: Observation) -> Miss | None:
@@ -129,7 +133,7 @@ class History:
         for each, miss in foreseen:
             if each.seconds >= SHORT_SECONDS:
                 log_factor = self._levels.log_factor(each.node)
-                found = self._calibration.distribution(miss.pipeline, miss.known, log_factor)
+                found = self.calibration.distribution(miss.pipeline, miss.known, log_factor)
                 scores[miss.pipeline].append(score_of(found.probability(each.seconds)))
         for pipeline, of_steps in scores.items():
             self._common.observe(pipeline, of_steps)

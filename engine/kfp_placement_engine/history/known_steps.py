@@ -1,7 +1,7 @@
 """The past values of each step, and which steps are alike; bounded, whatever comes."""
 
 import sys
-from collections.abc import Iterator, KeysView
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -130,10 +130,6 @@ class KnownSteps:
         self._by_image = _AlikeSteps()
         self.version = 0
         self.changed: set[KnownStep] = set()
-
-    def keys(self) -> KeysView[StepKey]:
-        """All steps."""
-        return self._steps.keys()
 
     def get(self, key: StepKey) -> KnownStep | None:
         """The step, whatever its iteration."""

@@ -53,8 +53,8 @@ class _Alike(NamedTuple):
 class Levels:
     """What the steps of one namespace tell of each other, by level.
 
-    What was computed is kept until a step is observed, or more is known of nodes; where the values of
-    a step lie, until it is this step. Of a new step's image there may be hundreds.
+    What was computed is kept until a step is observed, or more is known of nodes; where the values
+    of a step lie, until it is this step. Of a new step's image there may be hundreds.
     """
 
     def __init__(self, namespace: str, steps: KnownSteps, factors: NodeFactors) -> None:

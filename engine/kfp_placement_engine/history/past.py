@@ -29,8 +29,8 @@ class Past:
             runs: of the namespace.
             namespace: its name.
             factors: of nodes.
-            others: the past of the whole namespace, if these are the runs of one pipeline only: asked
-                for what they do not tell.
+            others: the past of the whole namespace, if these are the runs of one pipeline only:
+                asked for what they do not tell.
         """
         self.steps = History(namespace, factors, None if others is None else others.steps)
         self.ends = RunEnds(None if others is None else others.ends)

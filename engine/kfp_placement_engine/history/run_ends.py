@@ -33,7 +33,11 @@ over many steps, and nearer to normal than times of steps."""
 
 
 class RunEnds:
-    """What the runs of one namespace took, beside what was expected."""
+    """What the runs of one namespace took, beside what was expected.
+
+    Attributes:
+        calibration: how forecasts missed.
+    """
 
     def __init__(self, others: "RunEnds | None" = None) -> None:
         """Begin with no run.
@@ -43,7 +47,7 @@ class RunEnds:
         """
         self._others = others
         self._factors: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
-        self._calibration = Calibration(_UNKNOWN)
+        self.calibration = Calibration(_UNKNOWN)
 
     def observe(self, pipeline: str, expected_seconds: float, seconds: float) -> None:
         """Learn from a run that has ended.
@@ -61,7 +65,7 @@ class RunEnds:
         known = self._known(pipeline)
         if known is not None:
             miss = Miss(pipeline, known, factor - known.estimate.log_seconds)
-            self._calibration.add_misses([miss])
+            self.calibration.add_misses([miss])
         kept = self._factors.used(pipeline, lambda: deque(maxlen=RUNS_KEPT))
         kept.append(factor)
 
@@ -81,9 +85,9 @@ class RunEnds:
         known = self._known(pipeline)
         if known is None or not _is_usable(expected_seconds):
             return None
-        calibration = self._calibration
+        calibration = self.calibration
         if self._others is not None:
-            calibration = calibration.or_of_all(self._others._calibration, known.kind)
+            calibration = calibration.or_of_all(self._others.calibration, known.kind)
         return calibration.forecast(pipeline, known, math.log(expected_seconds))
 
     def _known(self, pipeline: str) -> KnownEstimate | None:

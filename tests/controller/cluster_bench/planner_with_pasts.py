@@ -64,7 +64,7 @@ class HistorySizes:
     steps: int = 50
     runs: int = 30
     active: int = 50
-    seconds: int = 150
+    seconds: int = 60
 
 
 @dataclass(frozen=True)
