@@ -26,8 +26,8 @@ BYTES_PER_OBSERVATION = 1_000
 """This many bytes of an object take as long to be read as one step takes to be learned from."""
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
-"""The last runs of each pipeline, and of all: what a namespace is known by. Older runs of a pipeline
-do not say where its times lie."""
+"""The last runs of each pipeline, and of all: what a namespace is known by. Older ones
+of a pipeline do not say where its times lie."""
 
 
 class NamespacePast:

@@ -10,13 +10,19 @@ import pytest
 from kfp_placement_controller.observed.histories import MAX_OBJECT_BYTES, observe_history
 from kfp_placement_controller.planning import histories
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
-from kfp_placement_controller.planning.histories import BUILD_OBSERVATIONS, MOST_BUILT, Histories
+from kfp_placement_controller.planning.histories import (
+    BUILD_OBSERVATIONS,
+    MOST_BUILT,
+    MOST_IDLE,
+    Histories,
+)
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.unwritten_runs import MOST_PIPELINES
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import Basis, Level, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.planning.learned_times import LearnedRun
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run
@@ -52,6 +58,72 @@ def forecast_seconds(past: NamespacePast, pipeline: str = "p") -> float | None:
     graph = RunGraph(name=pipeline, source="made up", steps=(Step("step-0", task="step-0"),))
     learned = past.learned_run(graph)
     return None if learned is None else learned.graph.steps[0].duration_seconds
+
+
+def many_pipelines() -> Histories:
+    """More runs than a namespace is known by; their steps are of one component."""
+    known = Histories(enabled=True)
+    for pipeline in range(20):
+        runs = [
+            a_past_run(
+                f"p{pipeline}",
+                100 * pipeline + number,
+                ended_at=START + timedelta(hours=number, minutes=pipeline),
+                seconds=50 + pipeline + number % 7,
+                steps=5,
+                component="c" * 16,
+                node=f"n{(number + pipeline) % 3}",
+            )
+            for number in range(30)
+        ]
+        store(known, a_history(f"p{pipeline}", runs))
+    return known
+
+
+def learned(known: Histories, pipeline: str) -> LearnedRun:
+    """A step that its pipeline knows, and one that only others do."""
+    steps = (
+        Step("step-0", task="step-0", component="c" * 16),
+        Step("new", task="new", component="c" * 16),
+    )
+    found = built(known, pipeline=pipeline).learned_run(RunGraph(pipeline, "made up", steps))
+    assert found is not None
+    return found
+
+
+def test_what_is_known_of_a_pipeline_does_not_depend_on_what_was_asked_for_before():
+    known, other = many_pipelines(), many_pipelines()
+    names = [f"p{number}" for number in range(10)]
+    asked = {name: learned(known, name) for name in names}
+    assert asked == {name: learned(other, name) for name in reversed(names)}
+    step, new = asked["p3"].graph.steps
+    assert (step.duration_basis, new.duration_basis) == (
+        Basis(Level.ITERATION, 30),
+        Basis(Level.COMPONENT, 10),
+    )
+
+
+def test_a_run_teaches_its_pipeline_what_a_new_planner_would_know():
+    known, restarted = many_pipelines(), many_pipelines()
+    learned(known, "p3")
+    run = a_past_run("p3", 5_000, seconds=500, steps=5, component="c" * 16)
+    for each in (known, restarted):
+        assert each.run_ended("team", run)
+    after, anew = (learned(each, "p3").graph.steps[0] for each in (known, restarted))
+    assert after.duration_seconds == pytest.approx(anew.duration_seconds, rel=0.01)
+
+
+def test_pasts_of_pipelines_that_no_run_asks_for_go():
+    known = Histories(enabled=True)
+    for number in range(MOST_IDLE + 50):
+        store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
+    for number in range(MOST_IDLE + 50):
+        built(known, pipeline=f"p{number}")
+        known.build()
+    for _ in range(3):
+        known.build()
+    assert len(known._of_pipelines) == MOST_IDLE
+    assert built(known, pipeline="p0") is not None
 
 
 def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwhile():
