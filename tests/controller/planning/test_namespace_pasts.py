@@ -42,9 +42,7 @@ def with_runs(*runs: PastRun, namespace: str = "team", pipeline: str = "p") -> H
     return known
 
 
-def built(
-    known: Histories, namespace: str = "team", pipeline: str = "p"
-) -> NamespacePast:
+def built(known: Histories, namespace: str = "team", pipeline: str = "p") -> NamespacePast:
     for _ in range(10_000):
         past = known.past(namespace, pipeline)
         if past is not None:
