@@ -60,7 +60,7 @@ class NamespacePast:
         self.is_built = False
         self._namespace = namespace
         others = None if namespace_past is None else namespace_past.past
-        self.past = Past((), namespace, factors, others)
+        self.past: Past = Past((), namespace, factors, others)
         self._said = said
         self._ended = {uid: each for one in stored for uid, each in one.ended.items()}
         self._ended |= {run.uid: run.ended_at for run in unwritten}

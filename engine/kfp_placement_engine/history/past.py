@@ -32,8 +32,8 @@ class Past:
             others: the past of the whole namespace, if these are the runs of one pipeline only:
                 asked for what they do not tell.
         """
-        self.steps = History(namespace, factors, None if others is None else others.steps)
-        self.ends = RunEnds(None if others is None else others.ends)
+        self.steps: History = History(namespace, factors, None if others is None else others.steps)
+        self.ends: RunEnds = RunEnds(None if others is None else others.ends)
         for run in sorted(runs, key=lambda each: (each.ended_at, each.uid)):
             self.observe(run)
 
