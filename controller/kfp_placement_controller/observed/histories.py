@@ -1,7 +1,7 @@
 """PipelineHistories, slimmed: their text is kept, and read when a namespace is asked for."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +32,7 @@ class ObservedHistory:
         ended: uid -> when that run ended, of all its runs.
         is_cut: older runs have been left out.
         json_bytes: size of the object.
-        packed: the object as JSON, compressed to half and less.
+        packed: what is read of the object as JSON, compressed to half and less.
     """
 
     spec: PipelineHistorySpec
@@ -52,9 +52,17 @@ class ObservedHistory:
             return True
         return self.is_cut and run.ended_at < min(self.ended.values(), default=_LONG_AGO)
 
-    def read(self) -> PipelineHistory:
-        """The whole object."""
-        return read_resource(PipelineHistory, orjson.loads(zlib.decompress(self.packed)))
+    def read(self, runs: Container[str]) -> PipelineHistory:
+        """The object with some of its runs; to read them all takes most of the time.
+
+        Args:
+            runs: their uids.
+        """
+        raw = orjson.loads(zlib.decompress(self.packed))
+        if self.ended:
+            stored = raw["status"]["runs"]
+            raw["status"]["runs"] = [run for run in stored if run["uid"] in runs]
+        return read_resource(PipelineHistory, raw)
 
 
 def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
@@ -65,7 +73,7 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
     """
     history = read_resource(PipelineHistory, raw)
     try:
-        document = orjson.dumps(history.to_object())
+        document = orjson.dumps(_kept(raw))
     except TypeError as error:  # numbers beyond 64 bits, half a surrogate pair
         name = history.metadata.name
         raise InputError(
@@ -81,3 +89,13 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
     seen = 0 if status is None else status.runs_seen or 0
     packed = zlib.compress(document, 1)
     return ObservedHistory(history.spec, ended, seen > len(ended), len(document), packed)
+
+
+def _kept(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """What is read of an object again: writing it from what was read takes most of a start."""
+    metadata, status = raw["metadata"], raw.get("status") or {}
+    return {
+        "metadata": {key: metadata[key] for key in ("name", "namespace") if key in metadata},
+        "spec": raw["spec"],
+        "status": {key: status[key] for key in ("nodes", "steps", "runs") if key in status},
+    }

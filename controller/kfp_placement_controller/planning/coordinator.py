@@ -238,10 +238,12 @@ class Coordinator:
         self._gone.clear()
         self.registry.leave_alone()
         self._aside(partial(self.forecasts.use_histories, policy, now))
-        for run in self.evaluations.due(now):
+        changed = self.evaluations.due(now)
+        for run in changed:
             self._safely(run, partial(self.evaluations.evaluate, run, policy, now))
             self._learn(run, now)
-        for each in self.first_plans.due(now):
+        new = self.first_plans.due(now)
+        for each in new:
             self._safely(each.run, partial(self.planner.plan_at_once, each, policy, now))
         asked = self.planner.next_round(policy, now)
         if asked is not None:
@@ -258,6 +260,8 @@ class Coordinator:
         actions += self.guard.due(policy, self.policy.status, self.registry.marked_pods(), now)
         actions += self.queue_guard.due(policy, now)
         actions += self.requests.due(policy, now)
+        if self.history:
+            self._aside(partial(self.histories.build, is_busy=bool(changed or new or actions)))
         actions += self._aside(partial(self.histories.due, now)) or ()
         actions += self._aside(partial(self._ask_memory, now)) or ()
         return actions
@@ -344,9 +348,9 @@ class Coordinator:
             self._said.defect("past runs do not count for some plans", error)
             return None
 
-    def _past(self, namespace: str) -> NamespacePast | None:
-        """What is known of a namespace: only who leads has seen all there is at the start."""
-        return None if self.epoch is None else self.histories.past(namespace)
+    def _past(self, namespace: str, pipeline: str) -> NamespacePast | None:
+        """What is known of a pipeline: only who leads has seen all there is at the start."""
+        return None if self.epoch is None else self.histories.past(namespace, pipeline)
 
     # What comes in, by kind.
 

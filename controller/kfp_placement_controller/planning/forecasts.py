@@ -68,19 +68,19 @@ class Forecasts:
     _not_before: datetime | None = None
 
     def use_histories(self, policy: PlacementPolicySpec, now: datetime) -> None:
-        """Plan runs that came before the past of their namespace was known with it."""
+        """Plan runs that came before the past of their pipeline was known with it."""
         if not self.histories.enabled:
             return
-        self.histories.build()
         runs = self.planner.registry.open.ordered()
-        namespaces = {run.key.namespace for run in runs if run.open is not None}
-        pasts = {each: self.histories.past(each) for each in sorted(namespaces)}
         for run in runs:
             if run.open is None:
                 # It may stay for days, and has no use for it.
                 run.past = None
                 continue
-            past = pasts[run.key.namespace]
+            reading = run.variant.reading
+            if reading is None:
+                continue
+            past = self.histories.past(run.key.namespace, reading.graph.name)
             if past is None or past is run.past:
                 continue
             is_first, run.past = run.past is None, past

@@ -1,8 +1,9 @@
 """What past runs have taught, namespace by namespace: read from PipelineHistories, and added to.
 
 The objects are the truth; what forecasts are made of is built from them, a little at a time, and
-built again when somebody else has changed one. The process works on without: a namespace whose past
-is not built yet is planned as if it had none.
+built again when somebody else has changed one: a little of all pipelines of a namespace, and all of
+those whose runs are planned. The process works on without: a run whose past is not built yet is
+planned as if it had none.
 """
 
 import logging
@@ -27,11 +28,17 @@ from kfp_placement_kube.change import Change
 
 _LOG = logging.getLogger(__name__)
 
-BUILD_OBSERVATIONS = 500
-"""Steps learned from between two decisions, some 50 ms: what is learned keeps no plan waiting."""
+BUILD_OBSERVATIONS = 100
+"""Steps learned from between two decisions, some 5 ms: what is learned keeps no plan waiting."""
+
+BUILT_AT_ONCE = 2 * BUILD_OBSERVATIONS
+"""Steps learned from when a run comes: of a small past, before its first plan."""
 
 MOST_BUILT = 50
 """Namespaces whose past is kept built; those not asked for longest are built again."""
+
+MOST_IDLE = 100
+"""Pipelines whose past is kept though no run of them is planned any more."""
 
 
 @dataclass
@@ -53,10 +60,11 @@ class Histories:
     _deleting: set[HistoryKey] = field(default_factory=set)
     _unwritten: UnwrittenRuns = field(default_factory=UnwrittenRuns)
     _built: dict[str, NamespacePast] = field(default_factory=dict)
-    _building: dict[str, NamespacePast] = field(default_factory=dict)
-    _asked: set[str] = field(default_factory=set)
-    _asked_before: set[str] = field(default_factory=set)
-    _left: int = BUILD_OBSERVATIONS
+    _of_pipelines: dict[HistoryKey, NamespacePast] = field(default_factory=dict)
+    _building: dict[HistoryKey, NamespacePast] = field(default_factory=dict)
+    _asked: set[HistoryKey] = field(default_factory=set)
+    _asked_before: set[HistoryKey] = field(default_factory=set)
+    _left: int = BUILT_AT_ONCE
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def changed(self, change: Change[ObservedHistory]) -> None:
@@ -88,26 +96,25 @@ class Histories:
         """The policy says this from now on."""
         before, self.settings = self.settings, settings
         if before.keep_days != settings.keep_days:
-            self._built.clear()
-            self._building.clear()
+            for pasts in (self._built, self._of_pipelines, self._building):
+                pasts.clear()
         for past in self._built.values():
             # Whom it asks from now on is said when it is asked for.
             past.share({})
 
-    def past(self, namespace: str) -> NamespacePast | None:
-        """What is known of a namespace; None = nothing yet, or it is still being built."""
-        if not self.enabled:
+    def past(self, namespace: str, pipeline: str) -> NamespacePast | None:
+        """What is known of a pipeline; None = nothing yet, or it is still being built."""
+        of_namespace = self._of_namespace(namespace)
+        if of_namespace is None:
             return None
-        past = self._built.pop(namespace, None)
+        key = (namespace, history_name(pipeline))
+        past = self._of_pipelines.pop(key, None)
         if past is None:
-            if not self._has_room():
-                return None
-            past = self._begin(namespace)
-        # The namespace that was asked for last is the last to go.
-        self._built[namespace] = past
-        self._asked.add(namespace)
-        others = past.share(self._shared_with(namespace))
-        return past if past.is_built and others else None
+            past = self._begin_pipeline(key, of_namespace)
+        # What was asked for last is the last to go.
+        self._of_pipelines[key] = past
+        self._asked.add(key)
+        return past if past.is_built else None
 
     def run_ended(self, namespace: str, run: PastRun) -> bool:
         """Learn from a run, once; from one that was tried again as it ended last.
@@ -126,16 +133,22 @@ class Histories:
         if before is None and stored is not None and stored.is_older(run):
             return False
         self._unwritten.add(namespace, run)
-        past = self._built.get(namespace)
-        if past is not None and not past.add(run):
+        pasts = (self._of_pipelines.get(key), self._built.get(namespace))
+        if not all(past.add(run) for past in pasts if past is not None):
             self._forget(namespace)
         return is_new
 
-    def build(self) -> None:
-        """Go on with what is being built, for a moment: what was asked for first comes first."""
+    def build(self, *, is_busy: bool = False) -> None:
+        """Go on with what is being built, for a moment: what was asked for first comes first.
+
+        Args:
+            is_busy: there is other work now, so that as little as possible is done.
+        """
+        self._drop_idle()
         self._asked_before, self._asked = self._asked, set()
-        self._left = BUILD_OBSERVATIONS
+        self._left = 1 if is_busy else BUILD_OBSERVATIONS
         self._go_on()
+        self._left = BUILT_AT_ONCE
 
     @property
     def is_building(self) -> bool:
@@ -189,6 +202,20 @@ class Histories:
         self._deleting |= {(namespace, name) for name in oldest}
         return [DeleteHistory(namespace, name) for name in oldest]
 
+    def _of_namespace(self, namespace: str) -> NamespacePast | None:
+        """What is known of all pipelines of a namespace; None = it is still being built."""
+        if not self.enabled:
+            return None
+        past = self._built.pop(namespace, None)
+        if past is None:
+            if not self._has_room():
+                return None
+            past = self._begin(namespace)
+        self._built[namespace] = past
+        self._asked.add((namespace, ""))
+        all_answer = past.share(self._shared_with(namespace))
+        return past if past.is_built and all_answer else None
+
     def _shared_with(self, namespace: str) -> dict[str, NamespacePast]:
         """Namespaces that share with one, as far as they have seen anything and there is room."""
         shared: dict[str, NamespacePast] = {}
@@ -206,10 +233,18 @@ class Histories:
         if len(self._built) < MOST_BUILT:
             return True
         oldest = next(iter(self._built))
-        if oldest in self._asked | self._asked_before:
+        if (oldest, "") in self._asked | self._asked_before:
             return False
         self._forget(oldest)
         return True
+
+    def _drop_idle(self) -> None:
+        """Too many pipelines that no run asks for; those not asked for longest go."""
+        idle = self._of_pipelines.keys() - self._asked - self._asked_before
+        surplus = len(idle) - MOST_IDLE
+        for key in [key for key in self._of_pipelines if key in idle][: max(0, surplus)]:
+            self._of_pipelines.pop(key)
+            self._building.pop(key, None)
 
     def _begin(self, namespace: str) -> NamespacePast:
         """The past of a namespace; what there is little of is built at once."""
@@ -219,18 +254,36 @@ class Histories:
         unwritten = self._unwritten.of_namespace(namespace)
         days = self.settings.keep_days
         past = NamespacePast(namespace, self.factors, stored, unwritten, self._said, days)
-        self._building[namespace] = past
+        return self._begun((namespace, ""), past)
+
+    def _begin_pipeline(self, key: HistoryKey, of_namespace: NamespacePast) -> NamespacePast:
+        stored = self._of(key)
+        past = NamespacePast(
+            key[0],
+            self.factors,
+            () if stored is None else (stored,),
+            self._unwritten.of_pipeline(key),
+            self._said,
+            self.settings.keep_days,
+            of_namespace,
+        )
+        return self._begun(key, past)
+
+    def _begun(self, key: HistoryKey, past: NamespacePast) -> NamespacePast:
+        self._building[key] = past
         self._go_on()
         return past
 
     def _go_on(self) -> None:
-        for namespace, past in list(self._building.items()):
+        for key, past in list(self._building.items()):
             if self._left <= 0:
                 return
             self._left = past.build(self._left)
             if past.is_built:
-                del self._building[namespace]
+                del self._building[key]
 
     def _forget(self, namespace: str) -> None:
         self._built.pop(namespace, None)
-        self._building.pop(namespace, None)
+        for pasts in (self._of_pipelines, self._building):
+            for key in [key for key in pasts if key[0] == namespace]:
+                del pasts[key]

@@ -1,6 +1,13 @@
-"""What past runs of one namespace tell, built a little at a time; a defect in it stops no plan."""
+"""What past runs tell, built a little at a time; a defect in it stops no plan.
+
+A namespace may hold a million past steps, of which a run asks for few. So of all pipelines together
+only the last runs are learned from: they say what steps that are alike take, how nodes differ, and
+how forecasts miss. Of a pipeline whose runs are planned all its runs are learned from, apart. What
+is known of a pipeline thus does not depend on what else was asked for.
+"""
 
 import logging
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
@@ -8,6 +15,7 @@ from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import unreadable_rows
 from kfp_placement_engine.history import NodeFactors, Past
+from kfp_placement_engine.history.levels import RECENT
 from kfp_placement_engine.model.history import LearnedWidth, PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_engine.model.run_graph import RunGraph
@@ -16,12 +24,16 @@ from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
 
 _LOG = logging.getLogger(__name__)
 
-BYTES_PER_OBSERVATION = 300
+BYTES_PER_OBSERVATION = 1_000
 """This many bytes of an object take as long to be read as one step takes to be learned from."""
+
+RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
+"""The last runs of each pipeline, and of all: what a namespace is known by. Older ones
+of a pipeline do not say where its times lie."""
 
 
 class NamespacePast:
-    """The past of one namespace.
+    """The past of one namespace, or of one of its pipelines.
 
     Attributes:
         is_built: all runs of the beginning have been learned from.
@@ -36,25 +48,30 @@ class NamespacePast:
         unwritten: Collection[PastRun],
         said: SaidOnce,
         keep_days: int = KEEP_DAYS,
+        of_namespace: "NamespacePast | None" = None,
     ) -> None:
         """Nothing has been learned yet.
 
         Args:
             namespace: its name.
             factors: of nodes, which namespaces share.
-            stored: its PipelineHistories.
+            stored: its PipelineHistories, or that of the pipeline.
             unwritten: runs that these do not have yet.
             said: where warnings go.
             keep_days: runs that ended more days before the last of their pipeline do not count.
+            of_namespace: the past of the namespace, if this is of one pipeline; None = this is it.
         """
         self.is_built = False
         self._namespace = namespace
-        self.past = Past((), namespace, factors)
+        known = None if of_namespace is None else of_namespace.past
+        self.past: Past = Past((), namespace, factors, of_namespace=known)
         self._said = said
         self._keep_days = keep_days
-        self._others: dict[str, NamespacePast] = {}
+        self._shared: dict[str, NamespacePast] = {}
         self._ended = {uid: each for one in stored for uid, each in one.ended.items()}
         self._ended |= {run.uid: run.ended_at for run in unwritten}
+        is_of_all = of_namespace is None
+        self._counted = _last_runs(stored, unwritten) if is_of_all else frozenset(self._ended)
         self._late: list[PastRun] = []
         self._work = self._build(tuple(stored), tuple(unwritten))
 
@@ -88,14 +105,14 @@ class NamespacePast:
         Returns:
             Whether they all answer; one that is built again answers with what it knew before.
         """
-        before = self._others
-        self._others = {
+        before = self._shared
+        self._shared = {
             name: answering
             for name, past in others.items()
             if (answering := past if past.is_built else before.get(name)) is not None
         }
-        self.past.share(each.past for each in self._others.values())
-        return len(self._others) == len(others)
+        self.past.share(each.past for each in self._shared.values())
+        return len(self._shared) == len(others)
 
     def learned_widths(self, graph: RunGraph) -> Mapping[str, LearnedWidth]:
         """What is known of the run's loops whose width nobody knows."""
@@ -128,10 +145,11 @@ class NamespacePast:
         for each in stored:
             runs |= {run.uid: run for run in self._read(each)}
             yield each.json_bytes // BYTES_PER_OBSERVATION
-        runs |= {run.uid: run for run in unwritten}
+        runs |= {run.uid: run for run in unwritten if run.uid in self._counted}
         # The last one first, so that what has been learned from can be let go.
         ordered = sorted(runs.values(), key=lambda run: (run.ended_at, run.uid), reverse=True)
         runs.clear()
+        self._counted = frozenset()
         while ordered or self._late:
             run = ordered.pop() if ordered else self._late.pop(0)
             self._observe(run)
@@ -139,7 +157,7 @@ class NamespacePast:
 
     def _read(self, stored: ObservedHistory) -> Collection[PastRun]:
         try:
-            history = stored.read()
+            history = stored.read(self._counted)
             runs = history.past_runs(self._keep_days)
             rows = 0 if history.status is None else sum(len(r.steps) for r in history.status.runs)
             if rows > sum(len(run.steps) for run in runs) and (bad := unreadable_rows(history)):
@@ -160,3 +178,21 @@ class NamespacePast:
             self.past.observe(run)
         except Exception as error:
             self._said.defect(f"namespace {self._namespace} learns nothing from some runs", error)
+
+
+def _last_runs(
+    stored: Collection[ObservedHistory], unwritten: Collection[PastRun]
+) -> frozenset[str]:
+    """The last runs of each pipeline, and of all of them; their uids."""
+    pipelines: dict[str, dict[str, datetime]] = defaultdict(dict)
+    for one in stored:
+        pipelines[one.spec.pipeline] |= one.ended
+    for run in unwritten:
+        pipelines[run.pipeline][run.uid] = run.ended_at
+    of_all = {uid: at for ended in pipelines.values() for uid, at in ended.items()}
+    last = [uid for each in pipelines.values() for uid in _latest(each, RUNS_OF_EACH)]
+    return frozenset((*last, *_latest(of_all, RUNS_OF_ALL)))
+
+
+def _latest(ended: Mapping[str, datetime], most: int) -> list[str]:
+    return sorted(ended, key=lambda uid: (ended[uid], uid))[-most:]

@@ -1,6 +1,6 @@
 """A run's graph, read within limits; loops get the widths that are known by now."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,6 +24,13 @@ MAX_STEPS = 10_000
 
 _NO_WIDTHS: Mapping[str, int] = {}
 
+FindPast = Callable[[str], NamespacePast | None]
+"""What is known of a pipeline, by its name; None = nothing is, or not yet."""
+
+
+def no_past(_pipeline: str) -> None:
+    """Nothing is known of any pipeline."""
+
 
 @dataclass(frozen=True)
 class RunReading:
@@ -34,12 +41,14 @@ class RunReading:
         index: finds what its pods are for.
         widths: of loops, as they were known when the graph was read.
         forecast: what past runs tell of its steps; None = none are known.
+        past: these runs.
     """
 
     graph: RunGraph
     index: StepIndex
     widths: Mapping[str, int]
     forecast: RunForecast | None = None
+    past: NamespacePast | None = None
 
     @property
     def is_marked(self) -> bool:
@@ -61,7 +70,7 @@ def read_run(
     policy: PlacementPolicySpec,
     widths: Mapping[str, int] = _NO_WIDTHS,
     nodes: NodeGroups = (),
-    past: NamespacePast | None = None,
+    find_past: FindPast = no_past,
 ) -> RunReading:
     """Read a run.
 
@@ -70,7 +79,7 @@ def read_run(
         policy: says what is assumed of steps and of loops that nobody knows.
         widths: of loops, as far as they are known by now.
         nodes: that its queue has assigned to it; () = any.
-        past: of its namespace; None = nothing is known.
+        find_past: of its pipeline.
 
     Raises:
         InputError: malformed, or beyond a limit.
@@ -80,7 +89,9 @@ def read_run(
         default_loop_width=policy.defaults.loop_width or Assumptions().loop_width,
         max_steps=MAX_STEPS,
     )
-    graph, forecast = _with_learned_widths(run, _graph(run, options), options, past), None
+    graph, forecast = _graph(run, options), None
+    past = find_past(graph.name)
+    graph = _with_learned_widths(run, graph, options, past)
     learned = None if past is None else past.learned_run(graph, policy.history.confidence)
     if learned is not None:
         graph, forecast = learned.graph, learned.forecast
@@ -88,7 +99,7 @@ def read_run(
     if run.all_marked:
         graph = with_all_marked(graph)
     graph = limited_to(graph, [each.node_selector for each in nodes])
-    return RunReading(graph, run.content.index(graph), widths, forecast)
+    return RunReading(graph, run.content.index(graph), widths, forecast, past)
 
 
 def _with_learned_widths(

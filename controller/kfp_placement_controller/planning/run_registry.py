@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.namespace_past import NamespacePast
-from kfp_placement_controller.planning.run_reading import RunReading, read_run
+from kfp_placement_controller.planning.run_reading import RunReading, no_past, read_run
 from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun
 from kfp_placement_controller.planning.tracked_run import Refusal, TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
@@ -65,7 +66,7 @@ class RunRegistry:
         policy: says what is assumed of loops; asked whenever a run is read.
         attach_failures: volumes that could not be attached.
         requests: RunRequests, which say what nodes queues have assigned to runs.
-        past: of a namespace, as far as it is known; None = nothing is.
+        past: of a namespace and pipeline, as far as it is known; None = nothing is.
     """
 
     policy: Callable[[], PlacementPolicySpec]
@@ -77,7 +78,7 @@ class RunRegistry:
     namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
-    past: Callable[[str], NamespacePast | None] = lambda _namespace: None
+    past: Callable[[str, str], NamespacePast | None] = lambda _namespace, _pipeline: None
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
@@ -93,11 +94,10 @@ class RunRegistry:
             return None
         if self.excluded(observed.key[0]):
             return None
-        past = None if observed.ended else self.past(observed.key.namespace)
-        read = self._read(observed, past)
+        read = self._read(observed)
         if read is None:
             return None
-        run = TrackedRun(observed, read, self.nodes_of(observed), self.attach_failures, past)
+        run = TrackedRun(observed, read, self.nodes_of(observed), self.attach_failures)
         for pod in self.pods_of(observed):
             run.observe_pod(None, pod, now)
         self.runs[key] = run
@@ -189,10 +189,11 @@ class RunRegistry:
         says = self.namespaces.get(namespace)
         return not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
 
-    def _read(self, run: ObservedRun, past: NamespacePast | None) -> RunReading | Refusal | None:
+    def _read(self, run: ObservedRun) -> RunReading | Refusal | None:
         """A run's graph, or why there is none; None = no step of it is marked."""
+        find_past = no_past if run.ended else partial(self.past, run.key.namespace)
         try:
-            reading = read_run(run, self.policy(), nodes=self.nodes_of(run), past=past)
+            reading = read_run(run, self.policy(), nodes=self.nodes_of(run), find_past=find_past)
         except InputError as error:
             return Refusal(str(error))
         return reading if reading.is_marked else None

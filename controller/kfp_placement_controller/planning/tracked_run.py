@@ -110,7 +110,7 @@ class TrackedRun:
         read: its graph, or why there is none.
         nodes: that its queue has assigned to it; () = any.
         attach_failures: volumes that could not be attached, of all pods.
-        past: of its namespace; None = nothing is known, or it has ended.
+        past: of its pipeline; None = nothing is known, or it has ended.
         pods: of the run.
         variant: what it is now: refused, without a plan yet, or planned.
         statuses: what happened to its steps, as of the last evaluation.
@@ -133,7 +133,7 @@ class TrackedRun:
     read: InitVar[RunReading | Refusal]
     nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
-    past: NamespacePast | None = None
+    past: NamespacePast | None = field(init=False, default=None)
     pods: RunPods = field(init=False, default_factory=RunPods)
     variant: RunVariant = field(init=False)
     statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
@@ -156,7 +156,7 @@ class TrackedRun:
         if isinstance(read, Refusal):
             self.variant = RefusedRun(self, read.why)
         else:
-            self.variant = UnplannedRun(self, read)
+            self.variant, self.past = UnplannedRun(self, read), read.past
             self.pods.use_index(read.index)
 
     @property
@@ -200,7 +200,7 @@ class TrackedRun:
         reading = self.variant.reading
         widths = {} if reading is None else reading.widths
         try:
-            self._use(read_run(self.observed, policy, widths, self.nodes, self.past))
+            self._use(read_run(self.observed, policy, widths, self.nodes, self._find_past))
         except InputError as error:
             self.refuse(str(error))
 
@@ -316,6 +316,9 @@ class TrackedRun:
         pod = self.pods.executor(step)
         return pod is None or pod.ended
 
+    def _find_past(self, _pipeline: str) -> NamespacePast | None:
+        return self.past
+
     def _use(self, reading: RunReading) -> None:
         self.variant = self.variant.reread(reading)
         self.pods.use_index(reading.index)
@@ -329,7 +332,7 @@ class TrackedRun:
             if widths is None:
                 break
             try:
-                reading = read_run(self.observed, policy, widths, self.nodes, self.past)
+                reading = read_run(self.observed, policy, widths, self.nodes, self._find_past)
             except InputError as error:
                 reading = replace(reading, widths=widths)
                 self.variant = self.variant.reread(reading).refused(str(error))

@@ -106,6 +106,11 @@ class UnwrittenRuns:
         own = self._namespaces.get(namespace, {})
         return [run for each in own.values() for run in each.runs.values()]
 
+    def of_pipeline(self, key: HistoryKey) -> list[PastRun]:
+        """All runs of a pipeline."""
+        unwritten = self._of(key)
+        return [] if unwritten is None else list(unwritten.runs.values())
+
     def tried(self, namespace: str) -> list[str]:
         """Names of the objects of a namespace that have been, or are being written."""
         own = self._namespaces.get(namespace, {})

@@ -113,6 +113,15 @@ class Calibration:
         self._shapes.clear()
         self._chosen.clear()
 
+    def or_of_all(self, others: "Calibration", kind: _Kind) -> "Calibration":
+        """Others, if they have enough misses of a kind and this, of one pipeline, does not."""
+        is_poorer = not self.has_enough(kind) and others.has_enough(kind)
+        return others if is_poorer else self
+
+    def has_enough(self, kind: _Kind) -> bool:
+        """Whether there are misses of a kind enough for an interval."""
+        return len(self._of_all.get(kind, ())) >= LEAST_MISSES
+
     def forecast(self, pipeline: str, known: KnownEstimate, log_scale: float) -> Forecast:
         """The distribution of what is known, and what it rests on; arguments as there."""
         return Forecast(self.distribution(pipeline, known, log_scale), known.basis)

@@ -30,22 +30,34 @@ class History:
 
     The same observations in the same order make the same forecasts. No clock is asked.
 
+    Of a pipeline more may be known than of all others: its own history asks that of the namespace
+    for steps that it has not seen, and how forecasts missed as long as it has too few misses. It
+    teaches nothing of nodes and of steps that are alike: that of the namespace does.
+
     Attributes:
         levels: what its steps tell of each other, and of steps that are like them.
+        calibration: how forecasts missed.
     """
 
-    def __init__(self, namespace: str = "", factors: NodeFactors | None = None) -> None:
+    def __init__(
+        self,
+        namespace: str = "",
+        factors: NodeFactors | None = None,
+        of_namespace: "History | None" = None,
+    ) -> None:
         """Begin with nothing known.
 
         Args:
             namespace: of the runs; only the factors of nodes are shared with all others.
             factors: of nodes.
+            of_namespace: that of the namespace, if this is of one pipeline; None = this is it.
         """
+        self._of_namespace = of_namespace
         self._namespace = namespace
         self._factors = factors or NodeFactors()
         self._steps = KnownSteps()
         self.levels = Levels(namespace, self._steps, self._factors)
-        self._calibration = Calibration()
+        self.calibration = Calibration()
         self._common = CommonFactors()
 
     def predict(
@@ -61,11 +73,16 @@ class History:
         Returns:
             The forecast; None = nothing has been seen that tells of it.
         """
+        if self._of_namespace is not None and self._steps.get(identity.key) is None:
+            return self._of_namespace.predict(identity, node, input_bytes)
         is_size = input_bytes is not None and is_usable_size(input_bytes)
         known = self.levels.nearest(identity, input_bytes if is_size else None)
         if known is None:
             return None
-        return self._calibration.forecast(identity.pipeline, known, self.levels.log_factor(node))
+        calibration = self.calibration
+        if self._of_namespace is not None:
+            calibration = calibration.or_of_all(self._of_namespace.calibration, known.kind)
+        return calibration.forecast(identity.pipeline, known, self.levels.log_factor(node))
 
     def share(self, others: "Iterable[History]") -> None:
         """Ask these too, of other namespaces, of components and images that are not known here.
@@ -89,19 +106,23 @@ class History:
         foreseen = [(each, miss) for each, miss in compared if miss is not None]
         without_forecast = [each for each, miss in compared if miss is None]
         self._learn_common(foreseen)
-        self._learn_nodes(foreseen)
-        new_steps = {each.identity.key for each in usable} - self._steps.keys()
+        if self._of_namespace is None:
+            self._learn_nodes(foreseen)
+        keys = {each.identity.key for each in usable}
+        new_steps = {key for key in keys if self._steps.get(key) is None}
         counted: set[StepKey] = set()
         for each in usable:
             key = each.identity.key
             self._steps.observe(each, _log_seconds(each), is_first=key not in counted)
             counted.add(key)
         of_others = self._misses_of_others(without_forecast, new_steps)
-        self._calibration.add_misses([*(miss for _, miss in foreseen if _tells(miss)), *of_others])
+        self.calibration.add_misses([*(miss for _, miss in foreseen if _tells(miss)), *of_others])
         self.levels.forget_outdated()
 
     def _miss(self, each: Observation) -> Miss | None:
         """By how much the forecast of a step missed; None = there was none of this very step."""
+        if self._steps.get(each.identity.key) is None:
+            return None
         known = self.levels.nearest(each.identity, each.input_bytes)
         if known is None or not _is_foreseen(each.identity, known.basis.level):
             return None
@@ -117,7 +138,7 @@ class History:
         for each, miss in foreseen:
             if each.seconds >= SHORT_SECONDS:
                 log_factor = self.levels.log_factor(each.node)
-                found = self._calibration.distribution(miss.pipeline, miss.known, log_factor)
+                found = self.calibration.distribution(miss.pipeline, miss.known, log_factor)
                 scores[miss.pipeline].append(score_of(found.probability(each.seconds)))
         for pipeline, of_steps in scores.items():
             self._common.observe(pipeline, of_steps)
@@ -145,7 +166,8 @@ class History:
             known: list[KnownEstimate | None] = []
             if step is not None and identity.iteration is not None:
                 known.append(self.levels.of_step(step, each.input_bytes, identity.iteration))
-            if identity.key in new_steps and identity.key not in compared:
+            is_new = identity.key in new_steps and self._of_namespace is None
+            if is_new and identity.key not in compared:
                 compared.add(identity.key)
                 for level in WIDER:
                     elsewhere = self.levels.of_others(identity, level, identity.pipeline)

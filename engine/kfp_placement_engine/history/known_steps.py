@@ -1,7 +1,7 @@
 """The past values of each step, and which steps are alike; bounded, whatever comes."""
 
 import sys
-from collections.abc import Iterator, KeysView
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -120,6 +120,7 @@ class KnownSteps:
 
     Attributes:
         version: counts what was observed.
+        changed: steps that were observed since somebody has emptied this.
     """
 
     def __init__(self) -> None:
@@ -128,10 +129,7 @@ class KnownSteps:
         self._by_component = _AlikeSteps()
         self._by_image = _AlikeSteps()
         self.version = 0
-
-    def keys(self) -> KeysView[StepKey]:
-        """All steps."""
-        return self._steps.keys()
+        self.changed: set[KnownStep] = set()
 
     def get(self, key: StepKey) -> KnownStep | None:
         """The step, whatever its iteration."""
@@ -152,6 +150,7 @@ class KnownSteps:
         step.runs += is_first
         step.add(observation, log_seconds)
         self.version += 1
+        self.changed.add(step)
         if len(self._steps) > MOST_STEPS:
             oldest = self._steps.pop(next(iter(self._steps)))
             self._by_component.remove(oldest.component, oldest)

@@ -10,6 +10,7 @@ from kfp_placement_engine.history.computed import Computed
 from kfp_placement_engine.history.estimates import PastValues, Prior
 from kfp_placement_engine.history.iterations import Iteration
 from kfp_placement_engine.history.known_steps import (
+    MOST_STEPS,
     WIDER,
     KnownStep,
     KnownSteps,
@@ -63,7 +64,8 @@ class _Alike(NamedTuple):
 class Levels:
     """What the steps of one namespace tell of each other, by level.
 
-    What was computed is kept until a step is observed, or more is known of nodes.
+    What was computed is kept until a step is observed, or more is known of nodes; where the values
+    of a step lie, until it is this step. Of a new step's image there may be hundreds.
     """
 
     def __init__(self, namespace: str, steps: KnownSteps, factors: NodeFactors) -> None:
@@ -81,7 +83,7 @@ class Levels:
         self._values = Computed(self._values_of, MOST_COMPUTED)
         self._typical = Computed(self._typical_of, MOST_COMPUTED)
         self._typical_values = Computed(self._typical_values_of, MOST_COMPUTED)
-        self._centres = Computed(self._centre_of, MOST_COMPUTED)
+        self._centres = Computed(self._centre_of, MOST_STEPS)
         self._alike = Computed(self._known_of_alike, MOST_COMPUTED)
 
     def share(self, others: "Iterable[Levels]") -> None:
@@ -92,12 +94,16 @@ class Levels:
         """Free what was computed from less than is known now; each answer begins with it."""
         version = (self._steps.version, self._factors.version)
         if version != self._version:
+            if version[1] != self._version[1]:
+                self._centres.clear()
+            for step in self._steps.changed:
+                self._centres.pop(step, None)
+            self._steps.changed.clear()
             self._version = version
             self._log_factors.clear()
             self._values.clear()
             self._typical.clear()
             self._typical_values.clear()
-            self._centres.clear()
             self._alike.clear()
 
     def log_factor(self, node: str) -> float:
@@ -190,7 +196,8 @@ class Levels:
         return _row_of(self._typical[step])
 
     def _centre_of(self, step: KnownStep) -> float:
-        return median([each.log_seconds for each in self._typical[step]])
+        # Not kept: these steps are many, and seldom those that are asked for themselves.
+        return median([each.log_seconds for each in self._typical_of(step)])
 
     def _known_of_alike(self, alike: _Alike) -> KnownEstimate | None:
         steps = self._steps.alike(*alike)

@@ -26,6 +26,7 @@ class Past:
         namespace: str = "",
         factors: NodeFactors | None = None,
         memory: MemoryHistory | None = None,
+        of_namespace: "Past | None" = None,
     ) -> None:
         """Learn from runs, whatever their order.
 
@@ -34,9 +35,13 @@ class Past:
             namespace: its name.
             factors: of nodes.
             memory: where to keep what steps used; None = nowhere.
+            of_namespace: the past of the whole namespace, if these are the runs of one pipeline
+                only: asked for what they do not tell.
         """
-        self.steps = History(namespace, factors)
-        self.ends = RunEnds()
+        self.steps: History = History(
+            namespace, factors, None if of_namespace is None else of_namespace.steps
+        )
+        self.ends: RunEnds = RunEnds(None if of_namespace is None else of_namespace.ends)
         self.memory = memory
         self.courses = Courses()
         for run in sorted(runs, key=lambda each: (each.ended_at, each.uid)):

@@ -33,12 +33,22 @@ over many steps, and nearer to normal than times of steps."""
 
 
 class RunEnds:
-    """What the runs of one namespace took, beside what was expected."""
+    """What the runs of one namespace took, beside what was expected.
 
-    def __init__(self) -> None:
-        """Begin with no run."""
+    Attributes:
+        calibration: how forecasts missed.
+    """
+
+    def __init__(self, of_namespace: "RunEnds | None" = None) -> None:
+        """Begin with no run.
+
+        Args:
+            of_namespace: those of the namespace, if these are of one pipeline; None = these
+                are all.
+        """
+        self._of_namespace = of_namespace
         self._factors: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
-        self._calibration = Calibration(_UNKNOWN)
+        self.calibration = Calibration(_UNKNOWN)
 
     def observe(self, pipeline: str, expected_seconds: float, seconds: float) -> None:
         """Learn from a run that has ended.
@@ -56,7 +66,7 @@ class RunEnds:
         known = self._known(pipeline)
         if known is not None:
             miss = Miss(pipeline, known, factor - known.estimate.log_seconds)
-            self._calibration.add_misses([miss])
+            self.calibration.add_misses([miss])
         kept = self._factors.used(pipeline, lambda: deque(maxlen=RUNS_KEPT))
         kept.append(factor)
 
@@ -71,10 +81,15 @@ class RunEnds:
             The forecast; None = no run of the namespace is known, or nothing is expected, or less
             than `LEAST_SECONDS`.
         """
+        if self._of_namespace is not None and not self._factors.get(pipeline):
+            return self._of_namespace.predict(pipeline, expected_seconds)
         known = self._known(pipeline)
         if known is None or not _is_usable(expected_seconds):
             return None
-        return self._calibration.forecast(pipeline, known, math.log(expected_seconds))
+        calibration = self.calibration
+        if self._of_namespace is not None:
+            calibration = calibration.or_of_all(self._of_namespace.calibration, known.kind)
+        return calibration.forecast(pipeline, known, math.log(expected_seconds))
 
     def _known(self, pipeline: str) -> KnownEstimate | None:
         """By how much longer than expected a run takes."""

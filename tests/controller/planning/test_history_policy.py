@@ -1,5 +1,6 @@
 """What the PlacementPolicy says of past runs: how sure, how long, and who shares with whom."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -73,7 +74,7 @@ def test_a_policy_that_shares_no_more_takes_effect_at_once():
     cluster = played()
     say(cluster, **SHARED)
     cluster.coordinator.tick(cluster.now)
-    assert cluster.coordinator.histories.past("other") is not None
+    assert cluster.coordinator.histories.past("other", "p") is not None
     say(cluster)
     assert not is_learned(cluster, cluster.play(0, "other", iterations=SMALL))
 
@@ -135,11 +136,14 @@ def test_runs_count_as_long_as_the_policy_says(days, runs):
         "metadata": {**raw["metadata"], "resourceVersion": "1"},
     }
     cluster.tell()
-    past = cluster.coordinator.histories.past("team")
-    assert past is not None
-    forecast = past.past.steps.predict(old.steps[0].identity)
-    assert forecast is not None
-    assert forecast.basis.runs == runs
+    step = old.steps[0].identity
+    # By its own past, and by that of the namespace.
+    for each in (step, replace(step, pipeline="q")):
+        past = cluster.coordinator.histories.past("team", each.pipeline)
+        assert past is not None
+        forecast = past.past.steps.predict(each)
+        assert forecast is not None
+        assert forecast.basis.runs == runs
 
 
 def test_a_shorter_time_leaves_out_what_is_known_already():
@@ -151,9 +155,9 @@ def test_a_shorter_time_leaves_out_what_is_known_already():
         "metadata": {**raw["metadata"], "resourceVersion": "1"},
     }
     cluster.tell()
-    before = cluster.coordinator.histories.past("team")
+    before = cluster.coordinator.histories.past("team", "p")
     say(cluster, keepDays=30)
-    after = cluster.coordinator.histories.past("team")
+    after = cluster.coordinator.histories.past("team", "p")
     assert after is not None
     assert after is not before
     forecast = after.past.steps.predict(old.steps[0].identity)

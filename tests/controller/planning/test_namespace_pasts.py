@@ -10,15 +10,21 @@ import pytest
 from kfp_placement_controller.observed.histories import MAX_OBJECT_BYTES, observe_history
 from kfp_placement_controller.planning import histories
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
-from kfp_placement_controller.planning.histories import BUILD_OBSERVATIONS, MOST_BUILT, Histories
+from kfp_placement_controller.planning.histories import (
+    BUILD_OBSERVATIONS,
+    MOST_BUILT,
+    MOST_IDLE,
+    Histories,
+)
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.unwritten_runs import MOST_PIPELINES
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import Basis, Level, PastRun
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.planning.learned_times import LearnedRun
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run
@@ -38,9 +44,9 @@ def with_runs(*runs: PastRun, namespace: str = "team", pipeline: str = "p") -> H
     return known
 
 
-def built(known: Histories, namespace: str = "team") -> NamespacePast:
+def built(known: Histories, namespace: str = "team", pipeline: str = "p") -> NamespacePast:
     for _ in range(10_000):
-        past = known.past(namespace)
+        past = known.past(namespace, pipeline)
         if past is not None:
             return past
         known.build()
@@ -54,12 +60,80 @@ def forecast_seconds(past: NamespacePast, pipeline: str = "p") -> float | None:
     return None if learned is None else learned.graph.steps[0].duration_seconds
 
 
+def many_pipelines() -> Histories:
+    """More runs than a namespace is known by; their steps are of one component."""
+    known = Histories(enabled=True)
+    for pipeline in range(20):
+        runs = [
+            a_past_run(
+                f"p{pipeline}",
+                100 * pipeline + number,
+                ended_at=START + timedelta(hours=number, minutes=pipeline),
+                seconds=50 + pipeline + number % 7,
+                steps=5,
+                component="c" * 16,
+                node=f"n{(number + pipeline) % 3}",
+            )
+            for number in range(30)
+        ]
+        store(known, a_history(f"p{pipeline}", runs))
+    return known
+
+
+def learned(known: Histories, pipeline: str) -> LearnedRun:
+    """A step that its pipeline knows, and one that only others do."""
+    steps = (
+        Step("step-0", task="step-0", component="c" * 16),
+        Step("new", task="new", component="c" * 16),
+    )
+    found = built(known, pipeline=pipeline).learned_run(
+        RunGraph(pipeline, "made up", steps), CONFIDENCE
+    )
+    assert found is not None
+    return found
+
+
+def test_what_is_known_of_a_pipeline_does_not_depend_on_what_was_asked_for_before():
+    known, other = many_pipelines(), many_pipelines()
+    names = [f"p{number}" for number in range(10)]
+    asked = {name: learned(known, name) for name in names}
+    assert asked == {name: learned(other, name) for name in reversed(names)}
+    step, new = asked["p3"].graph.steps
+    assert (step.duration_basis, new.duration_basis) == (
+        Basis(Level.ITERATION, 30),
+        Basis(Level.COMPONENT, 10),
+    )
+
+
+def test_a_run_teaches_its_pipeline_what_a_new_planner_would_know():
+    known, restarted = many_pipelines(), many_pipelines()
+    learned(known, "p3")
+    run = a_past_run("p3", 5_000, seconds=500, steps=5, component="c" * 16)
+    for each in (known, restarted):
+        assert each.run_ended("team", run)
+    after, anew = (learned(each, "p3").graph.steps[0] for each in (known, restarted))
+    assert after.duration_seconds == pytest.approx(anew.duration_seconds, rel=0.01)
+
+
+def test_pasts_of_pipelines_that_no_run_asks_for_go():
+    known = Histories(enabled=True)
+    for number in range(MOST_IDLE + 50):
+        store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
+    for number in range(MOST_IDLE + 50):
+        built(known, pipeline=f"p{number}")
+        known.build()
+    for _ in range(3):
+        known.build()
+    assert len(known._of_pipelines) == MOST_IDLE
+    assert built(known, pipeline="p0") is not None
+
+
 def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwhile():
     known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
-    assert known.past("team") is None
+    assert known.past("team", "p") is None
     assert known.is_building
     parts = 0
-    while known.past("team") is None:
+    while known.past("team", "p") is None:
         known.build()
         parts += 1
     assert parts >= 20 * 200 / BUILD_OBSERVATIONS - 1
@@ -70,7 +144,7 @@ def test_a_run_that_ends_while_a_past_is_built_does_not_begin_it_again():
     """Otherwise a namespace in which runs end often would never be known."""
     known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
     for number in range(100, 200):
-        if known.past("team") is not None:
+        if known.past("team", "p") is not None:
             break
         known.build()
         known.run_ended("team", a_past_run("q", number, seconds=600))
@@ -82,8 +156,8 @@ def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built()
     known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
     store(known, a_history("q", [a_past_run("q", each, steps=200) for each in range(20)], "other"))
     for number in range(100):
-        known.past("team")
-        if known.past("other") is not None:
+        known.past("team", "p")
+        if known.past("other", "p") is not None:
             return
         known.build()
         edited = [a_past_run("p", 1000 + number, steps=2_000)]
@@ -98,12 +172,12 @@ def test_more_namespaces_than_are_kept_do_not_push_each_other_out(monkeypatch):
         store(known, a_history("p", [a_past_run("p", 1)], name))
     for _ in range(5):
         known.build()
-        pasts = [known.past(name) for name in "abc"]
+        pasts = [known.past(name, "p") for name in "abc"]
     assert [past is not None for past in pasts] == [True, True, False]
     for _ in range(3):
         known.build()
-        known.past("a")
-        last = known.past("c")
+        known.past("a", "p")
+        last = known.past("c", "p")
     assert last is not None
 
 
@@ -112,7 +186,7 @@ def test_only_so_many_namespaces_are_kept():
     for number in range(MOST_BUILT + 10):
         known.build()
         known.build()
-        assert known.past(f"ns-{number}") is not None
+        assert known.past(f"ns-{number}", "p") is not None
     assert len(known._built) == MOST_BUILT
 
 

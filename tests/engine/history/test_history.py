@@ -156,7 +156,7 @@ def test_a_run_is_compared_with_what_was_known_before_it():
     history = history_of(*seen(TRAIN, *[100] * 10))
     forecast = forecast_of(history, TRAIN).distribution
     history.observe(seen(TRAIN, 110)[0])
-    (misses,) = (each for kind, each in history._calibration._of_all.items() if kind[1] == 2)
+    (misses,) = (each for kind, each in history.calibration._of_all.items() if kind[1] == 2)
     assert misses[-1] == pytest.approx(math.log(1.1) / forecast.spread, rel=0.01)
 
 
