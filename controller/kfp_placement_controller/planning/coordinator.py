@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import chain
 from typing import Any, TypeVar
 
 from kfp_placement_controller.kinds import (
@@ -30,7 +29,6 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import (
     Action,
-    AskMemory,
     DeleteHistory,
     ForgetRun,
     StartRound,
@@ -38,16 +36,14 @@ from kfp_placement_controller.planning.actions import (
     WritePlacement,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters
-from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.evaluations import Evaluations
 from kfp_placement_controller.planning.first_plans import FirstPlans
 from kfp_placement_controller.planning.forecasts import Forecasts
 from kfp_placement_controller.planning.gate_decisions import GateDecisions
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.kept_promises import KeptPromises
 from kfp_placement_controller.planning.learning import LearnedOverheads
-from kfp_placement_controller.planning.memory_watch import MemoryAnswer, MemoryWatch
+from kfp_placement_controller.planning.memory_watch import MemoryAnswer
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
@@ -56,6 +52,7 @@ from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.queue_guard import QueueGuard
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
+from kfp_placement_controller.planning.run_learning import RunLearning
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.planning.said_once import SaidOnce
@@ -122,12 +119,11 @@ class Coordinator:
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
         self.requests = RunRequests(self.planner, self.params.retry_seconds)
-        self.promises = KeptPromises()
-        self.memory = MemoryWatch()
-        self._awaited: dict[RunKey, TrackedRun] = {}
-        self.unplanned = UnplannedRuns(
-            self.sources, self.registry, self.cluster.nodes, lambda: self.policy.spec, self.params
+        nodes = self.cluster.nodes
+        unplanned = UnplannedRuns(
+            self.sources, self.registry, nodes, lambda: self.policy.spec, self.params
         )
+        self.learning = RunLearning(self.histories, self.registry, nodes, unplanned)
         self._said = SaidOnce(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
@@ -171,9 +167,8 @@ class Coordinator:
     def follow(self) -> None:
         """Another leads from now on."""
         self.epoch = None
-        self.promises.forget()
+        self.learning.follow()
         self._gone.clear()
-        self._awaited.clear()
 
     def round_outcome(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
         """A search has ended."""
@@ -203,8 +198,7 @@ class Coordinator:
 
     def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
         """A run that gets no plan has ended."""
-        if self.history:
-            self.unplanned.add(run, now)
+        self.learning.pipeline_ended(run, now)
 
     def written(self, write: WritePlacement, now: datetime) -> None:
         """A placement has been written."""
@@ -220,7 +214,7 @@ class Coordinator:
 
     def memory_answered(self, answer: MemoryAnswer) -> None:
         """A source has said how much memory pods use, or has failed to."""
-        self._aside(partial(self.memory.answered, answer))
+        self.learning.memory_answered(answer)
 
     def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
         """A placement could not be written."""
@@ -231,7 +225,7 @@ class Coordinator:
     def tick(self, now: datetime) -> list[Action]:
         """What must be done now; call it after changes, and when `next_at` says so."""
         policy = self.policy.spec
-        self._aside(partial(self._learn_unplanned, now))
+        self.learning.learn_unplanned(now)
         if self.epoch is None:
             return [*self.gates.overdue(policy, now)]
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
@@ -241,7 +235,7 @@ class Coordinator:
         changed = self.evaluations.due(now)
         for run in changed:
             self._safely(run, partial(self.evaluations.evaluate, run, policy, now))
-            self._learn(run, now)
+            self.learning.run_evaluated(run, now)
         new = self.first_plans.due(now)
         for each in new:
             self._safely(each.run, partial(self.planner.plan_at_once, each, policy, now))
@@ -262,8 +256,7 @@ class Coordinator:
         actions += self.requests.due(policy, now)
         if self.history:
             self._aside(partial(self.histories.build, is_busy=bool(changed or new or actions)))
-        actions += self._aside(partial(self.histories.due, now)) or ()
-        actions += self._aside(partial(self._ask_memory, now)) or ()
+        actions += self.learning.due(policy.history, now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:
@@ -272,7 +265,7 @@ class Coordinator:
         if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
-        others = (self.planner.due_at(), self.unplanned.next_at())
+        others = (self.planner.due_at(), self.learning.unplanned.next_at())
         moments += [moment for moment in others if moment is not None]
         deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:
@@ -288,7 +281,7 @@ class Coordinator:
         self.publisher.adopt(run, placement)
         self.gates.adopted(run)
         # What ended while no planner led is not evaluated again.
-        self._learn(run, now)
+        self.learning.run_evaluated(run, now)
 
     def _safely(self, run: TrackedRun, do: Callable[[], object]) -> None:
         """Anybody may have written the run: a defect in our code must not hide all the others."""
@@ -298,55 +291,9 @@ class Coordinator:
             _LOG.exception("run %s/%s: defect in planning", *run.key)
             run.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
 
-    def _ask_memory(self, now: datetime) -> list[AskMemory]:
-        """Ask how much memory pods use, and learn from runs that no more will be known of."""
-        if not self.history:
-            return []
-        for run in list(self._awaited.values()):
-            del self._awaited[run.key]
-            self._learn(run, now)
-        active = (each.run for each in self.registry.active())
-        runs = chain(active, self._awaited.values())
-        asked = self.memory.due(self.policy.spec.history, runs, now)
-        return [] if asked is None else [AskMemory(asked)]
-
-    def _learn(self, run: TrackedRun, now: datetime) -> None:
-        """Learn from a run that has ended; a defect in that must not hide the run."""
-        if not self.history or not run.observed.ended:
-            return
-        if self._aside(partial(self.memory.awaits, run, now)):
-            self._awaited[run.key] = run
-        else:
-            self._learn_at_once(run, now)
-
-    def _learn_at_once(self, run: TrackedRun, now: datetime) -> None:
-        """Learn from a run with what is known by now."""
-        try:
-            past = ended_run(run, self.cluster.nodes, now, self.memory.peak_of)
-            if past is None or not self.histories.run_ended(run.key.namespace, past):
-                return
-            if past.steps:
-                self.promises.ended(run, past)
-        except Exception as error:
-            self._said.defect("nothing is learned from some runs", error)
-
-    def _learn_unplanned(self, now: datetime) -> None:
-        """Learn from runs without a plan; who only follows does, too, as it may lead soon."""
-        for ended in self.unplanned.due(now):
-            try:
-                past = self.unplanned.learned(ended, now)
-                if past is not None:
-                    self.histories.run_ended(ended.key.namespace, past)
-            except Exception as error:
-                self._said.defect("nothing is learned from some runs", error)
-
     def _aside(self, do: Callable[[], T]) -> T | None:
         """Do what plans can do without; a defect in that must hold up none of them."""
-        try:
-            return do()
-        except Exception as error:
-            self._said.defect("past runs do not count for some plans", error)
-            return None
+        return self._said.guarded("past runs do not count for some plans", do)
 
     def _past(self, namespace: str, pipeline: str) -> NamespacePast | None:
         """What is known of a pipeline: only who leads has seen all there is at the start."""
@@ -377,9 +324,7 @@ class Coordinator:
         self.publisher.forget(key)
         self.forecasts.forget(key)
         self.planner.problems.pop(key, None)
-        awaited = self._awaited.pop(key, None)
-        if awaited is not None:
-            self._learn_at_once(awaited, now)
+        self.learning.run_gone(key, now)
         if self.epoch is not None:
             self._gone.append(key)
 

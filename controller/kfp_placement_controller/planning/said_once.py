@@ -1,7 +1,11 @@
 """Warnings that are said once, however often there is a reason: logs are for people."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
 
 MOST = 1_000
 """Texts that are remembered; those said first are forgotten first, and may be said again."""
@@ -40,3 +44,16 @@ class SaidOnce:
             error: as it was raised.
         """
         self.warning(f"{what}: defect: {type(error).__name__}: {error!s:.200}", error)
+
+    def guarded(self, what: str, do: Callable[[], T]) -> T | None:
+        """Do what others can do without; a defect in it holds up none of them.
+
+        Args:
+            what: what is missing then.
+            do: that.
+        """
+        try:
+            return do()
+        except Exception as error:
+            self.defect(what, error)
+            return None

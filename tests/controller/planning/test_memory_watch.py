@@ -212,8 +212,8 @@ def test_a_defect_in_it_stops_neither_plans_nor_learning(monkeypatch, caplog):
         raise ZeroDivisionError("made up")
 
     cluster = MeasuredCluster(METRICS)
-    monkeypatch.setattr(cluster.coordinator.memory, "due", fail)
-    monkeypatch.setattr(cluster.coordinator.memory, "awaits", fail)
+    monkeypatch.setattr(cluster.coordinator.learning.memory, "due", fail)
+    monkeypatch.setattr(cluster.coordinator.learning.memory, "awaits", fail)
     cluster.played()
     assert len(cluster.history().past_runs()[0].steps) == 4
     assert len([each for each in caplog.messages if "made up" in each]) == 1

@@ -256,7 +256,7 @@ def waiting(number: int, size: int = 100) -> EndedPipeline:
 
 def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
     monkeypatch.setattr(unplanned_runs, "MOST_BYTES", 100 * OTHERS)
-    runs = a_coordinator().unplanned
+    runs = a_coordinator().learning.unplanned
     for number in range(2 * OTHERS):
         runs.add(waiting(number), START)
     found = runs.due(after(10))
@@ -266,7 +266,7 @@ def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
 
 def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):
     monkeypatch.setattr(unplanned_runs, "MOST_BYTES_AT_ONCE", 150)
-    runs = a_coordinator().unplanned
+    runs = a_coordinator().learning.unplanned
     for number in range(3):
         runs.add(waiting(number), START)
     assert runs.due(START) == []  # their pods may not have been heard of

@@ -1,0 +1,125 @@
+"""What is done with runs that have ended: they teach later ones, and promises are held to them.
+
+Plans do without all of this: a defect in it is said once, and hides no run.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from itertools import chain
+from typing import TypeVar
+
+from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.planning.actions import AskMemory, DeleteHistory, WriteHistory
+from kfp_placement_controller.planning.ended_runs import ended_run
+from kfp_placement_controller.planning.histories import Histories
+from kfp_placement_controller.planning.kept_promises import KeptPromises
+from kfp_placement_controller.planning.memory_watch import MemoryAnswer, MemoryWatch
+from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.said_once import SaidOnce
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.unplanned_runs import UnplannedRuns
+from kfp_placement_engine.contract.policy import HistorySettings
+from kfp_placement_engine.model.keys import RunKey
+
+_LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LearningAction = WriteHistory | DeleteHistory | AskMemory
+
+
+@dataclass
+class RunLearning:
+    """Learns from runs, once each.
+
+    Attributes:
+        histories: what has been learned; where that is not installed, nothing is.
+        registry: the runs.
+        nodes: by name, for what transfers take there.
+        unplanned: runs without a plan that wait to be learned from.
+        memory: what pods used.
+        promises: how many have held.
+    """
+
+    histories: Histories
+    registry: RunRegistry
+    nodes: Mapping[str, ObservedNode]
+    unplanned: UnplannedRuns
+    memory: MemoryWatch = field(default_factory=MemoryWatch)
+    promises: KeptPromises = field(default_factory=KeptPromises)
+    _awaited: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+
+    def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
+        """Learn from a run if it has ended, as soon as all is known of it."""
+        if not self.histories.enabled or not run.observed.ended:
+            return
+        if self._guarded(partial(self.memory.awaits, run, now)):
+            self._awaited[run.key] = run
+        else:
+            self._guarded(partial(self._learn, run, now))
+
+    def run_gone(self, key: RunKey, now: datetime) -> None:
+        """Nothing more will be known of a run."""
+        awaited = self._awaited.pop(key, None)
+        if awaited is not None:
+            self._guarded(partial(self._learn, awaited, now))
+
+    def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
+        """A run that gets no plan has ended."""
+        if self.histories.enabled:
+            self.unplanned.add(run, now)
+
+    def memory_answered(self, answer: MemoryAnswer) -> None:
+        """A source has said how much memory pods use, or has failed to."""
+        self._guarded(partial(self.memory.answered, answer))
+
+    def follow(self) -> None:
+        """Another leads from now on."""
+        self.promises.forget()
+        self._awaited.clear()
+
+    def learn_unplanned(self, now: datetime) -> None:
+        """Learn from runs without a plan; who only follows does, too, as it may lead soon."""
+        for ended in self.unplanned.due(now):
+            self._guarded(partial(self._learn_unplanned, ended, now))
+
+    def due(self, settings: HistorySettings, now: datetime) -> list[LearningAction]:
+        """What must be written and asked now; the leader alone asks.
+
+        Args:
+            settings: of the policy in force.
+            now: the time.
+        """
+        if not self.histories.enabled:
+            return []
+        for run in list(self._awaited.values()):
+            del self._awaited[run.key]
+            self.run_evaluated(run, now)
+        asked = self._guarded(partial(self._question, settings, now))
+        writes = self._guarded(partial(self.histories.due, now)) or []
+        return [*writes, *([] if asked is None else [asked])]
+
+    def _question(self, settings: HistorySettings, now: datetime) -> AskMemory | None:
+        active = (each.run for each in self.registry.active())
+        asked = self.memory.due(settings, chain(active, self._awaited.values()), now)
+        return None if asked is None else AskMemory(asked)
+
+    def _learn(self, run: TrackedRun, now: datetime) -> None:
+        past = ended_run(run, self.nodes, now, self.memory.peak_of)
+        if past is None or not self.histories.run_ended(run.key.namespace, past):
+            return
+        if past.steps:
+            self.promises.ended(run, past)
+
+    def _learn_unplanned(self, ended: EndedPipeline, now: datetime) -> None:
+        past = self.unplanned.learned(ended, now)
+        if past is not None:
+            self.histories.run_ended(ended.key.namespace, past)
+
+    def _guarded(self, do: Callable[[], T]) -> T | None:
+        return self._said.guarded("nothing is learned from some runs", do)
