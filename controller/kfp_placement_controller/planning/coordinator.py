@@ -5,7 +5,7 @@ drive it through whole recordings.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -29,6 +29,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import (
     Action,
+    Announce,
     DeleteHistory,
     ForgetRun,
     StartRound,
@@ -246,8 +247,7 @@ class Coordinator:
         # An object without a plan would tell nobody anything, and be written again at once.
         awaited = self.first_plans.awaited()
         for run in [run for run in self.registry.open.ordered() if run.key not in awaited]:
-            problem = self.planner.problems.get(run.key, "")
-            actions += self.publisher.due(run, self.epoch, problem, now)
+            actions += self._to_publish(run, self.epoch, now)
             if self.publisher.is_done(run):
                 self.registry.open.discard(run.key)
         actions += self.gates.due(policy, now)
@@ -290,6 +290,14 @@ class Coordinator:
         except Exception as error:
             _LOG.exception("run %s/%s: defect in planning", *run.key)
             run.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
+
+    def _to_publish(
+        self, run: TrackedRun, epoch: int, now: datetime
+    ) -> Sequence[WritePlacement | Announce]:
+        """What must be written of a run; a defect in that must not hide the others."""
+        problem = self.planner.problems.get(run.key, "")
+        what = f"run {run.key.namespace}/{run.key.name} is not written"
+        return self._said.guarded(what, partial(self.publisher.due, run, epoch, problem, now)) or ()
 
     def _aside(self, do: Callable[[], T]) -> T | None:
         """Do what plans can do without; a defect in that must hold up none of them."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, overload
 
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
@@ -33,6 +33,7 @@ from kfp_placement_engine.contract.rows import (
     state_counts,
     state_row,
 )
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.objections import BeyondLimit, LatencyNotKnown
 from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
 from kfp_placement_engine.model.reasons import Unschedulable
@@ -233,7 +234,7 @@ def _spec(fitted: _Fitted, epoch: int, now: datetime) -> PipelinePlacementSpec:
         workflow_uid=run.observed.uid,
         submitted_at=run.observed.submitted_at,
         epoch=epoch,
-        first_makespan_seconds=run.first_makespan_seconds,
+        first_makespan_seconds=_bounded(run.first_makespan_seconds),
         **_first_ends(run),
         revision=1 if plan is None else plan.revision,
         planned_at=now.replace(microsecond=0),
@@ -246,7 +247,7 @@ def _spec(fitted: _Fitted, epoch: int, now: datetime) -> PipelinePlacementSpec:
             "dispatch": plan.dispatch,
             "seed": plan.seed,
             "generations": plan.generations,
-            "makespan_seconds": plan.makespan_seconds,
+            "makespan_seconds": _bounded(plan.makespan_seconds),
             "nodes": plan.nodes,
             "steps": tuple(tuple(planned_row(row)) for row in fitted.planned),
         }
@@ -267,7 +268,7 @@ def _status(
         counts=StepCounts(**{str(key): number for key, number in counts.items()}),
         folded_steps=len(state.folded) or None,
         revision=1 if plan is None else plan.revision,
-        makespan_seconds=actual_makespan_seconds(run),
+        makespan_seconds=_bounded(actual_makespan_seconds(run)),
         **_ends(run),
         steps=tuple(tuple(state_row(row)) for row in states),
     )
@@ -279,7 +280,9 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
     if first is None:
         return {}
     ends = FirstEnds(
-        **_range(first.ends), played=first.played_seconds, promised_after=first.made_seconds
+        **_range(first.ends),
+        played=_bounded(first.played_seconds),
+        promised_after=_bounded(first.made_seconds),
     )
     return {"first_ends": ends, "confidence": first.confidence}
 
@@ -302,7 +305,18 @@ def _ends(run: TrackedRun) -> dict[str, Any]:
 
 def _range(times: TimeRange) -> dict[str, float]:
     moments = (times.low_seconds, times.typical_seconds, times.high_seconds)
-    return dict(zip(("low", "typical", "high"), (max(0.0, each) for each in moments), strict=True))
+    return dict(zip(("low", "typical", "high"), map(_bounded, moments), strict=True))
+
+
+@overload
+def _bounded(seconds: float) -> float: ...
+@overload
+def _bounded(seconds: None) -> None: ...
+@overload
+def _bounded(seconds: float | None) -> float | None: ...
+def _bounded(seconds: float | None) -> float | None:
+    """As long as an object may say: steps of at most ten years add up to more."""
+    return None if seconds is None else min(max(0.0, seconds), MAX_DURATION_SECONDS)
 
 
 def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Promise | None]:

@@ -377,12 +377,12 @@ def forecast_of_component(past: NamespacePast) -> float | None:
 
 def test_a_namespace_waits_once_until_those_that_share_with_it_are_built():
     known = sharing()
-    assert known.past("team") is None
+    assert known.past("team", "p") is None
     past = built(known)
     assert forecast_of_component(past) == pytest.approx(300, rel=0.01)
     # Built again, it answers with what it knew: nobody's plans wait for another tenant's changes.
     known._forget("other")
-    again = known.past("team")
+    again = known.past("team", "p")
     assert again is past
     assert known.is_building
     assert forecast_of_component(again) == pytest.approx(300, rel=0.01)
@@ -391,7 +391,7 @@ def test_a_namespace_waits_once_until_those_that_share_with_it_are_built():
 def test_where_there_is_no_room_a_namespace_is_planned_by_its_own_past(monkeypatch):
     monkeypatch.setattr(histories, "MOST_BUILT", 1)
     known = sharing()
-    past = known.past("team")
+    past = known.past("team", "p")
     assert past is not None
     assert forecast_of_component(past) is None
 

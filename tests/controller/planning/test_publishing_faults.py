@@ -1,0 +1,74 @@
+"""What one run says, or a defect in its object, stops nothing for the runs of others."""
+
+import json
+import logging
+from datetime import timedelta
+
+import pytest
+
+from kfp_placement_controller.planning import placement_publisher
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+from tests.controller.planning.builders import a_policy
+from tests.controller.planning.noisy_cluster import NoisyCluster, a_run
+from tests.controller.planning.played_cluster import NO_PULLS
+from tests.controlplane.argo.small_workflows import NO_DEFAULTS
+
+
+def submit_long(cluster: NoisyCluster, duration: str) -> str:
+    """A run whose steps take so long, by their authors."""
+    cluster.now += timedelta(minutes=10)
+    run = a_run("nightly-1", 2)
+    hints = {HINTS_ANNOTATION: json.dumps({"v": 1, "duration": duration})}
+    for template in run["spec"]["templates"]:
+        if "container" in template:
+            template.setdefault("metadata", {}).setdefault("annotations", {}).update(hints)
+    cluster.submit(run, settings=NO_DEFAULTS, namespace="team")
+    return "nightly-1"
+
+
+@pytest.mark.parametrize(("duration", "history"), [("3285d", False), ("1150d", True)])
+def test_steps_that_add_up_to_more_than_ten_years_stop_no_other_run(duration, history):
+    policy = PolicyInForce(a_policy(**NO_PULLS))
+    params = PlanningParams(evaluation_seconds=5)
+    cluster = NoisyCluster(
+        coordinator=Coordinator(DEFAULT_SOURCES, policy=policy, params=params, history=history)
+    )
+    cluster.play(0, iterations=2)
+    run = submit_long(cluster, duration)
+    cluster.run(
+        lambda: (
+            ("team", run) in cluster.placements
+            and (not history or cluster.placement(run).spec.first_ends is not None)
+        )
+    )
+    spec = cluster.placement(run).spec
+    if history:
+        assert spec.first_ends.high == MAX_DURATION_SECONDS
+    else:
+        assert spec.first_makespan_seconds == MAX_DURATION_SECONDS
+    other = cluster.begin_run(50, "other", 2)
+    cluster.run(lambda: ("other", other) in cluster.placements)
+
+
+def test_a_defect_in_the_object_of_one_run_hides_no_other_and_is_said_once(monkeypatch, caplog):
+    build = placement_publisher.placement_of
+
+    def broken(variant, *arguments):
+        if variant.run.key.namespace == "team":
+            raise ZeroDivisionError("made up")
+        return build(variant, *arguments)
+
+    monkeypatch.setattr(placement_publisher, "placement_of", broken)
+    cluster = NoisyCluster()
+    cluster.begin_run(1, "team", 2)
+    other = cluster.begin_run(2, "other", 2)
+    cluster.run(lambda: ("other", other) in cluster.placements)
+    for _ in range(3):
+        cluster.coordinator.tick(cluster.now)
+    said = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert len([each for each in said if "made up" in each.getMessage()]) == 1
