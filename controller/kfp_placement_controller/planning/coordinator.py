@@ -326,7 +326,7 @@ class Coordinator:
             if past is None or not self.histories.run_ended(run.key.namespace, past):
                 return
             if past.steps:
-                self.promises.ended(run, past)
+                self.promises.ended(run)
         except Exception as error:
             self._said.defect("nothing is learned from some runs", error)
 

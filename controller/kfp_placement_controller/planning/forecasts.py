@@ -191,10 +191,11 @@ def _progress(run: TrackedRun) -> _Progress:
 
 def _is_overdue(run: TrackedRun, now: datetime) -> bool:
     """Whether a running step should have ended."""
-    if run.promise is None:
+    expected = run.expected or run.promise
+    if expected is None:
         return False
     elapsed = (now - run.observed.submitted_at).total_seconds()
-    promises = run.promise.steps
+    promises = expected.steps
     return any(
         each.started_at is not None
         and not each.ended

@@ -3,13 +3,12 @@
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from kfp_placement_controller.metrics import PROMISE_COVERAGE, PROMISE_ERROR, RUN_PROMISES
+from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.model.history import PastRun
-from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.promise import PromiseOutcome
 
 LAST_RUNS = 100
 """Of which the coverage is measured."""
@@ -18,32 +17,26 @@ LEAST_RUNS = 20
 """With fewer, that some promises were broken says nothing."""
 
 
-class PromiseOutcome(StrEnum):
-    """When a run has ended, beside the range that was promised first."""
-
-    EARLY = "early"
-    KEPT = "kept"
-    LATE = "late"
-
-
 @dataclass
 class KeptPromises:
     """How first promises have turned out."""
 
     _kept: deque[bool] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
 
-    def ended(self, run: TrackedRun, past: PastRun) -> None:
+    def ended(self, run: TrackedRun) -> None:
         """Count a run that has ended; one that failed, or that nothing was promised of, does not.
 
         Args:
             run: as of its last evaluation.
-            past: what it teaches.
         """
         promised = run.first_promise
-        if promised is None or run.observed.state.end is not RunEnd.SUCCEEDED:
+        ended_at = last_end(run.statuses.values())
+        if promised is None or ended_at is None:
             return
-        seconds = (past.ended_at - run.observed.submitted_at).total_seconds()
-        outcome = _outcome(promised.ends, seconds)
+        if run.observed.state.end is not RunEnd.SUCCEEDED:
+            return
+        seconds = (ended_at - run.observed.submitted_at).total_seconds()
+        outcome = promised.ends.outcome(seconds)
         RUN_PROMISES.labels(str(outcome)).inc()
         PROMISE_ERROR.observe(abs(promised.ends.typical_seconds / max(1.0, seconds) - 1))
         self._kept.append(outcome is PromiseOutcome.KEPT)
@@ -54,10 +47,3 @@ class KeptPromises:
         """Another planner counts from now on."""
         self._kept.clear()
         PROMISE_COVERAGE.set(math.nan)
-
-
-def _outcome(promised: TimeRange, seconds: float) -> PromiseOutcome:
-    # Ends are cut to whole seconds.
-    if seconds + 1 < promised.low_seconds:
-        return PromiseOutcome.EARLY
-    return PromiseOutcome.LATE if seconds > promised.high_seconds else PromiseOutcome.KEPT
