@@ -3,8 +3,14 @@
 import math
 from collections import deque
 from dataclasses import dataclass, field
+from statistics import fmean
 
-from kfp_placement_controller.metrics import PROMISE_COVERAGE, PROMISE_ERROR, RUN_PROMISES
+from kfp_placement_controller.metrics import (
+    PROMISE_COVERAGE,
+    PROMISE_ERROR,
+    PROMISE_SHORTFALL,
+    RUN_PROMISES,
+)
 from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
@@ -22,6 +28,7 @@ class KeptPromises:
     """How first promises have turned out."""
 
     _kept: deque[bool] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
+    _confidences: deque[float] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
 
     def ended(self, run: TrackedRun) -> None:
         """Count a run that has ended; one that failed, or that nothing was promised of, does not.
@@ -40,10 +47,15 @@ class KeptPromises:
         RUN_PROMISES.labels(str(outcome)).inc()
         PROMISE_ERROR.observe(abs(promised.ends.typical_seconds / max(1.0, seconds) - 1))
         self._kept.append(outcome is PromiseOutcome.KEPT)
+        self._confidences.append(promised.confidence)
         if len(self._kept) >= LEAST_RUNS:
-            PROMISE_COVERAGE.set(sum(self._kept) / len(self._kept))
+            coverage = fmean(self._kept)
+            PROMISE_COVERAGE.set(coverage)
+            PROMISE_SHORTFALL.set(round(fmean(self._confidences) - coverage, 6))
 
     def forget(self) -> None:
         """Another planner counts from now on."""
         self._kept.clear()
+        self._confidences.clear()
         PROMISE_COVERAGE.set(math.nan)
+        PROMISE_SHORTFALL.set(math.nan)

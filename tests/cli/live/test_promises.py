@@ -266,7 +266,7 @@ def test_a_step_that_has_ended_has_no_promise():
 def test_kept_is_judged_like_in_the_metrics_as_ends_are_cut_to_seconds(
     live, cluster, makespan, outcome
 ):
-    ends = {"low": "5m", "typical": "6m", "high": "7m", "played": "6m"}
+    ends = {**FIRST, "low": "5m", "typical": "6m", "high": "7m"}
     ended = promised(phase="Succeeded", makespan=makespan, spec={"firstEnds": ends})
     cluster.put(PLACEMENTS, ended)
     assert f", {outcome}\n" in live("explain", "taxi-x7k2p").stdout
