@@ -129,7 +129,7 @@ LEARNED_SECONDS = Gauge(
 RUN_PROMISES = Counter(
     f"{PREFIX}_run_promises",
     "Runs that have ended well, by how that was beside the range that was first promised of their"
-    " end: early, kept or late. Of ten runs nine should be kept.",
+    " end: early, kept or late. At a confidence of 90% nine of ten should be kept.",
     ["outcome"],
 )
 PROMISE_COVERAGE = Gauge(
@@ -138,6 +138,12 @@ PROMISE_COVERAGE = Gauge(
     " have ended.",
 )
 PROMISE_COVERAGE.set(math.nan)
+PROMISE_SHORTFALL = Gauge(
+    f"{PREFIX}_promise_shortfall",
+    "By how much that share is below the mean confidence of the same promises, such as 0.1; NaN ="
+    " fewer than 20 runs have ended.",
+)
+PROMISE_SHORTFALL.set(math.nan)
 PROMISE_ERROR = Histogram(
     f"{PREFIX}_promise_error",
     "By which share of what a run took the typical end that was first promised was off.",

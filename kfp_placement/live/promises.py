@@ -18,9 +18,15 @@ from kfp_placement_engine.contract.forecast_texts import (
     time_of_day,
 )
 from kfp_placement_engine.contract.placement import EndRange, Phase
-from kfp_placement_engine.model.promise import Promise, TimeRange
+from kfp_placement_engine.model.promise import Promise, PromiseOutcome, TimeRange
 
 _MAX_WHY = 120
+
+_OUTCOMES = {
+    PromiseOutcome.EARLY: "ended earlier",
+    PromiseOutcome.KEPT: "kept",
+    PromiseOutcome.LATE: "ended later",
+}
 
 
 def promise_of(run: RunView) -> Promise | None:
@@ -100,7 +106,7 @@ def run_ends_sentence(run: RunView, now: datetime) -> str:
 def first_promise_sentence(run: RunView) -> str:
     """What was promised first, where that is no longer what is promised; "" = nothing to say."""
     first, promise = first_promise_of(run), promise_of(run)
-    if first is None or (promise is not None and not promise.differs_from(first)):
+    if first is None or (promise is not None and not promise.ends_differ_from(first)):
         return ""
     text = f"first promised {ends_text(first, _written(run))}"
     return f"{text}, {outcome}" if (outcome := _outcome(run, first)) else text
@@ -111,9 +117,7 @@ def _outcome(run: RunView, first: Promise) -> str:
     actual = run.actual_makespan_seconds
     if run.phase != Phase.SUCCEEDED or actual is None or first.ends is None:
         return ""
-    if actual < first.ends.low_seconds:
-        return "ended earlier"
-    return "ended later" if actual > first.ends.high_seconds else "kept"
+    return _OUTCOMES[first.ends.outcome(actual)]
 
 
 def step_starts(run: RunView, step: StepView) -> str:

@@ -18,6 +18,7 @@ from kfp_placement_controller.planning.memory_uses import (
 )
 from kfp_placement_controller.planning.planner import MOST_LAG
 from kfp_placement_controller.planning.run_pods import RunPod
+from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.history_rows import MAX_PATH_CHARACTERS
@@ -74,7 +75,8 @@ def ended_run(
     if promised is not None:
         waited_seconds = (began_at - submitted_at).total_seconds()
         played_seconds = promised.played_seconds - waited_seconds
-    seconds = (finished_at - began_at).total_seconds()
+    # One that took everything from the cache does not say what a run takes.
+    seconds = _seconds(run, life, began_at) if ended_well and steps else None
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,
@@ -82,8 +84,7 @@ def ended_run(
         steps=steps,
         played_seconds=_usable(played_seconds),
         memory=memory,
-        # One that took everything from the cache does not say what a run takes.
-        seconds=_usable(seconds) if ended_well and steps else None,
+        seconds=seconds,
         loops=tuple(_loop_widths(run)),
         left_out=left_out,
     )
@@ -109,6 +110,17 @@ def _life(run: TrackedRun, now: datetime) -> _Life | None:
     if not began_at <= finished_at <= now + MOST_LAG:
         return None
     return _Life(began_at, finished_at.replace(microsecond=0))
+
+
+def _seconds(run: TrackedRun, life: _Life, began_at: datetime) -> float | None:
+    """What a run took: to the end of its last step, as in plans and in what is promised.
+
+    When Argo notices that it has ended says something of Argo.
+    """
+    ended_at = last_end(run.statuses.values())
+    if ended_at is None or not life.has(began_at, ended_at):
+        return None
+    return _usable((ended_at - began_at).total_seconds())
 
 
 def _has_room_for(run: TrackedRun, graph: RunGraph) -> bool:

@@ -30,6 +30,8 @@ PAUSE_AFTER_START = timedelta(minutes=10)
 LONGEST_PAUSE = timedelta(hours=1)
 """After forecasts that failed; it begins with `PAUSE` and doubles, since searches wait for them."""
 
+MOST_FAILURES = 3
+"""Of a run in a row, after which it is forecast no more."""
 
 _Progress = frozenset[tuple[str, bool, bool]]
 """Steps of a run that have started or ended: name, whether it has started, and ended."""
@@ -44,10 +46,13 @@ class _Asked(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """The last forecast of a run: when it was asked for, and what had happened by then."""
+    """The last forecast of a run: when it was asked for, and what had happened by then.
+
+    One that failed is None: it is made again, whatever has happened.
+    """
 
     at: datetime
-    progress: _Progress
+    progress: _Progress | None
 
 
 @dataclass
@@ -63,7 +68,7 @@ class Forecasts:
     histories: Histories
     _made: dict[RunKey, _Made] = field(default_factory=dict)
     _asked: _Asked | None = None
-    _failed: set[RunKey] = field(default_factory=set)
+    _failed: dict[RunKey, int] = field(default_factory=dict)
     _failures: int = 0
     _not_before: datetime | None = None
 
@@ -105,7 +110,7 @@ class Forecasts:
         planned = list(self.planner.registry.planned())
         known = {run.key for run in planned}
         self._made = {key: made for key, made in self._made.items() if key in known}
-        self._failed &= known
+        self._failed = {key: count for key, count in self._failed.items() if key in known}
         candidates = [run for run in planned if self._is_due(run, now)]
         if not candidates:
             return []
@@ -132,6 +137,7 @@ class Forecasts:
             self._has_failed(asked.key, outcome, now)
             return True
         self._failures, self._not_before = 0, None
+        self._failed.pop(asked.key, None)
         if run is not None and run.open is not None:
             plan = outcome.plans.get(key_text(asked.key))
             if plan is not None and asked.after_start:
@@ -147,14 +153,15 @@ class Forecasts:
         self._made.pop(key, None)
 
     def _has_failed(self, key: RunKey, failure: RoundFailure, now: datetime) -> None:
-        """The run is not forecast again; whether others can be is tried ever more rarely."""
+        """It is tried again after a pause, a few times; failures in a row make it longer."""
         if not self._failures:
             _LOG.warning(
                 "forecast of %s: %s; plans go on without such forecasts, which are tried again",
                 key_text(key),
                 failure.why,
             )
-        self._failed.add(key)
+        self._failed[key] = self._failed.get(key, 0) + 1
+        self._made[key] = _Made(now, None)
         self._not_before = now + min(LONGEST_PAUSE, PAUSE * 2 ** min(self._failures, 10))
         self._failures += 1
 
@@ -167,10 +174,10 @@ class Forecasts:
         made = self._made.get(run.key)
         if run.run.waits_to_begin:
             is_new = made is None or now - made.at >= PAUSE_AFTER_START
-            return is_new and run.reading.forecast is not None and run.key not in self._failed
+            return is_new and run.reading.forecast is not None and not self._is_given_up(run)
         if run.reading.forecast is None or not run.reading.forecast.steps or run.plan.quick:
             return False
-        if run.key in self._failed:
+        if self._is_given_up(run):
             return False
         if made is None:
             # The plan itself came with a promise; one that an earlier leader made may be old.
@@ -178,6 +185,9 @@ class Forecasts:
         if now - made.at < PAUSE:
             return False
         return _progress(run.run) != made.progress or _is_overdue(run.run, now)
+
+    def _is_given_up(self, run: PlannedRun) -> bool:
+        return self._failed.get(run.key, 0) >= MOST_FAILURES
 
 
 def _progress(run: TrackedRun) -> _Progress:
@@ -191,10 +201,11 @@ def _progress(run: TrackedRun) -> _Progress:
 
 def _is_overdue(run: TrackedRun, now: datetime) -> bool:
     """Whether a running step should have ended."""
-    if run.promise is None:
+    expected = run.expected or run.promise
+    if expected is None:
         return False
     elapsed = (now - run.observed.submitted_at).total_seconds()
-    promises = run.promise.steps
+    promises = expected.steps
     return any(
         each.started_at is not None
         and not each.ended

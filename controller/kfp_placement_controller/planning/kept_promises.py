@@ -3,13 +3,18 @@
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from enum import StrEnum
+from statistics import fmean
 
-from kfp_placement_controller.metrics import PROMISE_COVERAGE, PROMISE_ERROR, RUN_PROMISES
+from kfp_placement_controller.metrics import (
+    PROMISE_COVERAGE,
+    PROMISE_ERROR,
+    PROMISE_SHORTFALL,
+    RUN_PROMISES,
+)
+from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.model.history import PastRun
-from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.promise import PromiseOutcome
 
 LAST_RUNS = 100
 """Of which the coverage is measured."""
@@ -18,46 +23,39 @@ LEAST_RUNS = 20
 """With fewer, that some promises were broken says nothing."""
 
 
-class PromiseOutcome(StrEnum):
-    """When a run has ended, beside the range that was promised first."""
-
-    EARLY = "early"
-    KEPT = "kept"
-    LATE = "late"
-
-
 @dataclass
 class KeptPromises:
     """How first promises have turned out."""
 
     _kept: deque[bool] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
+    _confidences: deque[float] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
 
-    def ended(self, run: TrackedRun, past: PastRun) -> None:
+    def ended(self, run: TrackedRun) -> None:
         """Count a run that has ended; one that failed, or that nothing was promised of, does not.
 
         Args:
             run: as of its last evaluation.
-            past: what it teaches.
         """
         promised = run.first_promise
-        if promised is None or run.observed.state.end is not RunEnd.SUCCEEDED:
+        ended_at = last_end(run.statuses.values())
+        if promised is None or ended_at is None:
             return
-        seconds = (past.ended_at - run.observed.submitted_at).total_seconds()
-        outcome = _outcome(promised.ends, seconds)
+        if run.observed.state.end is not RunEnd.SUCCEEDED:
+            return
+        seconds = (ended_at - run.observed.submitted_at).total_seconds()
+        outcome = promised.ends.outcome(seconds)
         RUN_PROMISES.labels(str(outcome)).inc()
         PROMISE_ERROR.observe(abs(promised.ends.typical_seconds / max(1.0, seconds) - 1))
         self._kept.append(outcome is PromiseOutcome.KEPT)
+        self._confidences.append(promised.confidence)
         if len(self._kept) >= LEAST_RUNS:
-            PROMISE_COVERAGE.set(sum(self._kept) / len(self._kept))
+            coverage = fmean(self._kept)
+            PROMISE_COVERAGE.set(coverage)
+            PROMISE_SHORTFALL.set(round(fmean(self._confidences) - coverage, 6))
 
     def forget(self) -> None:
         """Another planner counts from now on."""
         self._kept.clear()
+        self._confidences.clear()
         PROMISE_COVERAGE.set(math.nan)
-
-
-def _outcome(promised: TimeRange, seconds: float) -> PromiseOutcome:
-    # Ends are cut to whole seconds.
-    if seconds + 1 < promised.low_seconds:
-        return PromiseOutcome.EARLY
-    return PromiseOutcome.LATE if seconds > promised.high_seconds else PromiseOutcome.KEPT
+        PROMISE_SHORTFALL.set(math.nan)

@@ -8,6 +8,7 @@ from typing import Any, overload
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
 from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
+from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import FirstPromise, TrackedRun
 from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.contract.keys import (
@@ -37,7 +38,7 @@ from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.objections import BeyondLimit, LatencyNotKnown
 from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
 from kfp_placement_engine.model.reasons import Unschedulable
-from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting, WaitingFor
+from kfp_placement_engine.model.step_state import ENDED_STATES, Waiting, WaitingFor
 
 OTHER_BYTES = 30_000
 """Room for what is neither rows nor node names: metadata, conditions, counts."""
@@ -349,12 +350,4 @@ def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Prom
 
 def actual_makespan_seconds(run: TrackedRun) -> float | None:
     """End of the last step, once the run has ended; None = it goes on, or no step has run."""
-    if not run.observed.ended:
-        return None
-    ran = (StepState.SUCCEEDED, StepState.FAILED)
-    ends = [
-        end
-        for status in run.statuses.values()
-        if status.state in ran and (end := _since(run, status.ended_at)) is not None
-    ]
-    return max(ends, default=None)
+    return _since(run, last_end(run.statuses.values())) if run.observed.ended else None

@@ -114,7 +114,7 @@ class RunLearning:
         if past is None or not self.histories.run_ended(run.key.namespace, past):
             return
         if past.steps:
-            self.promises.ended(run, past)
+            self.promises.ended(run)
 
     def _learn_unplanned(self, ended: EndedPipeline, now: datetime) -> None:
         past = self.unplanned.learned(ended, now)

@@ -4,7 +4,7 @@ Ends, cache hits and branches not taken come from the object; where it cannot be
 alone. What a pod that does not run waits for is in `waiting`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -80,6 +80,13 @@ def step_statuses(
 ) -> Mapping[str, StepStatus]:
     """What happened to every step of a run, by name."""
     return {step.name: _status(step, pods, situation, now) for step in graph.steps}
+
+
+def last_end(statuses: Iterable[StepStatus]) -> datetime | None:
+    """When the last step of a run has ended, which is when the run has; None = no step has run."""
+    ran = (StepState.SUCCEEDED, StepState.FAILED)
+    ends = (each.ended_at for each in statuses if each.state in ran)
+    return max((each for each in ends if each is not None), default=None)
 
 
 def group_progress(graph: RunGraph, pods: RunPods, now: datetime) -> Mapping[str, StepProgress]:

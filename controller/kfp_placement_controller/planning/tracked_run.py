@@ -117,6 +117,7 @@ class TrackedRun:
         outcome: what its object says of them, likewise.
         first_makespan_seconds: of its first plan.
         promise: when it and its steps start and end, since its submission; None = nobody knows.
+        expected: the same as of the last forecast, of which small changes are not promised.
         promise_after_start: the same since its start, for a run that is held back and has not
             begun; None = nobody knows.
         first_promise: the first that was made, and what it was made on.
@@ -139,6 +140,7 @@ class TrackedRun:
     statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
     first_makespan_seconds: float | None = field(init=False, default=None)
     promise: Promise | None = field(init=False, default=None)
+    expected: Promise | None = field(init=False, default=None)
     promise_after_start: Promise | None = field(init=False, default=None)
     first_promise: FirstPromise | None = field(init=False, default=None)
     forecast_apart: bool = field(init=False, default=False)
@@ -270,6 +272,7 @@ class TrackedRun:
         if plan.promise is None:
             return
         new = plan.promise.later(-plan.release_seconds)
+        self.expected = new
         if self.promise is None or new.differs_from(self.promise):
             self.promise = new
         # The first steps of a run start while its first plan is being made.

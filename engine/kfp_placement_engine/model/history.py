@@ -152,7 +152,8 @@ class PastRun:
         pipeline: its pipeline.
         ended_at: when.
         steps: those that ended well and ran themselves.
-        seconds: from its beginning to its end, if it ended well; None = it did not.
+        seconds: from its beginning to the end of its last step, if it ended well; None = it did
+            not.
         played_seconds: the same as it was expected before it began: the median of samples of its
             plan on learned run times; None = there was no such plan.
         memory: what its steps used, those included that were killed for it.

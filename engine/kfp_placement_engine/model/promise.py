@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.history import CommonFactor, Distribution, Forecast
@@ -45,6 +46,14 @@ def confidence_text(confidence: float) -> str:
     return f"{100 * confidence:.10g}%"
 
 
+class PromiseOutcome(StrEnum):
+    """When a run has ended, beside the range that was promised."""
+
+    EARLY = "early"
+    KEPT = "kept"
+    LATE = "late"
+
+
 @dataclass(frozen=True)
 class TimeRange:
     """A range that holds with the confidence of its promise.
@@ -62,6 +71,25 @@ class TimeRange:
         """The same on a clock that began that much earlier."""
         return TimeRange(
             self.low_seconds + seconds, self.typical_seconds + seconds, self.high_seconds + seconds
+        )
+
+    def outcome(self, seconds: float) -> PromiseOutcome:
+        """What came of this range.
+
+        Args:
+            seconds: when the run has ended, cut to whole seconds as Kubernetes does.
+        """
+        if seconds + 1 < self.low_seconds:
+            return PromiseOutcome.EARLY
+        return PromiseOutcome.LATE if seconds > self.high_seconds else PromiseOutcome.KEPT
+
+    def moved_from(self, other: "TimeRange") -> bool:
+        """Whether one of its times is that much earlier or later that people should know."""
+        least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * other.typical_seconds)
+        return (
+            abs(self.low_seconds - other.low_seconds) >= least
+            or abs(self.typical_seconds - other.typical_seconds) >= least
+            or abs(self.high_seconds - other.high_seconds) >= least
         )
 
 
@@ -114,6 +142,18 @@ class Promise:
         return replace(self, ends=ends, played_seconds=played, steps=steps)
 
     def differs_from(self, other: "Promise") -> bool:
+        """Whether the run or a step ends, or a step starts, at a time that people should know.
+
+        That a step is promised nothing any more, as it has ended, is nothing new.
+        """
+        return self.ends_differ_from(other) or any(
+            (old := other.steps.get(name)) is None
+            or new.starts.moved_from(old.starts)
+            or new.ends.moved_from(old.ends)
+            for name, new in self.steps.items()
+        )
+
+    def ends_differ_from(self, other: "Promise") -> bool:
         """Whether the run ends that much earlier or later that people should know.
 
         Ranges of another confidence are always others.
@@ -122,9 +162,7 @@ class Promise:
             return True
         if self.ends is None or other.ends is None:
             return (self.ends, self.unknown) != (other.ends, other.unknown)
-        least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * other.ends.typical_seconds)
-        moves = zip(astuple(self.ends), astuple(other.ends), strict=True)
-        return any(abs(new - old) >= least for new, old in moves)
+        return self.ends.moved_from(other.ends)
 
 
 @dataclass(frozen=True)

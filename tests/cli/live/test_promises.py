@@ -260,3 +260,13 @@ def test_a_step_that_has_ended_has_no_promise():
     ended = ["succeeded", 0, 10, 43, [], [10, 10, 10, 40, 43, 44]]
     run = run_view(promised(steps=[ended, *STATES[1:]]))
     assert [bool(step_ends(run, step)) for step in run.steps] == [False, True, True]
+
+
+@pytest.mark.parametrize(("makespan", "outcome"), [("4m59s", "kept"), ("4m58s", "ended earlier")])
+def test_kept_is_judged_like_in_the_metrics_as_ends_are_cut_to_seconds(
+    live, cluster, makespan, outcome
+):
+    ends = {**FIRST, "low": "5m", "typical": "6m", "high": "7m"}
+    ended = promised(phase="Succeeded", makespan=makespan, spec={"firstEnds": ends})
+    cluster.put(PLACEMENTS, ended)
+    assert f", {outcome}\n" in live("explain", "taxi-x7k2p").stdout

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.planning import namespace_past
+from kfp_placement_controller.planning.forecasts import MOST_FAILURES
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.planning.unwritten_runs import WRITE_PAUSE
@@ -102,18 +103,41 @@ class MortalSearch:
 
 
 def test_a_search_that_dies_of_promises_goes_on_without(caplog):
-    """One death for the first plan and one for a promise of its own; then they are left out."""
+    """One death for the first plan, three for promises of its own; then they are left out."""
     cluster = a_cluster()
     cluster.search = search = MortalSearch()
     run = cluster.play(10, iterations=SMALL)
     assert is_planned(cluster, run)
     assert cluster.placement(run).spec.first_ends is None
     assert not cluster.announced
-    assert search.deaths == 2
+    assert search.deaths == 1 + MOST_FAILURES
     assert len([each for each in warnings(caplog) if "forecast of" in each]) == 1
     cluster.search = plan_round
     cluster.now += timedelta(hours=1)
     assert cluster.first_ends(cluster.play(11, iterations=SMALL))
+
+
+class FailsOnce:
+    """Searches; the first forecast of a run that goes on dies."""
+
+    def __init__(self, cluster: NoisyCluster) -> None:
+        self.forecasts = 0
+        self._of = cluster.coordinator.forecasts
+
+    def __call__(self, asked: PlanningRound) -> RoundResult | RoundFailure:
+        made = self._of._asked
+        if made is not None and made.number == asked.number:
+            self.forecasts += 1
+            if self.forecasts == 1:
+                return RoundFailure(asked.number, "the search was killed after 60 s", died=True)
+        return plan_round(asked)
+
+
+def test_a_forecast_that_fails_once_is_tried_again():
+    cluster = a_cluster()
+    cluster.search = search = FailsOnce(cluster)
+    cluster.play(10, iterations=SMALL)
+    assert search.forecasts > 1
 
 
 def test_where_nothing_can_be_written_runs_teach_all_the_same():

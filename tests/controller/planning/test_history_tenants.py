@@ -119,6 +119,7 @@ def test_promises_are_counted(monkeypatch):
     assert sample("kfp_placement_promise_error_count") - errors == promised
     coverage = sample("kfp_placement_promise_coverage")
     assert coverage == pytest.approx(counted["kept"] / promised)
+    assert sample("kfp_placement_promise_shortfall") == pytest.approx(0.9 - coverage, abs=1e-5)
     steps = SMALL + 2
     assert sample("kfp_placement_steps_forecast_total", level="none") - unknown == steps
     assert sample("kfp_placement_steps_forecast_total", level="iteration") - own >= steps
