@@ -10,12 +10,11 @@ from datetime import datetime
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.forecast_texts import (
-    Written,
+    Clock,
     basis_text,
     ends_text,
     latest_end_text,
     range_text,
-    time_of_day,
 )
 from kfp_placement_engine.contract.placement import EndRange, Phase
 from kfp_placement_engine.model.promise import Promise, PromiseOutcome, TimeRange
@@ -85,7 +84,7 @@ def run_ends(run: RunView, *, reasons: bool = True) -> str:
     promise = promise_of(run)
     if promise is None or (promise.ends is None and not reasons):
         return ""
-    return ends_text(promise, _written(run))
+    return ends_text(promise, _clock(run))
 
 
 def run_ends_sentence(run: RunView, now: datetime) -> str:
@@ -98,8 +97,8 @@ def run_ends_sentence(run: RunView, now: datetime) -> str:
         return ""
     if promise.ends is None:
         return f"ends {ends_text(promise)}"
-    written = _written(run)
-    ends, latest = ends_text(promise, written), latest_end_text(promise, written)
+    clock = _clock(run)
+    ends, latest = ends_text(promise, clock), latest_end_text(promise, clock)
     return f"ends {ends}, {latest}, {now.astimezone():%Z}"
 
 
@@ -108,7 +107,7 @@ def first_promise_sentence(run: RunView) -> str:
     first, promise = first_promise_of(run), promise_of(run)
     if first is None or (promise is not None and not promise.ends_differ_from(first)):
         return ""
-    text = f"first promised {ends_text(first, _written(run))}"
+    text = f"first promised {ends_text(first, _clock(run))}"
     return f"{text}, {outcome}" if (outcome := _outcome(run, first)) else text
 
 
@@ -124,14 +123,14 @@ def step_starts(run: RunView, step: StepView) -> str:
     """When a step starts: `10:08 (10:05-10:11)`; "" = it has started, or nobody says."""
     if step.promise is None or step.start_seconds is not None:
         return ""
-    return range_text(step.promise.starts, _written(run))
+    return _range_text(run, step.promise.starts)
 
 
 def step_ends(run: RunView, step: StepView) -> str:
     """When a step ends, likewise; "" = it has ended, or nobody says."""
     if step.promise is None:
         return ""
-    return range_text(step.promise.ends, _written(run))
+    return _range_text(run, step.promise.ends)
 
 
 def rests_on(step: StepView) -> str:
@@ -139,10 +138,15 @@ def rests_on(step: StepView) -> str:
     return basis_text(shown(step.source, 40), step.basis)
 
 
-def _written(run: RunView) -> Written:
+def _range_text(run: RunView, times: TimeRange) -> str:
+    assert run.placement is not None  # it says what is promised
+    return range_text(times, _clock(run), run.placement.confidence)
+
+
+def _clock(run: RunView) -> Clock:
     """Writes seconds since the submission as a time of day."""
     assert run.placement is not None  # it says what is promised
-    return time_of_day(run.placement.spec.submitted_at)
+    return Clock(run.placement.spec.submitted_at)
 
 
 def _time_range(ends: EndRange) -> TimeRange:

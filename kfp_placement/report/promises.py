@@ -3,24 +3,22 @@
 from kfp_placement.report import summary, values
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.contract.forecast_texts import (
-    Written,
+    Clock,
     basis_text,
     end_sentence,
     ends_text,
     latest_end_text,
     range_text,
-    time_of_day,
 )
-from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.plan import Plan, PlannedStep
-from kfp_placement_engine.model.promise import StepPromise
+from kfp_placement_engine.model.promise import StepPromise, TimeRange, confidence_text
 
 
 def moment(plan: Plan, seconds: float | None) -> str:
     """A moment of the plan: since the submission, or the time of day."""
     if plan.submitted_at is None or values.finite(seconds) is None:
         return values.duration(seconds)
-    return _written(plan)(seconds or 0.0)
+    return Clock(plan.submitted_at).text(seconds or 0.0)
 
 
 def headline(plan: Plan) -> str:
@@ -41,20 +39,20 @@ def end(plan: Plan) -> tuple[str, str] | None:
         return None
     if plan.promise.ends is None:
         return "unknown", visible(plan.promise.unknown)
-    written = _written(plan)
-    return ends_text(plan.promise, written), latest_end_text(plan.promise, written)
+    clock = Clock(plan.submitted_at)
+    return ends_text(plan.promise, clock), latest_end_text(plan.promise, clock)
 
 
 def starts(plan: Plan, step: PlannedStep) -> str:
     """When a step starts: `3m (2m-5m)`; "" where that is not known."""
     promise = promise_of(plan, step)
-    return "" if promise is None else range_text(promise.starts, _written(plan))
+    return "" if promise is None else _range_text(plan, promise.starts)
 
 
 def ends(plan: Plan, step: PlannedStep) -> str:
     """When it ends."""
     promise = promise_of(plan, step)
-    return "" if promise is None else range_text(promise.ends, _written(plan))
+    return "" if promise is None else _range_text(plan, promise.ends)
 
 
 def promise_of(plan: Plan, step: PlannedStep) -> StepPromise | None:
@@ -70,8 +68,9 @@ def basis(step: PlannedStep) -> str:
 
 def percent(plan: Plan) -> str:
     """How often the ranges are to hold: `90%`."""
-    return "" if plan.promise is None else f"{100 * plan.promise.confidence:.3g}%"
+    return "" if plan.promise is None else confidence_text(plan.promise.confidence)
 
 
-def _written(plan: Plan) -> Written:
-    return format_duration if plan.submitted_at is None else time_of_day(plan.submitted_at)
+def _range_text(plan: Plan, times: TimeRange) -> str:
+    assert plan.promise is not None  # the range is of it
+    return range_text(times, Clock(plan.submitted_at), plan.promise.confidence)

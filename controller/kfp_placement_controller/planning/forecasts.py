@@ -31,7 +31,7 @@ LONGEST_PAUSE = timedelta(hours=1)
 """After forecasts that failed; it begins with `PAUSE` and doubles, since searches wait for them."""
 
 MOST_FAILURES = 3
-"""Of a run in a row, after which it is forecast no more."""
+"""Of a run in a row; after these it is not forecast again."""
 
 _Progress = frozenset[tuple[str, bool, bool]]
 """Steps of a run that have started or ended: name, whether it has started, and ended."""

@@ -1,11 +1,11 @@
 """What run times rest on and what is promised, in words; the same wherever it is shown."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.history import Basis, Level
-from kfp_placement_engine.model.promise import Promise, TimeRange
+from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange, confidence_text
 
 _ALIKE = {
     Level.STEP: "other iterations",
@@ -16,29 +16,46 @@ _ALIKE = {
 }
 """What a time rests on where it is not runs of the very step and iteration."""
 
-Written = Callable[[float], str]
-"""Seconds as a time of day, or as a duration."""
+FINE_SECONDS = 300.0
+"""Ranges under that have times of day with seconds."""
 
 
-def time_of_day(begin: datetime, zone: tzinfo | None = None) -> Written:
-    """Writes seconds since a moment as `10:26`, on a later day as `Nov 27 10:26`.
+@dataclass(frozen=True)
+class Clock:
+    """How the times of a plan are written.
 
-    Args:
-        begin: the moment, with its time zone.
-        zone: in which times are written; None = that of this machine.
+    Attributes:
+        begin: the plan's time zero, with its time zone: times of day; None = durations.
+        zone: in which times of day are written; None = that of this machine.
     """
 
-    def written(seconds: float) -> str:
+    begin: datetime | None = None
+    zone: tzinfo | None = None
+
+    def text(self, seconds: float, rounding: float = 0.5, unit_seconds: int = 60) -> str:
+        """A moment as `10:26`, as `10:26:07`, or on a later day as `Nov 27 10:26`.
+
+        Args:
+            seconds: since the beginning.
+            rounding: 0.5 = to the nearest unit, 0 = down, 1 = up.
+            unit_seconds: 60 or 1.
+        """
+        if self.begin is None:
+            return format_duration(seconds)
         try:
-            first_day = begin.astimezone(zone).date()
-            # To the nearest minute, by UTC: a zone's clock may jump in between.
-            at = (begin.astimezone(UTC) + timedelta(seconds=seconds + 30)).astimezone(zone)
+            first_day = self.begin.astimezone(self.zone).date()
+            # By UTC: a zone's clock may jump in between. Up by less than a unit: 10:26:00 stays.
+            added = rounding * unit_seconds - (1e-6 if rounding == 1 else 0)
+            at = self.begin.astimezone(UTC) + timedelta(seconds=seconds) + timedelta(seconds=added)
+            at = at.astimezone(self.zone)
         except (OverflowError, ValueError):
             return f"{format_duration(seconds)} later"
         day = "" if at.date() == first_day else f"{at:%b} {at.day} "
-        return f"{day}{at:%H:%M}"
+        return f"{day}{at:%H:%M:%S}" if unit_seconds == 1 else f"{day}{at:%H:%M}"
 
-    return written
+
+DURATIONS = Clock()
+"""Times as durations."""
 
 
 def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
@@ -57,31 +74,42 @@ def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
     return f"{text}, by size of {sized_input or 'inputs'}" if basis.by_size else text
 
 
-def range_text(times: TimeRange, written: Written = format_duration) -> str:
-    """A typical time and its range: `10:26 (10:22-10:31)`; one time where all are written alike."""
-    typical = written(times.typical_seconds)
-    low, high = written(times.low_seconds), written(times.high_seconds)
-    return typical if low == typical == high else f"{typical} ({low}-{high})"
+def range_text(times: TimeRange, clock: Clock = DURATIONS, confidence: float = CONFIDENCE) -> str:
+    """A typical time and its range: `10:26 (10:22-10:31)`; one time where all are written alike.
+
+    The range is rounded outwards, so that it is never shown narrower than it is.
+
+    Args:
+        times: the range.
+        clock: how a time is written.
+        confidence: of the range; said where it is another than usual, `10:26 (80%: 10:23-10:29)`.
+    """
+    unit = _unit_seconds(times)
+    typical = clock.text(times.typical_seconds, unit_seconds=unit)
+    low = clock.text(times.low_seconds, 0, unit)
+    high = clock.text(times.high_seconds, 1, unit)
+    share = "" if confidence == CONFIDENCE else f"{confidence_text(confidence)}: "
+    return typical if low == typical == high else f"{typical} ({share}{low}-{high})"
 
 
-def ends_text(promise: Promise, written: Written = format_duration) -> str:
+def ends_text(promise: Promise, clock: Clock = DURATIONS) -> str:
     """When a run ends: `10:26 (10:22-10:31)`, or `unknown (no run seen)`.
 
     Args:
         promise: what is promised.
-        written: how a time is written.
+        clock: how a time is written.
     """
     if promise.ends is None:
         return f"unknown ({promise.unknown})"
-    return range_text(promise.ends, written)
+    return range_text(promise.ends, clock, promise.confidence)
 
 
-def latest_end_text(promise: Promise, written: Written = format_duration) -> str:
+def latest_end_text(promise: Promise, clock: Clock = DURATIONS) -> str:
     """By when a run has ended, and how surely: `by 10:31 (95%)`; "" = that is not known."""
     if promise.ends is None:
         return ""
-    percent = 50 * (1 + promise.confidence)
-    return f"by {written(promise.ends.high_seconds)} ({percent:.3g}%)"
+    share = confidence_text((1 + promise.confidence) / 2)
+    return f"by {clock.text(promise.ends.high_seconds, 1, _unit_seconds(promise.ends))} ({share})"
 
 
 def end_sentence(promise: Promise, begin: datetime | None = None) -> str:
@@ -93,6 +121,10 @@ def end_sentence(promise: Promise, begin: datetime | None = None) -> str:
     """
     if promise.ends is None:
         return f"end: {ends_text(promise)}"
-    written: Written = format_duration if begin is None else time_of_day(begin)
+    clock = Clock(begin)
     ends = "ends after" if begin is None else "ends"
-    return f"{ends} {ends_text(promise, written)}; {latest_end_text(promise, written)}"
+    return f"{ends} {ends_text(promise, clock)}; {latest_end_text(promise, clock)}"
+
+
+def _unit_seconds(times: TimeRange) -> int:
+    return 1 if times.high_seconds - times.low_seconds < FINE_SECONDS else 60

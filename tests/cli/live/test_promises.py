@@ -133,9 +133,9 @@ def test_explain_says_when_run_and_steps_end_and_what_that_rests_on(live, cluste
     heading, fetch, train, predict = table.splitlines()
     assert heading.split()[5:9] == ["STARTS", "ENDS", "RESTS", "ON"]
     assert "9 runs" in fetch
-    assert "10:21 (10:20-10:22)" in train
+    assert "10:21:00 (10:19:30-10:22:00)" in train
     assert "same image, 3 runs, by size of inputs" in train
-    assert "10:21 (10:20-10:22)   10:23 (10:22-10:24)   hint" in predict
+    assert "10:21:05 (10:19:40-10:22:10)   10:23:00 (10:21:30-10:24:00)   hint" in predict
     golden(live("explain", "taxi-x7k2p", "predict").stdout, "a step")
     golden(live("explain", "taxi-x7k2p", "train").stdout, "a running step")
 
@@ -196,7 +196,7 @@ def test_watch_says_an_end_that_people_do_not_know(golden):
     assert change_lines(before, promised(**UNKNOWN | {"steps": STATES})) == []
     started = [*STATES[:2], ["running", 2, 1256, -1, [], [1256] * 3 + [1290, 1380, 1440]]]
     (step,) = change_lines(before, promised(steps=started))
-    assert step.endswith("ends 10:23 (10:22-10:24)")
+    assert step.endswith("ends 10:23:00 (10:21:30-10:24:00)")
 
 
 def test_the_whole_command_tells_a_later_end_once(live, cluster):
@@ -215,7 +215,7 @@ def test_a_cell_shows_the_same(cluster):
     run = Run(cluster, NamedRun("team-a", "taxi-x7k2p", raw=raw), lambda: NOW)
     assert "ends 10:26 (10:22-10:31), by 10:31 (95%), UTC" in repr(run)
     page = run._repr_html_()
-    for text in (">starts<", ">ends<", ">rests on<", "10:23 (10:22-10:24)", ">9 runs<"):
+    for text in (">starts<", ">ends<", ">rests on<", "10:23:00 (10:21:30-10:24:00)", ">9 runs<"):
         assert text in page
 
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from kfp_placement_engine.contract.forecast_texts import (
+    Clock,
     basis_text,
     end_sentence,
     ends_text,
     latest_end_text,
     range_text,
-    time_of_day,
 )
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.history import Basis, Level
@@ -43,7 +43,13 @@ def test_without_a_name_the_size_is_that_of_the_inputs():
 
 def test_ranges_since_the_submission_and_as_times_of_day():
     assert range_text(TIMES) == "12m (11m-14m)"
-    assert range_text(TIMES, time_of_day(AT, UTC)) == "10:26 (10:25-10:28)"
+    assert range_text(TIMES, Clock(AT, UTC)) == "10:26:00 (10:25:00-10:28:00)"
+    wide = TimeRange(689.0, 720.0, 1021.0)
+    assert range_text(wide, Clock(AT, UTC)) == "10:26 (10:25-10:32)"
+    assert latest_end_text(Promise(ends=wide), Clock(AT, UTC)) == "by 10:32 (95%)"
+    assert range_text(TimeRange(70.4, 75.0, 79.1), Clock(AT, UTC)) == (
+        "10:15:15 (10:15:10-10:15:20)"
+    )
     assert range_text(TimeRange(5.0, 5.0, 5.0)) == "5s"
 
 
@@ -52,6 +58,8 @@ def test_a_promise_as_a_sentence():
     assert end_sentence(promise) == "ends after 12m (11m-14m); by 14m (95%)"
     assert (ends_text(promise), latest_end_text(promise)) == ("12m (11m-14m)", "by 14m (95%)")
     assert latest_end_text(Promise(0.8, ends=TIMES)) == "by 14m (90%)"
+    assert ends_text(Promise(0.8, ends=TIMES)) == "12m (80%: 11m-14m)"
+    assert latest_end_text(Promise(0.999, ends=TIMES)) == "by 14m (99.95%)"
 
 
 def test_too_little_known_is_said_in_place_of_a_wide_number():
@@ -61,12 +69,12 @@ def test_too_little_known_is_said_in_place_of_a_wide_number():
 
 
 def test_times_of_day_are_those_of_a_zone_and_name_another_day():
-    written = time_of_day(AT, UTC)
+    written = Clock(AT, UTC).text
     assert written(0.0) == "10:14"
     assert written(29.0) == "10:14"
     assert written(30.0) == "10:15"
     assert written(14 * 3600.0) == "Nov 27 00:14"
-    assert time_of_day(AT, timezone(timedelta(hours=14)))(0.0) == "00:14"
+    assert Clock(AT, timezone(timedelta(hours=14))).text(0.0) == "00:14"
     assert written(1e12).endswith("later")
 
 
