@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from kfp_placement_controller.planning import placement_publisher
+from kfp_placement_controller.planning import placement_object, placement_publisher
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
@@ -48,6 +48,7 @@ def test_steps_that_add_up_to_more_than_ten_years_stop_no_other_run(duration, hi
     )
     spec = cluster.placement(run).spec
     if history:
+        assert spec.first_ends is not None
         assert spec.first_ends.high == MAX_DURATION_SECONDS
     else:
         assert spec.first_makespan_seconds == MAX_DURATION_SECONDS
@@ -56,7 +57,7 @@ def test_steps_that_add_up_to_more_than_ten_years_stop_no_other_run(duration, hi
 
 
 def test_a_defect_in_the_object_of_one_run_hides_no_other_and_is_said_once(monkeypatch, caplog):
-    build = placement_publisher.placement_of
+    build = placement_object.placement_of
 
     def broken(variant, *arguments):
         if variant.run.key.namespace == "team":
