@@ -1,6 +1,7 @@
 """PipelineHistories: the leading planner adds runs to existing ones, whoever has written them."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
@@ -12,7 +13,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistorySpec,
     history_name,
     history_status,
-    is_kept,
+    runs_kept,
 )
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -72,8 +73,10 @@ def _status(stored: JsonObject, write: WriteHistory, said: SaidOnce) -> JsonObje
         known = runs.get(run.uid)
         if known is None or known.ended_at <= run.ended_at:
             runs[run.uid] = run
-    last_at = max(run.ended_at for run in write.runs)
-    kept = [run for run in runs.values() if is_kept(run.ended_at, last_at, write.keep_days)]
+    # What ended much later than what has just ended was told by a wrong clock.
+    latest_at = max(run.ended_at for run in write.runs) + timedelta(days=write.keep_days)
+    possible = [run for run in runs.values() if run.ended_at <= latest_at]
+    kept = runs_kept(possible, write.keep_days)
     status = history_status(kept, runs_seen=seen + len(new))
     unset: JsonObject = {
         field.alias or key: None for key, field in type(status).model_fields.items()

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -19,6 +19,9 @@ from kfp_placement_engine.model.history import PastRun
 
 MAX_OBJECT_BYTES = 2 * MAX_HISTORY_BYTES
 """We write no larger ones; what others have made larger is not read."""
+
+MOST_AHEAD = timedelta(days=60)
+"""Workflows are seldom kept for longer after their end."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -50,7 +53,9 @@ class ObservedHistory:
         """Whether a run would be left out, as older ones than those that are kept have been."""
         if self.spec.forget_before is not None and run.ended_at < self.spec.forget_before:
             return True
-        return self.is_cut and run.ended_at < min(self.ended.values(), default=_LONG_AGO)
+        oldest_at = min(self.ended.values(), default=_LONG_AGO)
+        # Runs that all ended long after it were told by a wrong clock: it comes in their place.
+        return self.is_cut and timedelta() < oldest_at - run.ended_at <= MOST_AHEAD
 
     def read(self, runs: Container[str]) -> PipelineHistory:
         """The object with some of its runs; to read them all takes most of the time.

@@ -17,7 +17,7 @@ them. Entries may be missing at the end, and a newer revision may add some there
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -158,6 +158,9 @@ class RecordedRun(ResourceModel):
     """Rows [step, from the cache, skipped]: how many iterations of tasks ran no pod."""
 
 
+EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)
+
+
 class PipelineHistoryStatus(ResourceStatus):
     """What has been seen."""
 
@@ -200,7 +203,7 @@ class PipelineHistory(Resource):
         status = self.status
         if status is None or not status.runs:
             return ()
-        last_at = status.runs[-1].ended_at
+        runs = status.runs if keep_days is None else runs_kept(status.runs, keep_days)
         steps = StepRows(self.spec.pipeline, status.steps)
         return tuple(
             PastRun(
@@ -218,8 +221,7 @@ class PipelineHistory(Resource):
                     if not self.spec.forgets(each.step, run.ended_at)
                 ),
             )
-            for run in status.runs
-            if keep_days is None or is_kept(run.ended_at, last_at, keep_days)
+            for run in runs
             if self.spec.forget_before is None or run.ended_at >= self.spec.forget_before
         )
 
@@ -237,15 +239,21 @@ class PipelineHistory(Resource):
                 yield found
 
 
-def is_kept(ended_at: datetime, last_at: datetime, keep_days: int) -> bool:
-    """Whether a run counts beside the last one of its pipeline; no clock decides that.
+def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
+    """Those that count beside the last one of their pipeline; no clock decides that.
+
+    Where no other is near to the last one, all count: either the pipeline has not run for long, or
+    a clock was wrong when that one ended. Neither makes the others useless.
 
     Args:
-        ended_at: when it ended.
-        last_at: when the last one did.
-        keep_days: how far apart that may be, before or after.
+        runs: of one pipeline.
+        keep_days: how long before the last one they may have ended.
     """
-    return abs(last_at - ended_at) <= timedelta(days=keep_days)
+    last_at = max((run.ended_at for run in runs), default=None)
+    if last_at is None:
+        return runs
+    near = [run for run in runs if last_at - run.ended_at <= timedelta(days=keep_days)]
+    return near if len(near) > 1 else runs
 
 
 def history_status(

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from kfp_placement_controller.actuators.histories import change_history
+from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import MAX_HISTORY_BYTES, PipelineHistory
@@ -60,8 +61,33 @@ def test_of_a_run_the_end_that_came_last_counts_whoever_writes_last():
 @pytest.mark.parametrize("far", [KEPT * 2, -KEPT * 2])
 def test_runs_long_before_or_after_go(far):
     """Whoever has set a clock: it does not decide what is forgotten."""
-    odd = a_past_run("p", 0, ended_at=START + far)
-    assert uids(written(a_history("p", [odd]), a_past_run("p", 1))) == ["uid-1"]
+    odd, new = a_past_run("p", 0, ended_at=START + far), [a_past_run("p", 1), a_past_run("p", 2)]
+    assert uids(written(a_history("p", [odd]), *new)) == ["uid-1", "uid-2"]
+
+
+def test_one_run_with_a_wrong_date_costs_no_others():
+    """Its clock was a year ahead; the next run comes in its place, and nothing else is lost."""
+    normal = [a_past_run("p", number) for number in range(10)]
+    odd = a_past_run("p", 10, ended_at=START + timedelta(days=365))
+    history = written(a_history("p", normal), odd)
+    assert len(uids(history)) == 11
+    later = a_past_run("p", 11)
+    assert not observe_history(history.to_object()).is_older(later)
+    assert uids(written(history.to_object(), later)) == [
+        *(run.uid for run in normal),
+        later.uid,
+    ]
+
+
+def test_runs_that_all_had_a_wrong_date_do_not_keep_out_later_ones():
+    ahead = [
+        a_past_run("p", number, ended_at=START + timedelta(days=365 + number)) for number in (1, 2)
+    ]
+    history = written(a_history("p", [a_past_run("p", 0)]), *ahead)
+    assert uids(history) == ["uid-1", "uid-2"]
+    later = a_past_run("p", 3)
+    assert not observe_history(history.to_object()).is_older(later)
+    assert uids(written(history.to_object(), later)) == ["uid-3"]
 
 
 MALFORMED = {

@@ -221,3 +221,19 @@ def test_courses_are_bounded():
     left_out = tuple(LeftOut(f"step-{each}", 2) for each in range(1000))
     status = history_status([PastRun("u", "p", START, loops=loops, left_out=left_out)])
     assert len(status.runs[0].loops) == len(status.runs[0].left_out) == MAX_COURSE_ROWS
+
+
+@pytest.mark.parametrize(
+    ("days", "counted"),
+    [
+        ((0, 1, 2), 3),
+        ((0, 100, 101), 2),  # the first is too old
+        ((0, 1, 36_500), 3),  # a clock was wrong, or nothing ran for long: all count
+        ((0, 1, -18_000), 2),  # in whatever order they are
+        ((0, 100, 200), 3),  # once in a quarter
+        ((7,), 1),
+    ],
+)
+def test_one_run_with_a_wrong_date_hides_no_others(days, counted):
+    runs = [{"uid": f"u{each}", "endedAt": START + timedelta(days=each)} for each in days]
+    assert len(a_history({"runs": runs}).past_runs(90)) == counted
