@@ -11,7 +11,7 @@ from kfp_placement_engine.model.run_graph import Notice
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
@@ -61,11 +61,16 @@ def history_policy(cluster: "Cluster | None") -> HistoryPolicy:
     return _USUAL if stated is None else replace(stated, keep_days=stated.keep_days or KEEP_DAYS)
 
 
+def node_speeds(cluster: "Cluster | None") -> "Mapping[str, float]":
+    """How fast the nodes of a cluster are said to be: past times are told from that."""
+    return {} if cluster is None else {node.name: node.speed for node in cluster.nodes}
+
+
 def past_given(
     given: str | os.PathLike[str] | None,
     namespace: str,
     api: "Api | None",
-    policy: HistoryPolicy = _USUAL,
+    cluster: "Cluster | None" = None,
 ) -> KnownPast:
     """The past that somebody names.
 
@@ -74,7 +79,8 @@ def past_given(
             a live one that has them.
         namespace: of the run; "" = nobody says.
         api: the live cluster, if the run is planned on one.
-        policy: how long runs count, and which namespaces share what.
+        cluster: where the run goes: its policy says how long runs count and who shares what, its
+            nodes how fast they are.
 
     Raises:
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
@@ -87,14 +93,14 @@ def past_given(
             from kfp_placement.live.connection import LiveCluster
 
             api = LiveCluster.connect()
-        return past_in_cluster(api, namespace, policy, is_asked_for=given is not None)
+        return past_in_cluster(api, namespace, cluster, is_asked_for=given is not None)
     from kfp_placement_engine.readers.history_file import read_histories_file
 
-    return past_in(read_histories_file(os.fspath(given)), namespace, policy)
+    return past_in(read_histories_file(os.fspath(given)), namespace, cluster)
 
 
 def past_in(
-    histories: "Iterable[PipelineHistory]", namespace: str, policy: HistoryPolicy = _USUAL
+    histories: "Iterable[PipelineHistory]", namespace: str, cluster: "Cluster | None" = None
 ) -> KnownPast:
     """What these histories tell of the next runs in a namespace; "" = where they are from.
 
@@ -107,18 +113,19 @@ def past_in(
     known = tuple(histories)
     bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}
     notices = tuple(_bad_rows(pipeline, rows) for pipeline, rows in bad.items())
-    return KnownPast(past_of(known, namespace, policy), notices[:_UNREADABLE_SHOWN])
+    past = past_of(known, namespace, history_policy(cluster), node_speeds(cluster))
+    return KnownPast(past, notices[:_UNREADABLE_SHOWN])
 
 
 def past_in_cluster(
-    api: "Api", namespace: str, policy: HistoryPolicy, *, is_asked_for: bool
+    api: "Api", namespace: str, cluster: "Cluster | None" = None, *, is_asked_for: bool
 ) -> KnownPast:
     """The same of the histories of a cluster.
 
     Args:
         api: the cluster.
         namespace: of the histories; "" = the one of the context.
-        policy: how long runs count, and which namespaces share what.
+        cluster: as for `past_given`.
         is_asked_for: that there are none that can be read is an error, else no past.
 
     Raises:
@@ -137,12 +144,12 @@ def past_in_cluster(
         is_there = isinstance(error, ClusterForbiddenError)
         return KnownPast(notices=(_not_allowed(error),) if is_there else ())
     refused: list[Notice] = []
-    for other in policy.sharing_with(namespace):
+    for other in history_policy(cluster).sharing_with(namespace):
         try:
             histories += list_histories(api, other, problems)
         except ClusterForbiddenError as error:
             refused.append(_not_allowed_of(other, error))
-    known = past_in(histories, namespace, policy)
+    known = past_in(histories, namespace, cluster)
     bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
     return KnownPast(known.past, (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices))
 

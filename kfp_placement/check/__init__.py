@@ -48,7 +48,7 @@ def check(
     from kfp_placement._reading import engine_errors
     from kfp_placement.check.rules import check_run
     from kfp_placement.clusters.reading import known_cluster
-    from kfp_placement.histories import NONE, history_policy, named_history, past_given
+    from kfp_placement.histories import NONE, named_history, past_given
     from kfp_placement.planning import RunSource, read_graph
 
     past = named_history("check", history) or NONE
@@ -59,6 +59,6 @@ def check(
     with engine_errors():
         graph = read_graph(RunSource(package, arguments or {}), where)
         api = None if known is None else known.api
-        learned = past_given(past, namespace or graph.namespace, api, history_policy(where))
+        learned = past_given(past, namespace or graph.namespace, api, where)
         graph = replace(graph, notices=(*graph.notices, *learned.notices))
         return check_run(graph, cluster=where, default_namespace=place, past=learned.past)

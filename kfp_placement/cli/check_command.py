@@ -143,7 +143,7 @@ def _report(
         place = namespace or ("" if live is None else live.namespace)
         if history is None:
             return check_run(graph, cluster=known, default_namespace=place)
-        past = read_past(history, namespace or graph.namespace, progress, live)
+        past = read_past(history, namespace or graph.namespace, progress, live, known)
         graph = with_learned_widths(graph, past.past, source, known)
         graph = replace(graph, notices=(*graph.notices, *past.notices))
         return check_run(graph, cluster=known, default_namespace=place, past=past.past)

@@ -147,20 +147,20 @@ def read_past(
         namespace: of the run; "" = nobody says.
         progress: told what is read.
         live: the cluster that `live` means.
-        cluster: where the run goes; its policy says how long runs count.
+        cluster: where the run goes; its policy says how long runs count, its nodes how fast
+            they are.
 
     Raises:
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
         EngineError: the file is not there, cannot be read, or is of another namespace.
     """
-    from kfp_placement.histories import history_policy, past_given, past_in
+    from kfp_placement.histories import past_given, past_in
 
-    policy = history_policy(cluster)
     if history == STDIN:
-        return past_in(read_histories_source(history), namespace, policy)
+        return past_in(read_histories_source(history), namespace, cluster)
     if live is not None or history is not None:
         progress(0.0, "reading past runs")
-    return past_given(history, namespace, None if live is None else live.cluster, policy)
+    return past_given(history, namespace, None if live is None else live.cluster, cluster)
 
 
 def _stdin(max_bytes: int) -> bytes:

@@ -79,7 +79,7 @@ def preview(
     from kfp_placement._marks import unknown_option
     from kfp_placement._reading import engine_errors
     from kfp_placement.clusters.reading import known_cluster
-    from kfp_placement.histories import history_policy, named_history, past_given
+    from kfp_placement.histories import named_history, past_given
     from kfp_placement.planning import plan_request, read_graph, with_learned_widths
     from kfp_placement.preview import options as given
     from kfp_placement.preview.planned import Preview
@@ -107,7 +107,7 @@ def preview(
         run = read_graph(source, known, options)
         overrides = given.overrides(durations, assume_cached, namespace, default_namespace)
         namespace = overrides.namespace_of(run) or run.namespace
-        learned = past_given(past, namespace, api, history_policy(known))
+        learned = past_given(past, namespace, api, known)
         run = with_learned_widths(run, learned.past, source, known, options)
         run = replace(run, notices=(*run.notices, *learned.notices))
         if api is not None and learned.past is not None:

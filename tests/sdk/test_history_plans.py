@@ -11,6 +11,7 @@ from kfp_placement.planning import GivenOptions, Overrides, plan_request
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import Level
 from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.readers import read_run
 from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
 from tests.support.histories import history_file, history_object, runs_of
@@ -264,3 +265,53 @@ def test_suggestions_that_may_as_well_be_losses_are_not_made(unequal, golden):
     assert all(each.gain_range is not None and each.gain_range.low > 0 for each in suggestions)
     golden(repr(suggestions))
     assert "<th" in suggestions._repr_html_()
+
+
+def test_past_times_on_a_slow_node_are_not_slowed_twice(tmp_path):
+    from kfp_placement.histories import past_in
+    from kfp_placement_engine.contract.pipeline_history import PipelineHistory, step_identity
+    from kfp_placement_engine.readers import read_cluster_file
+    from kfp_placement_engine.readers.history_file import read_histories_file
+
+    (tmp_path / "cluster.yaml").write_text(
+        "apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\nnodes:\n"
+        "- {name: node-1, cpu: 4, memory: 8Gi, speed: 0.5}\n",
+        encoding="utf-8",
+    )
+    cluster = read_cluster_file(tmp_path / "cluster.yaml")
+    graph = TAXI
+    seen = history_file(tmp_path / "h.json", history_object(runs_of(graph, 9, predict=130.0)))
+    histories: tuple[PipelineHistory, ...] = read_histories_file(seen)
+    past = past_in(histories, "", cluster).past
+    assert past is not None
+    step = next(each for each in graph.steps if each.name == "predict")
+    there, on_reference = (
+        past.steps.predict(step_identity(graph.name, step), node, step.input_bytes)
+        for node in ("node-1", "")
+    )
+    assert there is not None
+    assert on_reference is not None
+    assert there.distribution.median_seconds == pytest.approx(130, rel=0.1)
+    assert on_reference.distribution.median_seconds == pytest.approx(65, rel=0.1)
+
+
+def test_a_hint_of_a_step_that_is_known_elsewhere_leaves_the_end_known(tmp_path):
+    """Its component has run in another pipeline: the hint is its time, that its range."""
+    steps = tuple(replace(each, component=f"component of {each.name}") for each in TAXI.steps)
+    hinted = replace(TAXI, steps=steps)
+    others = runs_of(replace(hinted, name="other"))
+    past = Past(others)
+    learned = with_history(hinted, past)
+    request = plan_request(
+        hinted, a_cluster(*nodes(2)), Overrides(history=past), GivenOptions(generations=1)
+    )
+    by_hint = [each.name for each in hinted.steps if each.duration_source is DurationSource.HINT]
+    assert by_hint
+    promise = request.plan().promise
+    assert promise is not None
+    assert (promise.unknown, promise.ends is None) == ("", False)
+    for each in learned.graph.steps:
+        if each.name in by_hint:
+            assert each.duration_source is DurationSource.HINT
+            told = learned.forecast.steps[each.name]
+            assert told.distribution.median_seconds == pytest.approx(each.duration_seconds)

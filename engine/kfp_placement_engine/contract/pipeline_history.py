@@ -203,7 +203,10 @@ class PipelineHistory(Resource):
         status = self.status
         if status is None or not status.runs:
             return ()
-        runs = status.runs if keep_days is None else runs_kept(status.runs, keep_days)
+        # Somebody may have added a run twice; of a run the last one counts.
+        runs = tuple({run.uid: run for run in status.runs}.values())
+        if keep_days is not None:
+            runs = tuple(runs_kept(runs, keep_days))
         steps = StepRows(self.spec.pipeline, status.steps)
         return tuple(
             PastRun(

@@ -13,6 +13,9 @@ ENOUGH_RUNS = 3
 
 OWN_LEVELS = (Level.ITERATION, Level.STEP)
 
+KNOWN_LEVELS = (*OWN_LEVELS, Level.COMPONENT)
+"""Steps that have only an image in common differ tenfold: a range of that promises nothing."""
+
 
 @dataclass(frozen=True)
 class LearnedRun:
@@ -60,7 +63,7 @@ def _forecast(graph: RunGraph, step: Step, past: Past) -> Forecast | None:
     forecast = past.steps.predict(step_identity(graph.name, step), "", step.input_bytes)
     if forecast is None or not _hint_wins(step, forecast.basis):
         return forecast
-    if not rests_on_own_runs(forecast.basis) or not step.duration_seconds:
+    if not step.duration_seconds or forecast.basis.level not in KNOWN_LEVELS:
         return None
     distribution = forecast.distribution
     scale = distribution.scale_seconds * step.duration_seconds / distribution.median_seconds

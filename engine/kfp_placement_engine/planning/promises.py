@@ -13,6 +13,7 @@ from kfp_placement_engine.model.history import Distribution, Level
 from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.planning.learned_times import KNOWN_LEVELS
 from kfp_placement_engine.planning.remaining_times import remaining_durations
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.result import Result
@@ -26,8 +27,6 @@ LEFT_WIDER = 1.05
 an estimate too, and pods disturb each other (steps that run on one node, or wait for one image)."""
 
 _NAMED = 3
-_KNOWN_LEVELS = (Level.ITERATION, Level.STEP, Level.COMPONENT)
-"""Steps that have only an image in common differ tenfold: a range of that promises nothing."""
 
 
 Play = Callable[[], tuple[Floats, Floats]]
@@ -171,7 +170,7 @@ def _is_known(step: Step, forecast: RunForecast) -> bool:
     if step.duration_source is DurationSource.GIVEN:
         return True
     known = forecast.steps.get(step.name)
-    return known is not None and known.basis.level in _KNOWN_LEVELS
+    return known is not None and known.basis.level in KNOWN_LEVELS
 
 
 def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:

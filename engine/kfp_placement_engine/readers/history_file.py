@@ -1,13 +1,14 @@
 """Files of past runs: what `kfp-placement history --output` and `kubectl get plh -o yaml` write."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.history import MemoryHistory, Past
+from kfp_placement_engine.history import MemoryHistory, NodeFactors, Past
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.policy import HistoryPolicy
 from kfp_placement_engine.readers.place import kind_of
@@ -52,6 +53,7 @@ def past_of(
     histories: Iterable[PipelineHistory],
     namespace: str = "",
     policy: HistoryPolicy | None = None,
+    speeds: Mapping[str, float] | None = None,
 ) -> Past:
     """What these runs tell of the next ones in a namespace.
 
@@ -61,6 +63,7 @@ def past_of(
         namespace: where the next runs go; "" = where these were.
         policy: how long runs count, and which namespaces share what; None = all runs count, and
             nothing is shared.
+        speeds: of nodes, relative to the reference node; those not named have 1.
 
     Raises:
         InputError: they are of several namespaces, or all of others.
@@ -77,9 +80,12 @@ def past_of(
             f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the run"
         )
     where = namespace or "".join(found)
-    past = Past(_runs_of(known, ("", where), rules), where, memory=MemoryHistory())
+    runs = _runs_of(known, ("", where), rules)
+    past = Past(runs, where, NodeFactors(speeds), memory=MemoryHistory())
     others = [other for other in rules.sharing_with(where) if other in found]
-    past.share(Past(_runs_of(known, (other,), rules), other) for other in others)
+    past.share(
+        Past(_runs_of(known, (other,), rules), other, NodeFactors(speeds)) for other in others
+    )
     return past
 
 
@@ -98,6 +104,11 @@ def _objects(documents: Sequence[Any]) -> Iterator[Any]:
         if kind in ("List", f"{_KIND}List") and isinstance(document.get("items"), list):
             yield from _objects(document["items"])
         elif kind == _KIND:
+            version = document.get("apiVersion")
+            if version != API_VERSION:
+                raise InputError(
+                    f"holds a {_KIND} of apiVersion {version!r:.80}; {API_VERSION} can be read"
+                )
             yield document
         else:
             raise InputError(f"holds kind {kind!r:.80}; {_EXPECTED}")
