@@ -62,7 +62,7 @@ def history_policy(cluster: "Cluster | None") -> HistoryPolicy:
 
 
 def node_speeds(cluster: "Cluster | None") -> "Mapping[str, float]":
-    """How fast the nodes of a cluster are said to be: past times are told from that."""
+    """How fast the nodes of a cluster are said to be: past times are measured against it."""
     return {} if cluster is None else {node.name: node.speed for node in cluster.nodes}
 
 

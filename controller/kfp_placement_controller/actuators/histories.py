@@ -73,7 +73,7 @@ def _status(stored: JsonObject, write: WriteHistory, said: SaidOnce) -> JsonObje
         known = runs.get(run.uid)
         if known is None or known.ended_at <= run.ended_at:
             runs[run.uid] = run
-    # What ended much later than what has just ended was told by a wrong clock.
+    # What ended much later than what has just ended had a wrong clock.
     latest_at = max(run.ended_at for run in write.runs) + timedelta(days=write.keep_days)
     possible = [run for run in runs.values() if run.ended_at <= latest_at]
     kept = runs_kept(possible, write.keep_days)

@@ -54,7 +54,7 @@ class ObservedHistory:
         if self.spec.forget_before is not None and run.ended_at < self.spec.forget_before:
             return True
         oldest_at = min(self.ended.values(), default=_LONG_AGO)
-        # Runs that all ended long after it were told by a wrong clock: it comes in their place.
+        # Runs that all ended long after it had a wrong clock: it comes in their place.
         return self.is_cut and timedelta() < oldest_at - run.ended_at <= MOST_AHEAD
 
     def read(self, runs: Container[str]) -> PipelineHistory:

@@ -1,6 +1,6 @@
 """What is done with runs that have ended: they teach later ones, and promises are held to them.
 
-Plans do without all of this: a defect in it is said once, and hides no run.
+Plans do without all of this: a defect in it is logged once, and hides no run.
 """
 
 import logging
