@@ -22,10 +22,6 @@ from kfp_placement_engine.search.simulation import simulate_durations
 _LOG = logging.getLogger(__name__)
 
 SAMPLES = 200
-LEFT_WIDER = 1.05
-"""What is left of a run varies by more than samples of its steps say: what they have in common is
-an estimate too, and pods disturb each other (steps that run on one node, or wait for one image)."""
-
 _NAMED = 3
 
 
@@ -187,7 +183,7 @@ def stretched_ends(
     Until a step has ended, the run ends as runs of the past did: the sample that ends first becomes
     the least of their quantiles, and so on; where the past did not have all of its steps, and the
     samples lie further apart, these count. From then on its own steps tell more of the run than
-    others do: only the median of the past counts, and the range is a little wider than theirs.
+    others do, and only the median of the past counts.
 
     Args:
         ends: [S] of the samples, from now on or from the begin of the run.
@@ -198,9 +194,9 @@ def stretched_ends(
     """
     if overrun is None:
         return ends
-    middle = max(float(np.median(ends)), 1e-9)
     if has_begun:
-        return middle * overrun.median_seconds * (ends / middle) ** LEFT_WIDER
+        return ends * overrun.median_seconds
+    middle = np.median(ends)
     order = np.argsort(np.argsort(ends))
     quantiles = [overrun.quantile((place + 0.5) / ends.size) for place in range(ends.size)]
     by_past = middle * np.array(quantiles)[order]
