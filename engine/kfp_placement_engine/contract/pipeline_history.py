@@ -242,11 +242,15 @@ class PipelineHistory(Resource):
                 yield found
 
 
+OUTVOTED = 3
+"""This many runs count beside one that ended long after all of them."""
+
+
 def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
     """Those that count beside the last one of their pipeline; no clock decides that.
 
-    Where no other is near to the last one, all count: either the pipeline has not run for long, or
-    a clock was wrong when that one ended. Neither makes the others useless.
+    Where the last one alone ended long after several others, all count until another one has: its
+    clock may have been wrong, and one wrong date must not cost what is known.
 
     Args:
         runs: of one pipeline.
@@ -256,7 +260,8 @@ def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
     if last_at is None:
         return runs
     near = [run for run in runs if last_at - run.ended_at <= timedelta(days=keep_days)]
-    return near if len(near) > 1 else runs
+    is_alone = len(near) == 1 and len(runs) > OUTVOTED
+    return runs if is_alone else near
 
 
 def history_status(

@@ -199,6 +199,13 @@ class Level(StrEnum):
     NAMESPACE = "namespace"
 
 
+OWN_LEVELS = (Level.ITERATION, Level.STEP)
+"""The very step. Where it misses what other steps tell of it, that says nothing of the run."""
+
+KNOWN_LEVELS = (*OWN_LEVELS, Level.COMPONENT)
+"""Steps that have only an image in common differ tenfold: a range of that promises nothing."""
+
+
 @dataclass(frozen=True)
 class Basis:
     """What a forecast rests on.

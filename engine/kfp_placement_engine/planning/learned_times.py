@@ -4,17 +4,12 @@ from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.model.history import Basis, Forecast, Level
+from kfp_placement_engine.model.history import KNOWN_LEVELS, OWN_LEVELS, Basis, Forecast
 from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
 
 ENOUGH_RUNS = 3
 """From this many runs of the very step on, they win over its author's hint."""
-
-OWN_LEVELS = (Level.ITERATION, Level.STEP)
-
-KNOWN_LEVELS = (*OWN_LEVELS, Level.COMPONENT)
-"""Steps that have only an image in common differ tenfold: a range of that promises nothing."""
 
 
 @dataclass(frozen=True)

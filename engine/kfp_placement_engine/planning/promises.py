@@ -9,11 +9,10 @@ import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
-from kfp_placement_engine.model.history import Distribution, Level
+from kfp_placement_engine.model.history import KNOWN_LEVELS, Distribution, Level
 from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.planning.learned_times import KNOWN_LEVELS
 from kfp_placement_engine.planning.remaining_times import remaining_durations
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.result import Result

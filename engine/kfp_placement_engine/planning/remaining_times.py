@@ -13,7 +13,7 @@ from kfp_placement_engine.history.levels import SHORT_SECONDS
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.history import CommonFactor, Distribution, Level
+from kfp_placement_engine.model.history import OWN_LEVELS, CommonFactor, Distribution
 from kfp_placement_engine.model.run_graph import DurationSource, Step
 from kfp_placement_engine.planning.sampled_times import sampled_durations
 from kfp_placement_engine.problem.problem import Floats
@@ -21,9 +21,6 @@ from kfp_placement_engine.problem.problem import Floats
 MOST_TELLING = 10
 """However many steps have ended, they tell of the common factor as this many at most: steps of a
 loop or a node are slow together too, and the factor's share is an estimate."""
-
-_OWN_LEVELS = (Level.ITERATION, Level.STEP)
-"""Where a step misses what other steps tell of it, that says nothing of the run."""
 
 
 def remaining_durations(lowered: Lowered, samples: int, random: np.random.Generator) -> Floats:
@@ -107,7 +104,7 @@ def _score(step: Step, progress: StepProgress, active: ActiveRun, lowered: Lower
     """The score of a step that has ended; None = it tells nothing."""
     assert active.forecast is not None
     known = active.forecast.steps.get(step.name)
-    if known is None or known.basis.level not in _OWN_LEVELS or progress.ran_seconds is None:
+    if known is None or known.basis.level not in OWN_LEVELS or progress.ran_seconds is None:
         return None
     moved_bytes = 0 if active.graph.direct_transfers else step.moved_bytes
     moved_seconds = moved_bytes / _store_rate(lowered, progress)
