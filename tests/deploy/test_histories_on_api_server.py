@@ -63,11 +63,17 @@ def a_large_status() -> Json:
     return status
 
 
+def with_defaults(status: Json) -> Json:
+    """As the API server stores it: a run without loops has an empty list of them."""
+    runs = [{"loops": [], "leftOut": [], **run} for run in status["runs"]]
+    return {**status, "runs": runs}
+
+
 def test_what_was_learned_is_kept_as_it_is_and_can_be_read(api, namespace, history):
     assert "status" not in history
     status = a_history(namespace)["status"]
     stored = with_status(api, history, status)
-    assert stored["status"] == {**status, "conditions": []}
+    assert stored["status"] == with_defaults({**status, "conditions": []})
     read = read_resource(PipelineHistory, stored)
     assert read.status is not None
     assert read.status.runs[1].steps == ((0, 1205, 0, "", 52428800, 1288490188), (1, 121, 2))
@@ -80,7 +86,7 @@ def test_the_largest_history_is_stored(api, history):
     status = a_large_status()
     stored = with_status(api, history, status)
     assert size(stored) >= MOST_BYTES
-    for name, value in status.items():
+    for name, value in with_defaults(status).items():
         assert stored["status"][name] == value, name
     assert read_resource(PipelineHistory, stored).to_object()["status"] == stored["status"]
     # A later write by whoever edits the spec, with the large status beside it.
