@@ -10,6 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
@@ -116,12 +117,7 @@ class NamespacePast:
 
     def learned_widths(self, graph: RunGraph) -> Mapping[str, LearnedWidth]:
         """What is known of the run's loops whose width nobody knows."""
-        try:
-            return learned_widths(graph, self.past)
-        except Exception as error:
-            what = f"runs of namespace {self._namespace} are planned without past ones"
-            self._said.defect(what, error)
-            return {}
+        return self._said.guarded(self._without, lambda: learned_widths(graph, self.past)) or {}
 
     def learned_run(self, graph: RunGraph, confidence: float) -> LearnedRun | None:
         """The run with what is known of it; None = nothing is, for a reason that has been said.
@@ -130,20 +126,22 @@ class NamespacePast:
             graph: the run.
             confidence: of the ranges that will be promised.
         """
-        try:
-            return with_history(graph, self.past, confidence)
-        except Exception as error:
-            what = f"runs of namespace {self._namespace} are planned without past ones"
-            self._said.defect(what, error)
-            return None
+        return self._said.guarded(self._without, lambda: with_history(graph, self.past, confidence))
+
+    @property
+    def _without(self) -> str:
+        """What a defect in what is asked here means."""
+        return f"runs of namespace {self._namespace} are planned without past ones"
 
     def _build(
         self, stored: Collection[ObservedHistory], unwritten: Collection[PastRun]
     ) -> Iterator[int]:
         """Yields what each part of the work costs, in observations."""
         runs: dict[str, PastRun] = {}
+        left_out = f"a PipelineHistory of namespace {self._namespace} is left out"
         for each in stored:
-            runs |= {run.uid: run for run in self._read(each)}
+            read = self._said.guarded(left_out, partial(self._read, each)) or ()
+            runs |= {run.uid: run for run in read}
             yield each.json_bytes // BYTES_PER_OBSERVATION
         runs |= {run.uid: run for run in unwritten if run.uid in self._counted}
         # The last one first, so that what has been learned from can be let go.
@@ -156,28 +154,20 @@ class NamespacePast:
             yield len(run.steps)
 
     def _read(self, stored: ObservedHistory) -> Collection[PastRun]:
-        try:
-            history = stored.read(self._counted)
-            runs = history.past_runs(self._keep_days)
-            rows = 0 if history.status is None else sum(len(r.steps) for r in history.status.runs)
-            if rows > sum(len(run.steps) for run in runs) and (bad := unreadable_rows(history)):
-                name = history.metadata.name
-                self._said.warning(
-                    f"PipelineHistory {self._namespace}/{name}: {bad} of {rows} rows cannot be"
-                    " true, or cannot be read; they do not count"
-                )
-        except Exception as error:
-            self._said.defect(
-                f"a PipelineHistory of namespace {self._namespace} is left out", error
+        history = stored.read(self._counted)
+        runs = history.past_runs(self._keep_days)
+        rows = 0 if history.status is None else sum(len(r.steps) for r in history.status.runs)
+        if rows > sum(len(run.steps) for run in runs) and (bad := unreadable_rows(history)):
+            name = history.metadata.name
+            self._said.warning(
+                f"PipelineHistory {self._namespace}/{name}: {bad} of {rows} rows cannot be"
+                " true, or cannot be read; they do not count"
             )
-            return ()
         return runs
 
     def _observe(self, run: PastRun) -> None:
-        try:
-            self.past.observe(run)
-        except Exception as error:
-            self._said.defect(f"namespace {self._namespace} learns nothing from some runs", error)
+        what = f"namespace {self._namespace} learns nothing from some runs"
+        self._said.guarded(what, partial(self.past.observe, run))
 
 
 def _last_runs(
