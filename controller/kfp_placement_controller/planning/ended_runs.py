@@ -18,6 +18,7 @@ from kfp_placement_controller.planning.memory_uses import (
 )
 from kfp_placement_controller.planning.planner import MOST_LAG
 from kfp_placement_controller.planning.run_pods import RunPod
+from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
@@ -45,6 +46,7 @@ def ended_run(
     nodes: Mapping[str, ObservedNode],
     now: datetime,
     peak_of: PeakOf = no_peak,
+    driver_seconds: float | None = None,
 ) -> PastRun | None:
     """What a run teaches; None = it goes on, nothing that ran is known of it, or its end is odd.
 
@@ -57,6 +59,8 @@ def ended_run(
         nodes: by name, for what transfers take there.
         now: the time.
         peak_of: the most memory that a pod was seen to use.
+        driver_seconds: what a driver takes in plans, if the run's samples had none of their own;
+            None = nobody knows yet.
     """
     reading, state = run.variant.reading, run.observed.state
     life = _life(run, now)
@@ -87,7 +91,14 @@ def ended_run(
         seconds=seconds,
         loops=tuple(_loop_widths(run)),
         left_out=left_out,
+        driver_seconds=_usable(_sampled_driver_seconds(reading, driver_seconds)),
     )
+
+
+def _sampled_driver_seconds(reading: RunReading, of_plans: float | None) -> float | None:
+    """What each driver took in the run's samples, or would have."""
+    own = None if reading.forecast is None else reading.forecast.driver_seconds
+    return of_plans if own is None else own
 
 
 @dataclass(frozen=True)

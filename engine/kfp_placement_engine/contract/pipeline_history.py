@@ -145,6 +145,9 @@ class RecordedRun(ResourceModel):
     played_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """The same as expected before it began: the median of samples of its plan."""
 
+    driver_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    """What each driver takes in these samples."""
+
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """From its beginning to its end, without waits in a queue, if it ended well."""
 
@@ -215,6 +218,7 @@ class PipelineHistory(Resource):
                 ended_at=run.ended_at,
                 steps=tuple(self._observations(run, steps)),
                 played_seconds=run.played_seconds,
+                driver_seconds=run.driver_seconds,
                 seconds=run.seconds,
                 memory=tuple(self._memory(run, steps)),
                 loops=tuple(loop_widths(run.loops, steps)),
@@ -301,6 +305,7 @@ def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
         uid=run.uid,
         ended_at=run.ended_at,
         played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
+        driver_seconds=None if run.driver_seconds is None else rounded(run.driver_seconds),
         seconds=None if run.seconds is None else rounded(run.seconds),
         steps=rows.add(run.steps, limit_bytes, run.memory),
         loops=rows.add_loops(run.loops),

@@ -6,7 +6,8 @@ from kfp_placement_engine.history.courses import Courses
 from kfp_placement_engine.history.history import History
 from kfp_placement_engine.history.memory import MemoryHistory
 from kfp_placement_engine.history.node_factors import NodeFactors
-from kfp_placement_engine.history.run_ends import RunEnds
+from kfp_placement_engine.history.recent import Recent
+from kfp_placement_engine.history.run_ends import MOST_PIPELINES, RunEnds
 from kfp_placement_engine.model.history import Distribution, PastRun
 
 
@@ -44,6 +45,7 @@ class Past:
         self.ends: RunEnds = RunEnds(None if of_namespace is None else of_namespace.ends)
         self.memory = memory
         self.courses = Courses()
+        self._driver_seconds: Recent[str, float] = Recent(MOST_PIPELINES)
         for run in sorted(runs, key=lambda each: (each.ended_at, each.uid)):
             self.observe(run)
 
@@ -53,12 +55,22 @@ class Past:
         self.courses.observe(run)
         if run.played_seconds is not None and run.seconds is not None:
             self.ends.observe(run.pipeline, run.played_seconds, run.seconds)
+        if run.driver_seconds is not None:
+            self._driver_seconds.put(run.pipeline, run.driver_seconds)
         if self.memory is not None:
             self.memory.observe_run(run)
 
     def share(self, others: "Iterable[Past]") -> None:
         """Ask these too, of other namespaces, of components and images that are not known here."""
         self.steps.share(each.steps for each in others)
+
+    def driver_seconds(self, pipeline: str) -> float | None:
+        """What each driver takes in samples of the pipeline's runs; None = not known.
+
+        It stays what it was first, so that `overrun` always tells of the same: what drivers take
+        beyond it now is in there. Two figures that both follow a change would count it twice.
+        """
+        return self._driver_seconds.get(pipeline)
 
     def overrun(self, pipeline: str) -> Distribution | None:
         """How many times longer than its samples the next run takes; None = no run is known."""

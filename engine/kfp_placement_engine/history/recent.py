@@ -21,8 +21,13 @@ class Recent(dict[KeyT, ValueT]):
 
     def used(self, key: KeyT, make: Callable[[], ValueT]) -> ValueT:
         """The value of a key, made if there is none; the oldest entry goes if they are too many."""
-        value = self.pop(key) if key in self else make()
+        value = self[key] if key in self else make()
+        self.put(key, value)
+        return value
+
+    def put(self, key: KeyT, value: ValueT) -> None:
+        """Set the value of a key; the oldest entry goes if they are too many."""
+        self.pop(key, None)
         self[key] = value
         if len(self) > self._most:
             del self[next(iter(self))]
-        return value

@@ -156,6 +156,7 @@ class PastRun:
             not.
         played_seconds: the same as it was expected before it began: the median of samples of its
             plan on learned run times; None = there was no such plan.
+        driver_seconds: what each driver takes in these samples, or would have taken.
         memory: what its steps used, those included that were killed for it.
         loops: widths of its loops.
         left_out: tasks that did not run, or not in all iterations; of runs that ended well.
@@ -170,6 +171,7 @@ class PastRun:
     memory: tuple[MemoryUse, ...] = ()
     loops: tuple[LoopWidth, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    driver_seconds: float | None = None
 
 
 def text_digest(text: str) -> str:

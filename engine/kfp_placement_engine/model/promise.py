@@ -175,9 +175,12 @@ class RunForecast:
         overrun: how many times longer than the median of its samples the run takes; None = no such
             run is known.
         confidence: of the ranges that are made of it.
+        driver_seconds: what each driver takes in its samples; None = what the plan says. `overrun`
+            was learned with it.
     """
 
     steps: Mapping[str, Forecast] = field(default_factory=dict)
     common: CommonFactor = field(default_factory=CommonFactor)
     overrun: Distribution | None = None
     confidence: float = CONFIDENCE
+    driver_seconds: float | None = None

@@ -44,8 +44,14 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
         if (forecast := _forecast(graph, step, past)) is not None
     }
     steps = tuple(_with_forecast(step, told.get(step.name)) for step in graph.steps)
-    common, overrun = past.steps.common_factor(graph.name), past.overrun(graph.name)
-    return LearnedRun(replace(graph, steps=steps), RunForecast(told, common, overrun, confidence))
+    forecast = RunForecast(
+        told,
+        common=past.steps.common_factor(graph.name),
+        overrun=past.overrun(graph.name),
+        confidence=confidence,
+        driver_seconds=past.driver_seconds(graph.name),
+    )
+    return LearnedRun(replace(graph, steps=steps), forecast)
 
 
 def rests_on_own_runs(basis: Basis) -> bool:

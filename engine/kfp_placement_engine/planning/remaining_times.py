@@ -14,7 +14,7 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.history import OWN_LEVELS, CommonFactor, Distribution
-from kfp_placement_engine.model.run_graph import DurationSource, Step
+from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.planning.sampled_times import sampled_durations
 from kfp_placement_engine.problem.problem import Floats
 
@@ -44,6 +44,9 @@ def remaining_durations(lowered: Lowered, samples: int, random: np.random.Genera
         sampled = sampled_durations(problem, drawn, samples, random, common)
         durations[:, columns] = sampled[:, columns]
         _take_off_what_ran(durations, lowered, columns)
+        if active.forecast.driver_seconds is not None:
+            for index, seconds in _driver_times(run, lowered, active.forecast.driver_seconds):
+                durations[:, index] = seconds
     return durations
 
 
@@ -71,6 +74,18 @@ def _given_times(run: int, lowered: Lowered) -> set[int]:
         for step in lowered.runs[run].graph.steps
         if step.duration_source is DurationSource.GIVEN and step.name in activities
     }
+
+
+def _driver_times(run: int, lowered: Lowered, seconds: float) -> Iterator[tuple[int, float]]:
+    """What drivers of a run, and steps that a driver carries out, still take, by activity."""
+    assumptions = lowered.options.assumptions
+    for index, activity in enumerate(lowered.activities):
+        step, running = activity.step, activity.running
+        if activity.run != run:
+            continue
+        if step is None or (step.kind is not StepKind.CONTAINER and step.duration_seconds is None):
+            since_start = 0.0 if running is None else running.seconds_since_start
+            yield index, assumptions.remaining_seconds(seconds, since_start)
 
 
 def _take_off_what_ran(durations: Floats, lowered: Lowered, columns: list[int]) -> None:

@@ -9,6 +9,7 @@ from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, pla
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.history import CommonFactor, Observation, PastRun
 from kfp_placement_engine.model.run_graph import DataInput
 from kfp_placement_engine.planning.learned_times import with_history
@@ -120,3 +121,34 @@ def test_data_between_steps_is_read_once():
     steps = list(CHAIN.steps)
     steps[1] = replace(steps[1], inputs=(DataInput("s0", "out", 1000),), output_bytes={"o": 500})
     assert steps[1].moved_bytes == 1500
+
+
+DRIVEN = replace(CHAIN, steps=tuple(replace(step, has_driver=True) for step in CHAIN.steps))
+"""The same, as steps of KFP: a driver pod before each."""
+
+
+def driven_ends(of_past, of_plans):
+    """When the run ends, by what a driver takes in samples and in plans."""
+    learned = a_past(DRIVEN)
+    forecast = replace(learned.forecast, driver_seconds=of_past)
+    run = ActiveRun("run", learned.graph, forecast=forecast)
+    options = replace(OPTIONS, assumptions=Assumptions(driver_seconds=of_plans))
+    promise = plan_runs([run], CLUSTER, options).plans["run"].promise
+    assert promise is not None
+    return promise.ends
+
+
+def test_drivers_take_in_samples_what_past_runs_were_played_with():
+    """Whatever the cluster has shown since: how runs ended beside their samples counts it."""
+    assert driven_ends(None, 25.0).typical_seconds == pytest.approx(500, rel=0.05)
+    assert driven_ends(25.0, 5.0) == driven_ends(25.0, 90.0) == driven_ends(None, 25.0)
+
+
+def test_what_drivers_take_is_kept_as_it_was_with_the_last_run():
+    past = Past()
+    assert with_history(DRIVEN, past).forecast.driver_seconds is None
+    for number, seconds in enumerate((7.5, None, 8.0, None)):
+        ended_at = datetime.fromtimestamp(number, UTC)
+        past.observe(PastRun(str(number), "chain", ended_at, driver_seconds=seconds))
+    past.observe(PastRun("other", "other", ended_at, driver_seconds=99.0))
+    assert with_history(DRIVEN, past).forecast.driver_seconds == 8.0
