@@ -8,7 +8,7 @@ from kfp_placement_engine.history.memory import MemoryHistory
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.run_ends import MOST_PIPELINES, RunEnds
-from kfp_placement_engine.model.history import Distribution, PastRun
+from kfp_placement_engine.model.history import Forecast, PastRun
 
 
 class Past:
@@ -72,7 +72,6 @@ class Past:
         """
         return self._driver_seconds.get(pipeline)
 
-    def overrun(self, pipeline: str) -> Distribution | None:
+    def overrun(self, pipeline: str) -> Forecast | None:
         """How many times longer than its samples the next run takes; None = no run is known."""
-        forecast = self.ends.predict(pipeline, 1.0)
-        return None if forecast is None else forecast.distribution
+        return self.ends.predict(pipeline, 1.0)

@@ -181,6 +181,6 @@ class RunForecast:
 
     steps: Mapping[str, Forecast] = field(default_factory=dict)
     common: CommonFactor = field(default_factory=CommonFactor)
-    overrun: Distribution | None = None
+    overrun: Forecast | None = None
     confidence: float = CONFIDENCE
     driver_seconds: float | None = None

@@ -44,14 +44,14 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
         if (forecast := _forecast(graph, step, past)) is not None
     }
     steps = tuple(_with_forecast(step, told.get(step.name)) for step in graph.steps)
-    forecast = RunForecast(
+    of_run = RunForecast(
         told,
         common=past.steps.common_factor(graph.name),
         overrun=past.overrun(graph.name),
         confidence=confidence,
         driver_seconds=past.driver_seconds(graph.name),
     )
-    return LearnedRun(replace(graph, steps=steps), forecast)
+    return LearnedRun(replace(graph, steps=steps), of_run)
 
 
 def rests_on_own_runs(basis: Basis) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
-from kfp_placement_engine.model.history import KNOWN_LEVELS, Distribution, Level
+from kfp_placement_engine.model.history import KNOWN_LEVELS, Forecast, Level
 from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
@@ -21,6 +21,11 @@ from kfp_placement_engine.search.simulation import simulate_durations
 _LOG = logging.getLogger(__name__)
 
 SAMPLES = 200
+
+RUNS_OF_SAMPLES, MOST_APART = 6, 2.0
+"""Samples tell as much of how far ends lie apart as this many past runs do; but where they lie more
+than this many times further apart, that comes of rare times of steps, which runs did not show."""
+
 _NAMED = 3
 
 
@@ -175,14 +180,15 @@ def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
 
 
 def stretched_ends(
-    ends: Floats, overrun: Distribution | None, *, has_begun: bool, has_new_steps: bool = False
+    ends: Floats, overrun: Forecast | None, *, has_begun: bool, has_new_steps: bool = False
 ) -> Floats:
     """[S] ends of sampled runs, corrected by how past runs ended beside theirs.
 
     Until a step has ended, the run ends as runs of the past did: the sample that ends first becomes
-    the least of their quantiles, and so on; where the past did not have all of its steps, and the
-    samples lie further apart, these count. From then on its own steps tell more of the run than
-    others do, and only the median of the past counts.
+    the least of their quantiles, and so on. Where the samples lie further apart than these, they
+    count as much as `RUNS_OF_SAMPLES` past runs; and alone, where the past did not have all of the
+    steps. Once a step has ended, its own steps tell more of the run than others do, and only the
+    median of the past counts.
 
     Args:
         ends: [S] of the samples, from now on or from the begin of the run.
@@ -193,17 +199,19 @@ def stretched_ends(
     """
     if overrun is None:
         return ends
-    if has_begun:
-        return ends * overrun.median_seconds
-    middle = np.median(ends)
+    factors, middle = overrun.distribution, float(np.median(ends))
+    if has_begun or middle <= 0:
+        return ends * factors.median_seconds
     order = np.argsort(np.argsort(ends))
-    quantiles = [overrun.quantile((place + 0.5) / ends.size) for place in range(ends.size)]
-    by_past = middle * np.array(quantiles)[order]
-    if not has_new_steps:
-        return by_past
-    by_samples = ends * overrun.median_seconds
-    later = ends > middle
-    return np.where(later, np.maximum(by_samples, by_past), np.minimum(by_samples, by_past))
+    quantiles = [factors.quantile((place + 0.5) / ends.size) for place in range(ends.size)]
+    past = np.log(np.array(quantiles)[order] / factors.median_seconds)
+    own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
+    if overrun.basis.level is Level.PIPELINE and not has_new_steps:
+        share = RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
+        own = np.clip(own, -MOST_APART * np.abs(past), MOST_APART * np.abs(past))
+    apart = np.sqrt((1 - share) * past**2 + share * np.maximum(past**2, own**2))
+    stretched: Floats = middle * factors.median_seconds * np.exp(np.copysign(apart, own))
+    return stretched
 
 
 def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:

@@ -1,8 +1,10 @@
 """What is promised of runs, before and while they run."""
 
+import math
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_runs
@@ -10,9 +12,19 @@ from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.history import CommonFactor, Observation, PastRun
+from kfp_placement_engine.model.history import (
+    Basis,
+    CommonFactor,
+    Distribution,
+    Forecast,
+    Level,
+    Observation,
+    PastRun,
+    Shape,
+)
 from kfp_placement_engine.model.run_graph import DataInput
 from kfp_placement_engine.planning.learned_times import with_history
+from kfp_placement_engine.planning.promises import stretched_ends
 
 CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
 OPTIONS = PlanOptions(compare=(), quick=True)
@@ -152,3 +164,39 @@ def test_what_drivers_take_is_kept_as_it_was_with_the_last_run():
         past.observe(PastRun(str(number), "chain", ended_at, driver_seconds=seconds))
     past.observe(PastRun("other", "other", ended_at, driver_seconds=99.0))
     assert with_history(DRIVEN, past).forecast.driver_seconds == 8.0
+
+
+EVEN = np.exp(np.linspace(-0.3, 0.3, 101)) * 100
+"""Ends of samples around 100 s."""
+
+
+def stretched(runs, has_new_steps=False, has_begun=False, deviation=0.1, ends=EVEN):
+    """The lowest, middle and highest end, where past runs took a tenth longer than samples."""
+    shape = Shape(tuple(np.linspace(-1, 1, 21)))
+    basis = Basis(Level.PIPELINE if runs else Level.NAMESPACE, max(1, runs))
+    overrun = Forecast(Distribution(1.1, deviation, shape), basis)
+    found = stretched_ends(ends, overrun, has_begun=has_begun, has_new_steps=has_new_steps)
+    return np.quantile(found, (0.05, 0.5, 0.95)).tolist()
+
+
+def width(*args, **kwargs):
+    low, middle, high = stretched(*args, **kwargs)
+    assert middle == pytest.approx(110, rel=0.01)
+    return high / low
+
+
+def test_the_more_runs_have_ended_the_less_samples_say_of_how_far_ends_lie_apart():
+    widths = [width(runs) for runs in (1, 3, 10, 20, 1000)]
+    assert widths == sorted(widths, reverse=True)
+    assert width(1000) == pytest.approx(math.exp(2 * 0.1 * 0.9), rel=0.05)
+    assert width(1, has_new_steps=True) == width(1000, has_new_steps=True) == width(0) > widths[0]
+
+
+def test_samples_that_lie_nearer_together_than_past_runs_change_nothing():
+    together = np.exp(np.linspace(-0.01, 0.01, 101)) * 100
+    assert width(1, ends=together) == pytest.approx(width(1000, ends=together))
+
+
+def test_once_a_step_has_ended_past_runs_only_shift_the_end():
+    assert width(1, has_begun=True) == pytest.approx(math.exp(0.6 * 0.9))
+    assert stretched(1, ends=np.zeros(101)) == [0.0, 0.0, 0.0]
