@@ -256,10 +256,7 @@ class Coordinator:
             actions += self._to_publish(run, self.epoch, now)
             if self.publisher.is_done(run):
                 self.registry.open.discard(run.key)
-        actions += self.gates.due(policy, now)
-        actions += self.guard.due(policy, self.policy.status, self.registry.marked_pods(), now)
-        actions += self.queue_guard.due(policy, now)
-        actions += self.requests.due(policy, now)
+        actions += self._others_due(policy, now)
         if self.history:
             self._aside(partial(self.histories.build, is_busy=bool(changed or new or actions)))
         actions += self.learning.due(policy.history, now)
@@ -308,6 +305,22 @@ class Coordinator:
     def _aside(self, do: Callable[[], T]) -> T | None:
         """Do what plans can do without; a defect in that must hold up none of them."""
         return self._said.guarded("past runs do not count for some plans", do)
+
+    def _others_due(self, policy: PlacementPolicySpec, now: datetime) -> Iterator[Action]:
+        """What must be done beside plans; a defect in one part keeps back no other."""
+        opening = self._said.guarded(
+            "gates come off at their deadline only", partial(self.gates.due, policy, now)
+        )
+        yield from self.gates.overdue(policy, now) if opening is None else opening
+        parts: Mapping[str, Callable[[], Iterable[Action]]] = {
+            "nobody sees whether our scheduler works": lambda: self.guard.due(
+                policy, self.policy.status, self.registry.marked_pods(), now
+            ),
+            "nobody sees whether the queue works": partial(self.queue_guard.due, policy, now),
+            "RunRequests get no answer": partial(self.requests.due, policy, now),
+        }
+        for what, due in parts.items():
+            yield from self._said.guarded(what, due) or ()
 
     def _past(self, namespace: str, pipeline: str) -> NamespacePast | None:
         """What is known of a pipeline: only who leads has seen all there is at the start."""

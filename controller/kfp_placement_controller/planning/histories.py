@@ -19,7 +19,7 @@ from kfp_placement_controller.planning.unwritten_runs import (
     HistoryKey,
     UnwrittenRuns,
 )
-from kfp_placement_engine.contract.pipeline_history import history_name
+from kfp_placement_engine.contract.pipeline_history import as_stored, history_name
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.history import NodeFactors
 from kfp_placement_engine.model.history import PastRun
@@ -132,6 +132,8 @@ class Histories:
         stored = self._of(key)
         if before is None and stored is not None and stored.is_older(run):
             return False
+        # A planner that starts will know no more of it.
+        run = as_stored(run)
         self._unwritten.add(namespace, run)
         pasts = (self._of_pipelines.get(key), self._built.get(namespace))
         if not all(past.add(run) for past in pasts if past is not None):
@@ -209,6 +211,10 @@ class Histories:
         past = self._built.pop(namespace, None)
         if past is None:
             if not self._has_room():
+                self._said.warning(
+                    f"runs of namespace {namespace} are planned without past ones while runs of"
+                    f" {MOST_BUILT} other namespaces are planned with theirs"
+                )
                 return None
             past = self._begin(namespace)
         self._built[namespace] = past

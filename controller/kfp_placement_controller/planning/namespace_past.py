@@ -156,8 +156,10 @@ class NamespacePast:
     def _read(self, stored: ObservedHistory) -> Collection[PastRun]:
         history = stored.read(self._counted)
         runs = history.past_runs(self._keep_days)
-        rows = 0 if history.status is None else sum(len(r.steps) for r in history.status.runs)
-        if rows > sum(len(run.steps) for run in runs) and (bad := unreadable_rows(history)):
+        stored_runs = () if history.status is None else history.status.runs
+        rows = sum(len(each.steps) + len(each.loops) + len(each.left_out) for each in stored_runs)
+        known = sum(len(each.steps) + len(each.loops) + len(each.left_out) for each in runs)
+        if rows > known and (bad := unreadable_rows(history)):
             name = history.metadata.name
             self._said.warning(
                 f"PipelineHistory {self._namespace}/{name}: {bad} of {rows} rows cannot be"

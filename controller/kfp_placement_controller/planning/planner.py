@@ -123,7 +123,7 @@ class Planner:
         asked = self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
         (alone,) = asked.to_replan
         held = replace(held_run(alone, asked.warm_start), forecast=run.reading.forecast)
-        return replace(asked, to_replan=(held,))
+        return replace(asked, to_replan=(held,), is_forecast=True)
 
     def forecast_after_start(
         self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
@@ -136,7 +136,7 @@ class Planner:
         asked = self._round([run], [], [], policy, now, self._options(policy, quick=True))
         (alone,) = asked.to_replan
         begun = replace(alone, release_seconds=0.0, forecast=run.reading.forecast)
-        return replace(asked, to_replan=(begun,))
+        return replace(asked, to_replan=(begun,), is_forecast=True)
 
     def plan_alone(
         self,

@@ -20,6 +20,9 @@ MOST_PIPELINES = 200
 MOST_STEPS = 50_000
 """Of the runs of a namespace that are kept until they are written, some 20 MB."""
 
+MOST_STEPS_OF_ALL = 4 * MOST_STEPS
+"""The same of all namespaces; the one that has most loses its oldest."""
+
 WRITE_PAUSE = timedelta(seconds=30)
 """Between two writes of one object, and two tries."""
 
@@ -91,10 +94,8 @@ class UnwrittenRuns:
         unwritten.add(run)
         steps = sum(each.steps for each in own.values())
         while len(own) > 1 and (len(own) > MOST_PIPELINES or steps > MOST_STEPS):
-            steps -= own.pop(next(iter(own))).steps
-            self._said.warning(
-                f"namespace {namespace}: more runs end than can be written; the oldest are lost"
-            )
+            steps -= self._drop_oldest(namespace)
+        self._make_room()
 
     def get(self, key: HistoryKey, uid: str) -> PastRun | None:
         """A run; None = it is not there."""
@@ -141,6 +142,26 @@ class UnwrittenRuns:
         found = [each for each in turns if each is not None]
         self.has_backlog = len(found) > MOST_WRITES
         return [self._write(key, now) for key in found[:MOST_WRITES]]
+
+    def _make_room(self) -> None:
+        """Of all namespaces together too many steps wait: those that have most lose some."""
+        steps = {
+            namespace: sum(each.steps for each in own.values())
+            for namespace, own in self._namespaces.items()
+        }
+        while sum(steps.values()) > MOST_STEPS_OF_ALL:
+            largest = max(steps, key=steps.__getitem__)
+            steps[largest] -= self._drop_oldest(largest)
+            if not self._namespaces[largest]:
+                del self._namespaces[largest], steps[largest]
+
+    def _drop_oldest(self, namespace: str) -> int:
+        """Lose the runs of the pipeline that did not run for longest; returns their steps."""
+        own = self._namespaces[namespace]
+        self._said.warning(
+            f"namespace {namespace}: more runs end than can be written; the oldest are lost"
+        )
+        return own.pop(next(iter(own))).steps
 
     def _write(self, key: HistoryKey, now: datetime) -> WriteHistory:
         unwritten = self._namespaces[key[0]][key[1]]

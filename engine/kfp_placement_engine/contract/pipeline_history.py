@@ -299,6 +299,13 @@ def history_status(
     )
 
 
+def as_stored(run: PastRun) -> PastRun:
+    """What an object keeps of a run: times are rounded, and of very wide loops some rows go."""
+    spec = PipelineHistorySpec(pipeline=run.pipeline)
+    (stored,) = PipelineHistory(spec=spec, status=history_status((run,))).past_runs()
+    return stored
+
+
 def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
     rows.json_bytes += _RUN_BYTES
     return RecordedRun(
@@ -322,12 +329,15 @@ def unreadable_rows(history: PipelineHistory) -> int:
     status = history.status
     if status is None:
         return 0
-    steps = StepRows(history.spec.pipeline, status.steps)
-    rows = (row for run in status.runs for row in run.steps)
-    return sum(
-        observation(row, steps, status.nodes) is None and memory_use(row, steps) is None
-        for row in rows
-    )
+    steps, bad = StepRows(history.spec.pipeline, status.steps), 0
+    for run in status.runs:
+        bad += sum(
+            observation(row, steps, status.nodes) is None and memory_use(row, steps) is None
+            for row in run.steps
+        )
+        bad += len(run.loops) - len(list(loop_widths(run.loops, steps)))
+        bad += len(run.left_out) - len(list(left_out(run.left_out, steps)))
+    return bad
 
 
 def exported(histories: Iterable[PipelineHistory]) -> Mapping[str, Any]:

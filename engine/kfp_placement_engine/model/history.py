@@ -18,6 +18,9 @@ _MEAN_POINTS = 200
 MOST_DEVIATIONS = 6.0
 """By this many spreads a forecast misses at most: one outlier must not mean that all may follow."""
 
+_MOST_STEP_SECONDS = 31 * 86_400.0
+"""A month; the clock of a step that is said to have run for longer was wrong."""
+
 _MOST_INPUT_BYTES = 2**60
 """An exbibyte."""
 
@@ -70,7 +73,7 @@ class Observation:
     def is_usable(self) -> bool:
         """Whether its figures can be true; clocks may jump, and anybody may write a status."""
         is_size = self.input_bytes is None or is_usable_size(self.input_bytes)
-        return is_size and 0 <= self.seconds <= MAX_DURATION_SECONDS
+        return is_size and 0 <= self.seconds <= _MOST_STEP_SECONDS
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built()
     raise AssertionError("the other namespace is never built")
 
 
-def test_more_namespaces_than_are_kept_do_not_push_each_other_out(monkeypatch):
+def test_more_namespaces_than_are_kept_do_not_push_each_other_out(monkeypatch, caplog):
     monkeypatch.setattr(histories, "MOST_BUILT", 2)
     known = Histories(enabled=True)
     for name in "abc":
@@ -174,6 +174,8 @@ def test_more_namespaces_than_are_kept_do_not_push_each_other_out(monkeypatch):
         known.build()
         pasts = [known.past(name, "p") for name in "abc"]
     assert [past is not None for past in pasts] == [True, True, False]
+    (said,) = caplog.messages
+    assert said.startswith("runs of namespace c are planned without past ones while")
     for _ in range(3):
         known.build()
         known.past("a", "p")
@@ -188,6 +190,17 @@ def test_only_so_many_namespaces_are_kept():
         known.build()
         assert known.past(f"ns-{number}", "p") is not None
     assert len(known._built) == MOST_BUILT
+
+
+def test_of_a_very_wide_run_a_planner_learns_what_is_stored_of_it():
+    """A planner that starts knows no more, and no decision waits for ten thousand steps."""
+    known = Histories(enabled=True)
+    assert known.run_ended("team", a_past_run("p", 1, steps=10_000))
+    (write,) = known.due(START)
+    (run,) = write.runs
+    assert 1_000 < len(run.steps) < 5_000
+    (stored,) = read_resource(PipelineHistory, a_history("p", [run])).past_runs()
+    assert stored == run
 
 
 def test_nothing_is_learned_twice():

@@ -15,8 +15,9 @@ from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_run
-from tests.controller.planning.played_cluster import NO_PULLS
+from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS
+from tests.support.kubernetes import node_object
 
 
 def submit_long(cluster: NoisyCluster, duration: str) -> str:
@@ -73,3 +74,31 @@ def test_a_defect_in_the_object_of_one_run_hides_no_other_and_is_said_once(monke
         cluster.coordinator.tick(cluster.now)
     said = [each for each in caplog.records if each.levelno >= logging.WARNING]
     assert len([each for each in said if "made up" in each.getMessage()]) == 1
+
+
+@pytest.mark.parametrize("part", ["gates", "guard", "queue_guard", "requests"])
+def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(monkeypatch, caplog, part):
+    cluster = NoisyCluster()
+
+    def broken(*_arguments):
+        raise ZeroDivisionError("made up")
+
+    monkeypatch.setattr(getattr(cluster.coordinator, part), "due", broken)
+    run = cluster.play(1, iterations=2)
+    assert cluster.placement(run).status is not None
+    assert cluster.history().past_runs()
+    assert len([each for each in caplog.messages if "made up" in each]) == 1
+
+
+def test_gates_come_off_at_their_deadline_whatever_else_fails(monkeypatch):
+    """Where nobody can say whose turn it is, pods wait no longer than the policy says."""
+    policy = PolicyInForce(a_policy(**NO_PULLS))
+    cluster = PlayedCluster(node_object("n0"), coordinator=Coordinator(DEFAULT_SOURCES, policy=policy), gated=True)
+
+    def broken(*_arguments):
+        raise ZeroDivisionError("made up")
+
+    monkeypatch.setattr(cluster.coordinator.gates, "due", broken)
+    cluster.submit(a_run("nightly-1", 2), settings=NO_DEFAULTS)
+    cluster.run()
+    assert cluster.players["nightly-1"].phase == "Succeeded"

@@ -7,6 +7,7 @@ from kfp_placement_controller.planning import unwritten_runs
 from kfp_placement_controller.planning.unwritten_runs import (
     MOST_PIPELINES,
     MOST_STEPS,
+    MOST_STEPS_OF_ALL,
     MOST_WRITES,
     WRITE_PAUSE,
     UnwrittenRuns,
@@ -30,6 +31,22 @@ def test_large_runs_of_a_namespace_take_bounded_memory():
     for number in range(100):
         unwritten.add("greedy", a_past_run(f"p{number}", number, steps=5_000))
     assert sum(len(run.steps) for run in unwritten.of_namespace("greedy")) <= MOST_STEPS
+
+
+def test_runs_of_many_namespaces_take_bounded_memory(caplog):
+    """The namespace that has most loses some, and not the others."""
+    unwritten = UnwrittenRuns()
+    teams = [f"team-{number}" for number in range(20)]
+    for number in range(8):
+        for team in teams:
+            unwritten.add(team, a_past_run(f"p{number}", number, steps=2_000))
+    unwritten.add("small", a_past_run("p", 1, steps=10))
+    kept = [len(unwritten.of_namespace(team)) for team in teams]
+    steps = sum(len(run.steps) for team in teams for run in unwritten.of_namespace(team))
+    assert steps <= MOST_STEPS_OF_ALL - 10
+    assert max(kept) - min(kept) <= 1
+    assert len(unwritten.of_namespace("small")) == 1
+    assert len(caplog.records) == len(teams)
 
 
 def test_of_a_pipeline_the_last_runs_are_kept():

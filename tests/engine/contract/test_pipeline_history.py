@@ -179,6 +179,12 @@ def test_memory_that_cannot_be_true_spoils_no_time(bad):
     assert unreadable_rows(history) == 1
 
 
+def test_loops_and_branches_that_cannot_be_read_are_counted():
+    rows = {"loops": [[0, 5], [9, 5], [0, -1]], "leftOut": [[0, 1, 0], [0, "1", 0], []]}
+    history = a_history(a_run(**rows) | {"steps": [["train"]]})
+    assert unreadable_rows(history) == 4
+
+
 def test_memory_of_forgotten_steps_does_not_count():
     run = replace(
         a_past_run(0, [an_observation("train")]),
