@@ -19,6 +19,7 @@ from kfp_placement_controller.planning.histories import (
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.unwritten_runs import MOST_PIPELINES
 from kfp_placement_engine.contract.policy import HistorySettings
+from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import Basis, Level, PastRun
@@ -197,6 +198,7 @@ def test_of_a_very_wide_run_a_planner_learns_what_is_stored_of_it():
     known = Histories(enabled=True)
     assert known.run_ended("team", a_past_run("p", 1, steps=10_000))
     (write,) = known.due(START)
+    assert isinstance(write, WriteHistory)
     (run,) = write.runs
     assert 1_000 < len(run.steps) < 5_000
     (stored,) = read_resource(PipelineHistory, a_history("p", [run])).past_runs()

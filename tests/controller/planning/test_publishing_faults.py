@@ -93,7 +93,9 @@ def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(monkeypatch, 
 def test_gates_come_off_at_their_deadline_whatever_else_fails(monkeypatch):
     """Where nobody can say whose turn it is, pods wait no longer than the policy says."""
     policy = PolicyInForce(a_policy(**NO_PULLS))
-    cluster = PlayedCluster(node_object("n0"), coordinator=Coordinator(DEFAULT_SOURCES, policy=policy), gated=True)
+    cluster = PlayedCluster(
+        node_object("n0"), coordinator=Coordinator(DEFAULT_SOURCES, policy=policy), gated=True
+    )
 
     def broken(*_arguments):
         raise ZeroDivisionError("made up")
