@@ -11,6 +11,7 @@ import numpy as np
 from kfp_placement_engine.history.common_factor import score_of
 from kfp_placement_engine.history.levels import SHORT_SECONDS
 from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.lowering.activities import needs_pod
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.history import OWN_LEVELS, CommonFactor, Distribution
@@ -81,7 +82,7 @@ def _driver_times(run: int, lowered: Lowered, seconds: float) -> Iterator[tuple[
     assumptions = lowered.options.assumptions
     for index, activity in enumerate(lowered.activities):
         step, running = activity.step, activity.running
-        if activity.run != run:
+        if activity.run != run or not needs_pod(activity):
             continue
         if step is None or (step.kind is not StepKind.CONTAINER and step.duration_seconds is None):
             since_start = 0.0 if running is None else running.seconds_since_start

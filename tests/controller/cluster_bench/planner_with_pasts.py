@@ -1,12 +1,13 @@
 """One planner in memory beside its active runs, with stored histories or without; prints JSON.
 
-Run as a program: memory is that of a whole process. What searches is a process of its own in a
-cluster, so that no search is played here: plans are those that are made at once.
+Run as a program: memory is that of a whole process. What searches is a process of its own here as
+in a cluster; its plans are those that are made at once.
 """
 
 import gc
 import json
 import os
+import queue
 import random
 import resource
 import sys
@@ -20,6 +21,7 @@ from typing import Any
 
 import orjson
 
+from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning.actions import Action
@@ -27,7 +29,7 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
-from kfp_placement_controller.planning.rounds import PlanningRound, RoundResult
+from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from kfp_placement_kube.change import Change
@@ -79,7 +81,8 @@ class Found:
         built_after_seconds: until all active runs were planned with their past; None = never.
         build_seconds: of CPU in the ticks until then.
         ticks: how many there were.
-        tick_seconds: CPU, p50, p99 and the longest.
+        tick_seconds: CPU, p50, p99 and the longest; of ticks that something was the reason of. In
+            those between them the planner builds what it knows, some milliseconds each.
         memory: in RAM, at the end.
         most_memory: the largest it ever was.
         forecast_runs: active runs that are planned with their past.
@@ -118,9 +121,13 @@ class _Cluster(PlayedCluster):
             *(node_object(f"n{number}") for number in range(NODES)), coordinator=coordinator
         )
         self.kubelets = Kubelets(_Steady())
-        self.search = _plan_at_once
+        self._answers: queue.SimpleQueue[RoundResult | RoundFailure] = queue.SimpleQueue()
+        self.searcher = SearchWorker(self._answers.put, _plan_at_once)
+        self.searcher.start()
+        self.search = self._search
         self.place = self._any_node
         self.tick_seconds: list[float] = []
+        self._is_catching_up = False
         self.built_at: datetime | None = None
         self.build_seconds = 0.0
         self._tick = coordinator.tick
@@ -137,15 +144,22 @@ class _Cluster(PlayedCluster):
     def _catch_up(self, seconds: float) -> None:
         """What is left to do, the planner does until something happens."""
         until = time.monotonic() + seconds
+        self._is_catching_up = True
         while self.coordinator.histories.has_backlog and time.monotonic() < until:
             for action in self.coordinator.tick(self.now):
                 self._carry_out(action)
+        self._is_catching_up = False
+
+    def _search(self, asked: PlanningRound) -> RoundResult | RoundFailure:
+        self.searcher.submit(asked)
+        return self._answers.get()
 
     def _timed_tick(self, now: datetime) -> list[Action]:
         before = time.process_time()
         actions = self._tick(now)
         taken = time.process_time() - before
-        self.tick_seconds.append(taken)
+        if not self._is_catching_up:
+            self.tick_seconds.append(taken)
         if self.built_at is None:
             self.build_seconds += taken
             runs = self.coordinator.registry.runs.values()
@@ -188,6 +202,9 @@ def measure(sizes: HistorySizes) -> Found:
         cluster.submit(run, settings=NO_DEFAULTS, namespace=namespace)
     began_at = cluster.now
     cluster.play(sizes.seconds)
+    memory = memory_bytes(os.getpid())
+    most_memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    cluster.searcher.stop()
     built_at, ticks = cluster.built_at, sorted(cluster.tick_seconds)
     known = [run.variant.reading for run in coordinator.registry.runs.values()]
     return Found(
@@ -199,8 +216,8 @@ def measure(sizes: HistorySizes) -> Found:
         build_seconds=cluster.build_seconds,
         ticks=len(ticks),
         tick_seconds=(ticks[len(ticks) // 2], ticks[int(len(ticks) * 0.99)], ticks[-1]),
-        memory=memory_bytes(os.getpid()),
-        most_memory=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        memory=memory,
+        most_memory=most_memory,
         forecast_runs=sum(each is not None and each.forecast is not None for each in known),
     )
 

@@ -10,6 +10,7 @@ import pytest
 from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_runs
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
+from kfp_placement_engine.lowering.activities import JOIN_FROM
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.history import (
@@ -45,10 +46,12 @@ def a_past(graph=CHAIN, seconds=100.0, share=None):
     """Runs of steps that take that long, give or take a tenth; all slow together with a share."""
     past = Past()
     for run in range(RUNS):
-        factors = [0.9 + 0.2 * ((run * 7 + number * 3) % RUNS) / (RUNS - 1) for number in range(4)]
         steps = tuple(
-            Observation(step_identity(graph.name, step), seconds * factor)
-            for step, factor in zip(graph.steps, factors, strict=False)
+            Observation(
+                step_identity(graph.name, step),
+                seconds * (0.9 + 0.2 * ((run * 7 + number * 3) % RUNS) / (RUNS - 1)),
+            )
+            for number, step in enumerate(graph.steps)
         )
         past.observe(PastRun(str(run), graph.name, datetime.fromtimestamp(run, UTC), steps))
     learned = with_history(graph, past)
@@ -139,14 +142,28 @@ DRIVEN = replace(CHAIN, steps=tuple(replace(step, has_driver=True) for step in C
 """The same, as steps of KFP: a driver pod before each."""
 
 
-def driven_ends(of_past, of_plans):
+FAN_IN = replace(
+    DRIVEN,
+    steps=(
+        *(Step(f"s{number}", f"s{number}") for number in range(JOIN_FROM)),
+        *(
+            Step(name, name, depends_on=tuple(f"s{number}" for number in range(JOIN_FROM)))
+            for name in ("a", "b")
+        ),
+    ),
+)
+"""Steps that wait for so many others that the plan has a join between them, which takes no time."""
+
+
+def driven_ends(of_past, of_plans, graph=DRIVEN):
     """When the run ends, by what a driver takes in samples and in plans."""
-    learned = a_past(DRIVEN)
+    learned = a_past(graph)
     forecast = replace(learned.forecast, driver_seconds=of_past)
     run = ActiveRun("run", learned.graph, forecast=forecast)
     options = replace(OPTIONS, assumptions=Assumptions(driver_seconds=of_plans))
     promise = plan_runs([run], CLUSTER, options).plans["run"].promise
     assert promise is not None
+    assert promise.ends is not None
     return promise.ends
 
 
@@ -154,6 +171,7 @@ def test_drivers_take_in_samples_what_past_runs_were_played_with():
     """Whatever the cluster has shown since: how runs ended beside their samples counts it."""
     assert driven_ends(None, 25.0).typical_seconds == pytest.approx(500, rel=0.05)
     assert driven_ends(25.0, 5.0) == driven_ends(25.0, 90.0) == driven_ends(None, 25.0)
+    assert driven_ends(25.0, 5.0, FAN_IN) == driven_ends(None, 25.0, FAN_IN)
 
 
 def test_what_drivers_take_is_kept_as_it_was_with_the_last_run():
