@@ -20,6 +20,7 @@ from kfp_placement_engine.history import Past
 from kfp_placement_engine.lowering import Lowered, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.history import Observation, PastRun
+from kfp_placement_engine.model.promise import FirstSamples, RunForecast
 from kfp_placement_engine.model.promise import Promise as Planned
 from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
 from kfp_placement_engine.planning.plan_options import lowering_options_of
@@ -141,8 +142,15 @@ class _Begun:
                 of_groups[graph.groups[activity.entered_group].name] = seen
             elif not activity.is_join:
                 drivers[activity.name] = seen
+        return ActiveRun(KEY, graph, -now, 1.0, progress, of_groups, held, self._forecast(now))
+
+    def _forecast(self, now: float) -> RunForecast:
+        """What past runs tell of it, and once it has begun, what its samples said then."""
         forecast = self.learned.forecast
-        return ActiveRun(KEY, graph, -now, 1.0, progress, of_groups, held, forecast)
+        first = self.promise(0.0) if now > 0 else None
+        if first is None or first.played_seconds is None:
+            return forecast
+        return replace(forecast, first_samples=FirstSamples(first.played_seconds))
 
     def _progress(self, index: int, now: float) -> StepProgress:
         start, end = float(self.true.start[index]), float(self.true.end[index])

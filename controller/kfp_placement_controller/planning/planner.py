@@ -122,7 +122,7 @@ class Planner:
         fixed = [other for other in self.registry.planned() if other.run is not run.run]
         asked = self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
         (alone,) = asked.to_replan
-        held = replace(held_run(alone, asked.warm_start), forecast=run.reading.forecast)
+        held = replace(held_run(alone, asked.warm_start), forecast=run.forecast)
         return replace(asked, to_replan=(held,), is_forecast=True)
 
     def forecast_after_start(

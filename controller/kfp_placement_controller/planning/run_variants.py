@@ -17,6 +17,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, Rese
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.promise import FirstSamples, RunForecast
 from kfp_placement_engine.model.run_graph import RunGraph
 
 if TYPE_CHECKING:
@@ -117,8 +118,19 @@ class ReadRun:
             weight=self.weight,
             progress={name: step_progress(each, now) for name, each in run.statuses.items()},
             group_progress=group_progress(self.graph, run.pods, now),
-            forecast=None if run.forecast_apart else self.reading.forecast,
+            forecast=None if run.forecast_apart else self.forecast,
         )
+
+    @property
+    def forecast(self) -> RunForecast | None:
+        """What past runs tell of it, and what was expected of it first; None = nothing is known."""
+        found, promised = self.reading.forecast, self.run.first_promise
+        if found is None or promised is None:
+            return found
+        last_held_at, submitted_at = self.run.hold.last_at, self.run.observed.submitted_at
+        held = 0.0 if last_held_at is None else (last_held_at - submitted_at).total_seconds()
+        samples = FirstSamples(promised.played_seconds, min(max(0.0, held), promised.made_seconds))
+        return replace(found, first_samples=samples)
 
 
 @dataclass(frozen=True, eq=False)

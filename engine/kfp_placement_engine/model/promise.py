@@ -166,6 +166,24 @@ class Promise:
 
 
 @dataclass(frozen=True)
+class FirstSamples:
+    """What the samples of a run said before its first step ended.
+
+    Attributes:
+        end_seconds: their median end, since the submission of the run.
+        held_seconds: how long it was held back before it began; that is in `end_seconds`, too.
+    """
+
+    end_seconds: float
+    held_seconds: float = 0.0
+
+    def left_seconds(self, factor: float, since_submission_seconds: float) -> float:
+        """What is left of the run, if all of it takes so many times as long as its samples."""
+        from_begin = self.end_seconds - self.held_seconds
+        return factor * from_begin - (since_submission_seconds - self.held_seconds)
+
+
+@dataclass(frozen=True)
 class RunForecast:
     """What past runs tell of a run, before it is planned.
 
@@ -175,6 +193,8 @@ class RunForecast:
         overrun: how many times longer than the median of its samples the run takes; None = no such
             run is known.
         confidence: of the ranges that are made of it.
+        first_samples: what its samples said at the start; None = these are the first, or nobody
+            knows.
         driver_seconds: what each driver takes in its samples; None = what the plan says. `overrun`
             was learned with it.
     """
@@ -184,3 +204,4 @@ class RunForecast:
     overrun: Forecast | None = None
     confidence: float = CONFIDENCE
     driver_seconds: float | None = None
+    first_samples: FirstSamples | None = None

@@ -26,6 +26,9 @@ RUNS_OF_SAMPLES, MOST_APART = 6, 2.0
 """Samples tell as much of how far ends lie apart as this many past runs do; but where they lie more
 than this many times further apart, that comes of rare times of steps, which runs did not show."""
 
+USUAL = 1.1
+"""By up to a tenth runs take longer, or less, in all of their parts."""
+
 _NAMED = 3
 
 
@@ -80,7 +83,8 @@ def _promise(
     has_begun = any(each.state is ProgressState.DONE for each in active.progress.values())
     left = stretched_ends(
         played - begin,
-        forecast.overrun,
+        forecast,
+        since_submission_seconds=max(0.0, -active.release_seconds),
         has_begun=has_begun,
         has_new_steps=_has_new_steps(active),
     )
@@ -128,9 +132,7 @@ def sampled_end(lowered: Lowered, result: Result) -> SampledEnd | None:
     _, ends = _played(lowered, result)
     seconds = ends.max(axis=1)
     has_new_steps = _has_new_steps(lowered.runs[0])
-    stretched = stretched_ends(
-        seconds, forecast.overrun, has_begun=False, has_new_steps=has_new_steps
-    )
+    stretched = stretched_ends(seconds, forecast, has_new_steps=has_new_steps)
     return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
 
 
@@ -180,38 +182,77 @@ def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
 
 
 def stretched_ends(
-    ends: Floats, overrun: Forecast | None, *, has_begun: bool, has_new_steps: bool = False
+    ends: Floats,
+    forecast: RunForecast,
+    *,
+    since_submission_seconds: float = 0.0,
+    has_begun: bool = False,
+    has_new_steps: bool = False,
 ) -> Floats:
     """[S] ends of sampled runs, corrected by how past runs ended beside theirs.
 
     Until a step has ended, the run ends as runs of the past did: the sample that ends first becomes
     the least of their quantiles, and so on. Where the samples lie further apart than these, they
     count as much as `RUNS_OF_SAMPLES` past runs; and alone, where the past did not have all of the
-    steps. Once a step has ended, its own steps tell more of the run than others do, and only the
-    median of the past counts.
+    steps. Once a step has ended, its own steps tell more of the run than others do, and the past
+    only says how much longer all takes.
 
     Args:
         ends: [S] of the samples, from now on or from the begin of the run.
-        overrun: how many times longer than the median of their samples runs took; None = no such
-            run is known.
+        forecast: what past runs tell.
+        since_submission_seconds: how long ago the run was submitted.
         has_begun: whether a step of the run has ended.
         has_new_steps: whether the run has steps or iterations that were not seen.
     """
-    if overrun is None:
+    overrun, middle = forecast.overrun, float(np.median(ends))
+    if overrun is None or middle <= 0:
         return ends
-    factors, middle = overrun.distribution, float(np.median(ends))
-    if has_begun or middle <= 0:
-        return ends * factors.median_seconds
-    order = np.argsort(np.argsort(ends))
-    quantiles = [factors.quantile((place + 0.5) / ends.size) for place in range(ends.size)]
-    past = np.log(np.array(quantiles)[order] / factors.median_seconds)
+    factor = _factor_of_rest(middle, forecast, since_submission_seconds, has_begun=has_begun)
+    if has_begun:
+        return ends * factor
+    median, quantiles = overrun.distribution.median_seconds, _quantiles(overrun, ends.size)
+    past = np.log(quantiles[np.argsort(np.argsort(ends))] / median)
     own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
     if overrun.basis.level is Level.PIPELINE and not has_new_steps:
         share = RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
         own = np.clip(own, -MOST_APART * np.abs(past), MOST_APART * np.abs(past))
     apart = np.sqrt((1 - share) * past**2 + share * np.maximum(past**2, own**2))
-    stretched: Floats = middle * factors.median_seconds * np.exp(np.copysign(apart, own))
+    # Where samples are equal, as those of a run time that is given, half of them end earlier.
+    stretched: Floats = middle * factor * np.exp(np.copysign(apart, past))
     return stretched
+
+
+def _quantiles(overrun: Forecast, count: int) -> Floats:
+    """As many, from the least to the greatest."""
+    places = (np.arange(count) + 0.5) / count
+    return np.array([overrun.distribution.quantile(place) for place in places.tolist()])
+
+
+def _factor_of_rest(
+    middle: float, forecast: RunForecast, since_submission_seconds: float, *, has_begun: bool
+) -> float:
+    """How many times longer than its samples the rest of a run takes.
+
+    Where runs take far longer or less than their samples, that lies somewhere: pods have waited for
+    a node at the start, or steps came from the cache. What was expected of the whole run, less the
+    time since its begin, is left; but no more than the factor says of what is left, and once a step
+    has ended little less than its samples.
+
+    Args:
+        middle: median of what the samples say is left.
+        forecast: what past runs tell, of which `overrun` is known.
+        since_submission_seconds: how long ago the run was submitted.
+        has_begun: whether a step has ended.
+    """
+    assert forecast.overrun is not None
+    factor, first = forecast.overrun.distribution.median_seconds, forecast.first_samples
+    if 1 / USUAL <= factor <= USUAL or (first is None and not has_begun):
+        return factor
+    least = max(factor, 1 / USUAL) if has_begun else factor
+    if first is None:
+        return min(1.0, least)
+    left = first.left_seconds(factor, since_submission_seconds) / middle
+    return min(max(left, min(1.0, least)), max(1.0, factor))
 
 
 def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:

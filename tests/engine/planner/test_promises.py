@@ -23,6 +23,7 @@ from kfp_placement_engine.model.history import (
     PastRun,
     Shape,
 )
+from kfp_placement_engine.model.promise import FirstSamples, RunForecast
 from kfp_placement_engine.model.run_graph import DataInput
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.planning.promises import stretched_ends
@@ -192,8 +193,8 @@ def stretched(runs, has_new_steps=False, has_begun=False, deviation=0.1, ends=EV
     """The lowest, middle and highest end, where past runs took a tenth longer than samples."""
     shape = Shape(tuple(np.linspace(-1, 1, 21)))
     basis = Basis(Level.PIPELINE if runs else Level.NAMESPACE, max(1, runs))
-    overrun = Forecast(Distribution(1.1, deviation, shape), basis)
-    found = stretched_ends(ends, overrun, has_begun=has_begun, has_new_steps=has_new_steps)
+    forecast = RunForecast(overrun=Forecast(Distribution(1.1, deviation, shape), basis))
+    found = stretched_ends(ends, forecast, has_begun=has_begun, has_new_steps=has_new_steps)
     return np.quantile(found, (0.05, 0.5, 0.95)).tolist()
 
 
@@ -215,6 +216,40 @@ def test_samples_that_lie_nearer_together_than_past_runs_change_nothing():
     assert width(1, ends=together) == pytest.approx(width(1000, ends=together))
 
 
-def test_once_a_step_has_ended_past_runs_only_shift_the_end():
-    assert width(1, has_begun=True) == pytest.approx(math.exp(0.6 * 0.9))
+def test_what_has_ended_has_no_samples():
     assert stretched(1, ends=np.zeros(101)) == [0.0, 0.0, 0.0]
+
+
+def test_equal_samples_end_earlier_as_often_as_later():
+    low, middle, high = stretched(1000, ends=np.full(101, 100.0))
+    assert (low, middle, high) == (pytest.approx(110 / (high / 110)), pytest.approx(110), high)
+    assert high > 115
+
+
+def rest(factor, now, held=0.0, left=100.0):
+    """What is left by the middle sample, of a run whose samples took 400 s at first."""
+    overrun = Forecast(Distribution(factor, 0.1, Shape((-1.0, 0.0, 1.0))), Basis(Level.PIPELINE, 9))
+    forecast = RunForecast(overrun=overrun, first_samples=FirstSamples(400.0 + held, held))
+    ends = np.full(11, left)
+    found = stretched_ends(ends, forecast, since_submission_seconds=now + held, has_begun=True)
+    return float(found[0])
+
+
+def test_what_was_lost_at_the_start_is_not_lost_again():
+    """A run takes 1.25 times as long as its samples, 500 s: by now it has 100 s of samples left."""
+    assert rest(1.25, now=375.0) == pytest.approx(125.0)
+    assert rest(1.25, now=400.0) == pytest.approx(100.0)
+    assert rest(1.25, now=500.0) == pytest.approx(100.0)
+    assert rest(1.25, now=300.0) == pytest.approx(125.0)
+    assert rest(1.25, now=375.0, held=3600.0) == pytest.approx(125.0)
+
+
+def test_what_came_from_the_cache_makes_no_other_step_shorter():
+    """Of 400 s 300 came from the cache, as ever: the rest takes what it takes."""
+    assert rest(0.25, now=2.0) == pytest.approx(98.0)
+    assert rest(0.25, now=90.0) == pytest.approx(100.0 / 1.1)
+
+
+@pytest.mark.parametrize("factor", [0.95, 1.05])
+def test_what_runs_usually_take_longer_is_everywhere(factor):
+    assert rest(factor, now=2.0) == rest(factor, now=900.0) == pytest.approx(100 * factor)
