@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.report.values import counted
 from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.run_graph import Notice, RunGraph
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 LIVE, NONE = "live", "none"
 """In place of a file: the histories of the cluster; nothing, wherever the run goes."""
 
-_UNREADABLE_SHOWN = 5
+CONFIDENCE_UNUSED = Notice(
+    "confidence-unused",
+    "confidence has no effect: it is for ranges that are made of past runs, and this plan rests on"
+    " none; name some with history='history.yaml' or history='live'",
+)
+"""For a plan in Python that is asked for a share, and for no past runs."""
+
+_UNREADABLE_SHOWN, _PIPELINES_SHOWN = 5, 5
 
 _USUAL = HistoryPolicy(keep_days=KEEP_DAYS)
 
@@ -33,10 +40,20 @@ class KnownPast:
     Attributes:
         past: that; None = nothing is asked of them.
         notices: what of it could not be read, and does not count.
+        pipelines: those of which there are runs, where somebody has asked for past runs by name;
+            None = nobody has, and a pipeline may well be new.
     """
 
     past: "Past | None" = None
     notices: tuple[Notice, ...] = ()
+    pipelines: tuple[str, ...] | None = None
+
+    def noted_on(self, run: RunGraph) -> RunGraph:
+        """The run with the warnings about its past."""
+        notices = list(self.notices)
+        if self.pipelines is not None and run.name not in self.pipelines:
+            notices.append(_unseen(run.name, self.pipelines))
+        return replace(run, notices=(*run.notices, *notices))
 
 
 def named_history(of: str, value: object) -> str | os.PathLike[str] | None:
@@ -114,7 +131,10 @@ def past_in(
     bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}
     notices = tuple(_bad_rows(pipeline, rows) for pipeline, rows in bad.items())
     past = past_of(known, namespace, history_policy(cluster), node_speeds(cluster))
-    return KnownPast(past, notices[:_UNREADABLE_SHOWN])
+    # Names of pipelines of another namespace are not shown, whatever it shares.
+    own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
+    pipelines = sorted({each.spec.pipeline for each in own if _has_runs(each)})
+    return KnownPast(past, notices[:_UNREADABLE_SHOWN], tuple(pipelines))
 
 
 def past_in_cluster(
@@ -151,7 +171,14 @@ def past_in_cluster(
             refused.append(_not_allowed_of(other, error))
     known = past_in(histories, namespace, cluster)
     bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
-    return KnownPast(known.past, (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices))
+    notices = (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices)
+    return KnownPast(known.past, notices, known.pipelines if is_asked_for else None)
+
+
+def _has_runs(history: "PipelineHistory") -> bool:
+    """Whether any run is kept that is not forgotten."""
+    since, status = history.spec.forget_before, history.status
+    return status is not None and any(since is None or run.ended_at >= since for run in status.runs)
 
 
 def _not_allowed(error: Exception) -> Notice:
@@ -167,6 +194,18 @@ def _not_allowed_of(namespace: str, error: Exception) -> Notice:
         f"may not read pipelinehistories of namespace {namespace}, which shares what it has seen:"
         f" the plan knows less of new steps than the planner in the cluster ({error})",
     )
+
+
+def _unseen(pipeline: str, others: tuple[str, ...]) -> Notice:
+    shown = ", ".join(f"{each:.80}" for each in others[:_PIPELINES_SHOWN])
+    left = len(others) - _PIPELINES_SHOWN
+    known = f"{shown} and {left:,} more" if left > 0 else shown
+    what = (
+        f", but of {known}; a pipeline must have the same name as in its past runs"
+        if others
+        else ", nor of any other pipeline"
+    )
+    return Notice("unseen-pipeline", f"the history has no run of pipeline {pipeline!r:.80}{what}")
 
 
 def _bad_rows(pipeline: str, rows: int) -> Notice:

@@ -106,7 +106,7 @@ def make_plan(given: PlanInputs) -> PlannedRun:
         run = with_learned_widths(run, known.past, source, cluster, options)
         if given.durations_file is not None:
             run = with_durations(run, read_durations_file(given.durations_file))
-        run = replace(run, notices=(*run.notices, *known.notices))
+        run = known.noted_on(run)
         if is_live and live is not None and known.past is not None:
             from kfp_placement.live.queues_ahead import queue_notices
 

@@ -78,7 +78,8 @@ def _header(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
         *map(paint.bold, wrapped(promises.headline(plan), style.columns)),
         *wrapped(search_sentence(plan), style.columns),
     ]
-    small = [facts, *(f"policy: {visible(line)}" for line in plan.policy)]
+    small = [facts, *filter(None, [promises.submission(plan)])]
+    small += [f"policy: {visible(line)}" for line in plan.policy]
     small += [f"assumed: {line}" for line in summary.assumption_lines(plan)]
     for line in small:
         lines += map(paint.dim, wrapped(line, style.columns, further="  "))

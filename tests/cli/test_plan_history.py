@@ -3,7 +3,7 @@
 import json
 import time
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import jsonschema
 import pytest
@@ -66,6 +66,58 @@ def test_without_history_nothing_is_said_of_it(plan):
         for more in ((), ("--history", "none"), ("--confidence", "80%"))
     ]
     assert all("promise" not in document for document in documents)
+
+
+def test_a_share_without_past_runs_is_said_to_have_no_effect(plan, history):
+    for more in ((), ("--history", "none")):
+        result = plan(*EXACT, "--confidence", "80%", *more)
+        assert result.exit_code == 0
+        assert result.stderr == (
+            "Warning: --confidence has no effect: it is for ranges that are made of past runs, and"
+            " this plan rests on none; name some with --history FILE or --history live\n"
+        )
+    assert plan(*EXACT, "--confidence", "80%", "--history", history).stderr == ""
+
+
+@pytest.mark.parametrize(("at", "day"), [("10:14", 27), ("10:20", 26), ("23:00", 26)])
+def test_times_of_day_have_a_date(plan, monkeypatch, at, day):
+    present = datetime.fromisoformat("2026-11-26T10:20:30Z")
+    monkeypatch.setattr("kfp_placement.cli.live_options.now", lambda: present)
+    result = plan(*EXACT, "--at", at)
+    assert f"\nsubmitted 2026-11-{day} {at} UTC\n" in result.stdout
+    assert result.stderr == ""
+    assert "submitted" not in plan(*EXACT).stdout
+
+
+def test_a_moment_that_is_over_is_taken_as_it_is(plan):
+    assert "\nsubmitted 2020-02-01 10:14 UTC\n" in plan(*EXACT, "--at", "2020-02-01T10:14").stdout
+
+
+def renamed(*names):
+    return [history_object(runs_of(replace(TAXI, name=name), 1)) for name in names]
+
+
+def unseen_pipelines(document):
+    return [each["message"] for each in document["warnings"] if each["code"] == "unseen-pipeline"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 7])
+def test_past_runs_of_other_pipelines_only_are_said(plan, run, tmp_path, golden, count):
+    file = history_file(tmp_path / "h.json", *renamed(*(f"taxi-{n}" for n in range(count))))
+    result = plan("--history", file, *EXACT, "-o", "json")
+    (message,) = unseen_pipelines(json.loads(result.stdout))
+    golden(message)
+    checked = run("check", RUN, "--history", file).stdout
+    assert f"warning: {message} [unseen-pipeline]" in " ".join(checked.split())
+
+
+def test_forgotten_runs_are_none(plan, tmp_path, history):
+    forgotten = history_object(runs_of(TAXI, 2), forget_before=datetime(2027, 1, 1, tzinfo=UTC))
+    file = history_file(tmp_path / "h.json", forgotten)
+    where = ("--history", file, *EXACT, "-o", "json")
+    assert len(unseen_pipelines(json.loads(plan(*where).stdout))) == 1
+    where = ("--history", history, *EXACT, "-o", "json")
+    assert unseen_pipelines(json.loads(plan(*where).stdout)) == []
 
 
 def test_options_reach_the_planner(plan, planner, history):
