@@ -1,7 +1,8 @@
 """Past runs as people give them, for plans made on them: a file, or those of a cluster."""
 
 import os
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kfp_placement.exceptions import MarkValueError
@@ -40,20 +41,35 @@ class KnownPast:
     Attributes:
         past: that; None = nothing is asked of them.
         notices: what of it could not be read, and does not count.
-        pipelines: those of which there are runs, where somebody has asked for past runs by name;
-            None = nobody has, and a pipeline may well be new.
+        runs: how many runs count, by pipeline of the namespace.
+        namespace: where these were; "" = not known.
+        is_asked_for: somebody has named them: then a pipeline without any is a surprise.
     """
 
     past: "Past | None" = None
     notices: tuple[Notice, ...] = ()
-    pipelines: tuple[str, ...] | None = None
+    runs: "Mapping[str, int]" = field(default_factory=dict)
+    namespace: str = ""
+    is_asked_for: bool = False
 
     def noted_on(self, run: RunGraph) -> RunGraph:
         """The run with the warnings about its past."""
         notices = list(self.notices)
-        if self.pipelines is not None and run.name not in self.pipelines:
-            notices.append(_unseen(run.name, self.pipelines))
+        if self.is_asked_for and run.name not in self.runs:
+            notices.append(_unseen(run.name, sorted(self.runs)))
         return replace(run, notices=(*run.notices, *notices))
+
+    def text(self, pipeline: str, source: str) -> str:
+        """What is known of a pipeline: `past runs: 9 of team-a (history.yaml)`; "" = unasked.
+
+        Args:
+            pipeline: its name.
+            source: where the runs are from.
+        """
+        if self.past is None:
+            return ""
+        of_namespace = f" of {self.namespace}" if self.namespace else ""
+        return f"past runs: {self.runs.get(pipeline, 0)}{of_namespace} ({source})"
 
 
 def named_history(of: str, value: object) -> str | os.PathLike[str] | None:
@@ -130,11 +146,16 @@ def past_in(
     known = tuple(histories)
     bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}
     notices = tuple(_bad_rows(pipeline, rows) for pipeline, rows in bad.items())
-    past = past_of(known, namespace, history_policy(cluster), node_speeds(cluster))
+    policy = history_policy(cluster)
+    past = past_of(known, namespace, policy, node_speeds(cluster))
     # Names of pipelines of another namespace are not shown, whatever it shares.
     own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
-    pipelines = sorted({each.spec.pipeline for each in own if _has_runs(each)})
-    return KnownPast(past, notices[:_UNREADABLE_SHOWN], tuple(pipelines))
+    runs = Counter[str]()
+    for each in own:
+        runs[each.spec.pipeline] += _runs_that_count(each, policy.keep_days or KEEP_DAYS)
+    where = namespace or next((each.metadata.namespace or "" for each in own), "")
+    # Without those of no runs.
+    return KnownPast(past, notices[:_UNREADABLE_SHOWN], +runs, where, is_asked_for=True)
 
 
 def past_in_cluster(
@@ -172,13 +193,16 @@ def past_in_cluster(
     known = past_in(histories, namespace, cluster)
     bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
     notices = (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices)
-    return KnownPast(known.past, notices, known.pipelines if is_asked_for else None)
+    return replace(known, notices=notices, is_asked_for=is_asked_for)
 
 
-def _has_runs(history: "PipelineHistory") -> bool:
-    """Whether any run is kept that is not forgotten."""
+def _runs_that_count(history: "PipelineHistory", keep_days: int) -> int:
+    """How many are kept and not forgotten; their rows are not looked at."""
+    from kfp_placement_engine.contract.pipeline_history import runs_kept
+
     since, status = history.spec.forget_before, history.status
-    return status is not None and any(since is None or run.ended_at >= since for run in status.runs)
+    kept = () if status is None else {run.uid: run for run in status.runs}.values()
+    return sum(since is None or run.ended_at >= since for run in runs_kept(tuple(kept), keep_days))
 
 
 def _not_allowed(error: Exception) -> Notice:
@@ -196,7 +220,7 @@ def _not_allowed_of(namespace: str, error: Exception) -> Notice:
     )
 
 
-def _unseen(pipeline: str, others: tuple[str, ...]) -> Notice:
+def _unseen(pipeline: str, others: list[str]) -> Notice:
     shown = ", ".join(f"{each:.80}" for each in others[:_PIPELINES_SHOWN])
     left = len(others) - _PIPELINES_SHOWN
     known = f"{shown} and {left:,} more" if left > 0 else shown

@@ -273,11 +273,12 @@ def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
     from kfp_placement.report.table import plan_table
 
     style = table_style(target, wide=chosen == "wide")
+    table = plan_table(plan, style, made.past_runs)
     if answer is None:
-        return plan_table(plan, style)
+        return table
     from kfp_placement.report.what_if import what_if_block
 
-    return plan_table(plan, style) + what_if_block(plan, answer, style.columns)
+    return table + what_if_block(plan, answer, style.columns)
 
 
 def _finish_changed(made: "PlannedRun") -> int:

@@ -42,12 +42,19 @@ def lasting(text):
     return "\n".join(lines).replace(CLUSTER, "cluster.yaml")
 
 
+@pytest.fixture
+def nearby(history):
+    """The same file, named as it is where the command runs."""
+    return history.name
+
+
 @pytest.mark.parametrize("more", [(), ("-o", "wide"), ("--at", "2026-11-26T10:14")], ids=str)
-def test_the_table(plan, history, golden, more):
-    result = plan("--history", history, *EXACT, *more)
+def test_the_table(plan, nearby, golden, more):
+    result = plan("--history", nearby, *EXACT, *more)
     assert result.exit_code == 0, result.stderr
     golden(lasting(result.stdout))
     assert "By past runs: ends " in result.stdout
+    assert "\npast runs: 9 of team-a (history.json)\n" in result.stdout
     assert result.stderr == ""
 
 
@@ -138,6 +145,18 @@ def test_a_file_of_run_times_wins_over_past_runs_too(plan, planner, history, tmp
     plan("--history", history, "--durations", tmp_path / "times.yaml")
     steps = {step.name: step for step in planner.graph.steps}
     assert steps["train"].duration_seconds == 3600
+
+
+def test_the_table_says_how_many_past_runs_count(plan, history, tmp_path):
+    assert "past runs:" not in plan(*EXACT).stdout
+    piped = plan("--history", "-", *EXACT, stdin=history.read_bytes()).stdout
+    assert "\npast runs: 9 of team-a (stdin)\n" in piped
+    renamed_file = history_file(tmp_path / "h.json", *renamed("taxi-v2"))
+    assert "past runs: 0 of team-a (" in plan("--history", renamed_file, *EXACT).stdout
+    days = [datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=each) for each in (-200, 0, 1)]
+    runs = [replace(run, ended_at=day) for run, day in zip(runs_of(TAXI, 3), days, strict=True)]
+    old = history_file(tmp_path / "old.json", history_object(runs))
+    assert "past runs: 2 of team-a (" in plan("--history", old, *EXACT).stdout
 
 
 def test_from_stdin(plan, history):
