@@ -1,13 +1,14 @@
 """Past runs as people give them, for plans made on them: a file, or those of a cluster."""
 
 import os
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.report.values import counted
 from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
-from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.run_graph import Notice, RunGraph
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
@@ -21,7 +22,14 @@ if TYPE_CHECKING:
 LIVE, NONE = "live", "none"
 """In place of a file: the histories of the cluster; nothing, wherever the run goes."""
 
-_UNREADABLE_SHOWN = 5
+CONFIDENCE_UNUSED = Notice(
+    "confidence-unused",
+    "confidence has no effect: it is for ranges that are made of past runs, and this plan rests on"
+    " none; name some with history='history.yaml' or history='live'",
+)
+"""For a plan in Python that is asked for a share, and for no past runs."""
+
+_UNREADABLE_SHOWN, _PIPELINES_SHOWN = 5, 5
 
 _USUAL = HistoryPolicy(keep_days=KEEP_DAYS)
 
@@ -33,10 +41,35 @@ class KnownPast:
     Attributes:
         past: that; None = nothing is asked of them.
         notices: what of it could not be read, and does not count.
+        runs: how many runs count, by pipeline of the namespace.
+        namespace: where these were; "" = not known.
+        is_asked_for: somebody has named them: then a pipeline without any is a surprise.
     """
 
     past: "Past | None" = None
     notices: tuple[Notice, ...] = ()
+    runs: "Mapping[str, int]" = field(default_factory=dict)
+    namespace: str = ""
+    is_asked_for: bool = False
+
+    def noted_on(self, run: RunGraph) -> RunGraph:
+        """The run with the warnings about its past."""
+        notices = list(self.notices)
+        if self.is_asked_for and run.name not in self.runs:
+            notices.append(_unseen(run.name, sorted(self.runs)))
+        return replace(run, notices=(*run.notices, *notices))
+
+    def text(self, pipeline: str, source: str) -> str:
+        """What is known of a pipeline: `past runs: 9 of team-a (history.yaml)`; "" = unasked.
+
+        Args:
+            pipeline: its name.
+            source: where the runs are from.
+        """
+        if self.past is None:
+            return ""
+        of_namespace = f" of {self.namespace}" if self.namespace else ""
+        return f"past runs: {self.runs.get(pipeline, 0)}{of_namespace} ({source})"
 
 
 def named_history(of: str, value: object) -> str | os.PathLike[str] | None:
@@ -113,8 +146,16 @@ def past_in(
     known = tuple(histories)
     bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}
     notices = tuple(_bad_rows(pipeline, rows) for pipeline, rows in bad.items())
-    past = past_of(known, namespace, history_policy(cluster), node_speeds(cluster))
-    return KnownPast(past, notices[:_UNREADABLE_SHOWN])
+    policy = history_policy(cluster)
+    past = past_of(known, namespace, policy, node_speeds(cluster))
+    # Names of pipelines of another namespace are not shown, whatever it shares.
+    own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
+    runs = Counter[str]()
+    for each in own:
+        runs[each.spec.pipeline] += _runs_that_count(each, policy.keep_days or KEEP_DAYS)
+    where = namespace or next((each.metadata.namespace or "" for each in own), "")
+    # Without those of no runs.
+    return KnownPast(past, notices[:_UNREADABLE_SHOWN], +runs, where, is_asked_for=True)
 
 
 def past_in_cluster(
@@ -151,7 +192,17 @@ def past_in_cluster(
             refused.append(_not_allowed_of(other, error))
     known = past_in(histories, namespace, cluster)
     bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
-    return KnownPast(known.past, (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices))
+    notices = (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices)
+    return replace(known, notices=notices, is_asked_for=is_asked_for)
+
+
+def _runs_that_count(history: "PipelineHistory", keep_days: int) -> int:
+    """How many are kept and not forgotten; their rows are not looked at."""
+    from kfp_placement_engine.contract.pipeline_history import runs_kept
+
+    since, status = history.spec.forget_before, history.status
+    kept = () if status is None else {run.uid: run for run in status.runs}.values()
+    return sum(since is None or run.ended_at >= since for run in runs_kept(tuple(kept), keep_days))
 
 
 def _not_allowed(error: Exception) -> Notice:
@@ -167,6 +218,18 @@ def _not_allowed_of(namespace: str, error: Exception) -> Notice:
         f"may not read pipelinehistories of namespace {namespace}, which shares what it has seen:"
         f" the plan knows less of new steps than the planner in the cluster ({error})",
     )
+
+
+def _unseen(pipeline: str, others: list[str]) -> Notice:
+    shown = ", ".join(f"{each:.80}" for each in others[:_PIPELINES_SHOWN])
+    left = len(others) - _PIPELINES_SHOWN
+    known = f"{shown} and {left:,} more" if left > 0 else shown
+    what = (
+        f", but of {known}; a pipeline must have the same name as in its past runs"
+        if others
+        else ", nor of any other pipeline"
+    )
+    return Notice("unseen-pipeline", f"the history has no run of pipeline {pipeline!r:.80}{what}")
 
 
 def _bad_rows(pipeline: str, rows: int) -> Notice:

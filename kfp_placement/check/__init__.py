@@ -1,7 +1,6 @@
 """`check(pipeline)`: what would surprise, before anything is submitted."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,5 +59,5 @@ def check(
         graph = read_graph(RunSource(package, arguments or {}), where)
         api = None if known is None else known.api
         learned = past_given(past, namespace or graph.namespace, api, where)
-        graph = replace(graph, notices=(*graph.notices, *learned.notices))
+        graph = learned.noted_on(graph)
         return check_run(graph, cluster=where, default_namespace=place, past=learned.past)

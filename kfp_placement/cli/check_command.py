@@ -1,7 +1,6 @@
 """`check`: what would surprise about a run."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +56,10 @@ was found, or the input cannot be read.
 )
 @click.option(
     "--history",
-    metavar="FILE|live",
+    metavar="FILE|live|none",
     type=INPUT_FILE,
-    help="Also compare hints with past runs: what `history --output` wrote, or live.",
+    help="Also compare hints with past runs: what `history --output` wrote, or live.  [default:"
+    " none]",
 )
 @click.option(
     "-n",
@@ -145,7 +145,7 @@ def _report(
             return check_run(graph, cluster=known, default_namespace=place)
         past = read_past(history, namespace or graph.namespace, progress, live, known)
         graph = with_learned_widths(graph, past.past, source, known)
-        graph = replace(graph, notices=(*graph.notices, *past.notices))
+        graph = past.noted_on(graph)
         return check_run(graph, cluster=known, default_namespace=place, past=past.past)
 
 

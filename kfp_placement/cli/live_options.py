@@ -91,7 +91,7 @@ def connect(target: Target) -> Connection:
         raise click.UsageError("-n and -A: one namespace, or all of them?")
     from kfp_placement.live.connection import LiveCluster
 
-    cluster = LiveCluster.connect(target.kubeconfig, target.context)
+    cluster = LiveCluster.connect(target.kubeconfig, target.context, "--kubeconfig")
     if target.all_namespaces:
         return Connection(cluster, "")
     return Connection(cluster, target.namespace or cluster.namespace)

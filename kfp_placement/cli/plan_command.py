@@ -67,6 +67,11 @@ A CHANGE is one of:
 Exit code 4: a step fits no node, or would not after the changes; the plan is printed anyway.
 """
 
+_WITHOUT_PAST_RUNS = (
+    "--confidence has no effect: it is for ranges that are made of past runs, and this plan rests"
+    " on none; name some with --history FILE or --history live"
+)
+
 
 def _duration(text: str) -> float:
     from kfp_placement_engine.model.durations import parse_duration
@@ -132,14 +137,15 @@ def _duration(text: str) -> float:
     "--confidence",
     type=ConfidenceType(),
     metavar="SHARE",
-    help="How often the ranges that are made of past runs are to hold.  [default: as the policy"
-    " says, else 90%]",
+    help="How often the ranges that are made of past runs are to hold; needs some.  [default: as"
+    " the policy says, else 90%]",
 )
 @click.option(
     "--at",
     type=TimeType(),
     metavar="TIME",
-    help="When the run is submitted, to see times of day: 10:26, now, or a date with a time.",
+    help="When the run is submitted, to see times of day: now, a date with a time, or 10:26, which"
+    " is tomorrow's if it has passed today.",
 )
 @click.option(
     "-n",
@@ -236,11 +242,14 @@ def plan(output_format: str | None, output: Path | None, **given: Any) -> int:
     """
     from kfp_placement.cli.output import check_target, emit, format_for
     from kfp_placement.cli.plan_inputs import PlanInputs, make_plan
+    from kfp_placement.cli.terminal import warn
 
     check_target(output)
     chosen = format_for(output_format, output)
     made = make_plan(PlanInputs(**given))
     emit(rendered(made, chosen, output), output)
+    if given["confidence"] is not None and made.plan.promise is None:
+        warn(_WITHOUT_PAST_RUNS)
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)
     return finish(made.plan) or (ExitCode.OK if made.answer is None else _finish_changed(made))
@@ -264,11 +273,12 @@ def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
     from kfp_placement.report.table import plan_table
 
     style = table_style(target, wide=chosen == "wide")
+    table = plan_table(plan, style, made.past_runs)
     if answer is None:
-        return plan_table(plan, style)
+        return table
     from kfp_placement.report.what_if import what_if_block
 
-    return plan_table(plan, style) + what_if_block(plan, answer, style.columns)
+    return table + what_if_block(plan, answer, style.columns)
 
 
 def _finish_changed(made: "PlannedRun") -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kfp_placement.cli.inputs import (
     LIVE,
+    STDIN,
     check_sources,
     connect_live,
     read_cluster_source,
@@ -66,10 +67,12 @@ class PlannedRun:
     Attributes:
         plan: the plan.
         answer: what changes would make of it, if somebody asked.
+        past_runs: which ones it rests on, in words; "" = on none.
     """
 
     plan: "Plan"
     answer: "ChangedPlan | Suggestions | None"
+    past_runs: str = ""
 
 
 def make_plan(given: PlanInputs) -> PlannedRun:
@@ -106,7 +109,7 @@ def make_plan(given: PlanInputs) -> PlannedRun:
         run = with_learned_widths(run, known.past, source, cluster, options)
         if given.durations_file is not None:
             run = with_durations(run, read_durations_file(given.durations_file))
-        run = replace(run, notices=(*run.notices, *known.notices))
+        run = known.noted_on(run)
         if is_live and live is not None and known.past is not None:
             from kfp_placement.live.queues_ahead import queue_notices
 
@@ -119,7 +122,13 @@ def make_plan(given: PlanInputs) -> PlannedRun:
             if given.what_if and isinstance(given.what_if, tuple):
                 request.after(given.what_if)
         plan = replace(request.plan(progress), submitted_at=given.at)
-        return PlannedRun(plan, _answer(request, plan, given.what_if, progress))
+        past_runs = known.text(run.name, _named(given.history))
+        return PlannedRun(plan, _answer(request, plan, given.what_if, progress), past_runs)
+
+
+def _named(history: str | None) -> str:
+    """Where past runs are from; without a name they are those of the live cluster."""
+    return "stdin" if history == STDIN else history or LIVE
 
 
 def _answer(

@@ -42,12 +42,13 @@ class Access(NamedTuple):
     source: str
 
 
-def find_access(kubeconfig: Path | None, context: str | None) -> Access:
+def find_access(kubeconfig: Path | None, context: str | None, option: str = "") -> Access:
     """How to get to the cluster that kubectl would talk to; nothing is sent.
 
     Args:
         kubeconfig: as for `LiveCluster.connect`.
         context: likewise.
+        option: likewise.
 
     Raises:
         ClusterMissingError: there is no such file or context.
@@ -57,7 +58,7 @@ def find_access(kubeconfig: Path | None, context: str | None) -> Access:
         with _unusable(f"{_POD_ACCOUNT} cannot be used", _reason):
             namespace = service_account_namespace()
         return Access(_load_service_account, namespace or "default", _POD_ACCOUNT)
-    origin = _kubeconfig_source(kubeconfig)
+    origin = _kubeconfig_source(kubeconfig, option)
     with _unusable(f"{origin}: no usable kubeconfig", _what_is_wrong):
         contexts = read_contexts(kubeconfig)
         chosen = _choose_context(contexts.all, contexts.current, context, origin)
@@ -98,7 +99,7 @@ def _what_is_wrong(error: Exception) -> str:
     return "it must be a mapping with contexts, clusters and users, as kubectl writes it"
 
 
-def _kubeconfig_source(kubeconfig: Path | None) -> str:
+def _kubeconfig_source(kubeconfig: Path | None, option: str) -> str:
     """What a kubeconfig is called in messages.
 
     Raises:
@@ -110,9 +111,9 @@ def _kubeconfig_source(kubeconfig: Path | None) -> str:
         return str(kubeconfig)
     kubeconfigs = default_kubeconfigs()
     if not kubeconfigs:
+        or_name = f", or name a file with {option}" if option else ""
         raise ClusterMissingError(
-            f"no kubeconfig: there is no {named_kubeconfigs()}; set KUBECONFIG, or name"
-            " a file with --kubeconfig (in Python, kubeconfig=... of run)"
+            f"no kubeconfig: there is no {named_kubeconfigs()}; set KUBECONFIG{or_name}"
         )
     return ", ".join(map(str, kubeconfigs))
 

@@ -71,19 +71,22 @@ class LiveCluster:
         self.namespace = access.namespace
 
     @classmethod
-    def connect(cls, kubeconfig: Path | None = None, context: str | None = None) -> Self:
+    def connect(
+        cls, kubeconfig: Path | None = None, context: str | None = None, option: str = ""
+    ) -> Self:
         """The cluster that kubectl would talk to; nothing is sent yet.
 
         Args:
             kubeconfig: file; None = `KUBECONFIG`, else `~/.kube/config`, else, within a pod, its
                 account.
             context: by name; None = the current one.
+            option: by which a file is named, for messages; "" = there is none.
 
         Raises:
             ClusterMissingError: there is no such file or context.
             ClusterError: the file cannot be used.
         """
-        access = find_access(kubeconfig, context)
+        access = find_access(kubeconfig, context, option)
         # Only now, as they are needed: importing these takes a third of a second.
         from kfp_placement_kube.client import KubeClient
         from kfp_placement_kube.transport import Transport, TransportParams

@@ -74,7 +74,8 @@ def run(
     """
     if not isinstance(name, str) or not name.strip():
         raise UsageError(f"name a run, such as run('taxi-x7k2p'); got {name!r:.60}")
-    cluster = LiveCluster.connect(None if kubeconfig is None else Path(kubeconfig), context)
+    file = None if kubeconfig is None else Path(kubeconfig)
+    cluster = LiveCluster.connect(file, context, "kubeconfig=")
     where = cluster.namespace if namespace is None else namespace
     named = the_run(cluster, where, name, wider=_WIDER)
     return Run(cluster, named, queue=queue_of(cluster, named.key))

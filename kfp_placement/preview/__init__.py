@@ -79,7 +79,7 @@ def preview(
     from kfp_placement._marks import unknown_option
     from kfp_placement._reading import engine_errors
     from kfp_placement.clusters.reading import known_cluster
-    from kfp_placement.histories import named_history, past_given
+    from kfp_placement.histories import CONFIDENCE_UNUSED, named_history, past_given
     from kfp_placement.planning import plan_request, read_graph, with_learned_widths
     from kfp_placement.preview import options as given
     from kfp_placement.preview.planned import Preview
@@ -109,7 +109,9 @@ def preview(
         namespace = overrides.namespace_of(run) or run.namespace
         learned = past_given(past, namespace, api, known)
         run = with_learned_widths(run, learned.past, source, known, options)
-        run = replace(run, notices=(*run.notices, *learned.notices))
+        run = learned.noted_on(run)
+        if share is not None and learned.past is None:
+            run = replace(run, notices=(*run.notices, CONFIDENCE_UNUSED))
         if api is not None and learned.past is not None:
             from kfp_placement.live.queues_ahead import queue_notices
 

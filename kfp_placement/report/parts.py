@@ -67,6 +67,7 @@ def header(context: Context) -> Markup:
         tag("p", text(f"{count} on {nodes}{source}, read from {source_words}"), class_="kp-lead"),
         tag("p", text(headline(plan)), class_="kp-verdict"),
         *_lead(promises.headline(plan)),
+        *_lead(promises.submission(plan)),
         tag("ul", *_tiles(plan), class_="kp-tiles"),
     )
 

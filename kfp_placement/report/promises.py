@@ -21,6 +21,16 @@ def moment(plan: Plan, seconds: float | None) -> str:
     return Clock(plan.submitted_at).text(seconds or 0.0)
 
 
+def submission(plan: Plan) -> str:
+    """From when on times of day count: `submitted 2026-11-26 10:14 UTC`; "" = not known.
+
+    A time of day alone may be that of today or of tomorrow.
+    """
+    if plan.submitted_at is None:
+        return ""
+    return f"submitted {plan.submitted_at.astimezone():%Y-%m-%d %H:%M %Z}"
+
+
 def headline(plan: Plan) -> str:
     """When the run ends: `By past runs: ends after 12m (11m-14m); by 14m (95%).`.
 

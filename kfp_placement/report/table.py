@@ -48,12 +48,18 @@ class TableStyle:
     colour: bool = False
 
 
-def plan_table(plan: Plan, style: TableStyle | None = None) -> str:
-    """The whole plan as text, ending with a line break."""
+def plan_table(plan: Plan, style: TableStyle | None = None, past_runs: str = "") -> str:
+    """The whole plan as text, ending with a line break.
+
+    Args:
+        plan: the plan.
+        style: how to print it.
+        past_runs: which ones it rests on, in words; "" = not known, or on none.
+    """
     style = style or TableStyle()
     paint = Paint(style.colour)
     blocks = [
-        _header(plan, style, paint),
+        _header(plan, style, paint, past_runs),
         _schedules(plan, style, paint),
         _steps(plan, style, paint),
         *_limits(plan, style, paint),
@@ -62,7 +68,7 @@ def plan_table(plan: Plan, style: TableStyle | None = None) -> str:
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks) + "\n"
 
 
-def _header(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
+def _header(plan: Plan, style: TableStyle, paint: Paint, past_runs: str) -> list[str]:
     nodes = values.counted(len(plan.cluster_nodes), "node")
     source = f" ({visible(plan.cluster_source)})" if plan.cluster_source else ""
     run = f"{visible(plan.run_name)} ({visible(plan.run_source)})"
@@ -78,7 +84,8 @@ def _header(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
         *map(paint.bold, wrapped(promises.headline(plan), style.columns)),
         *wrapped(search_sentence(plan), style.columns),
     ]
-    small = [facts, *(f"policy: {visible(line)}" for line in plan.policy)]
+    small = [facts, *filter(None, (promises.submission(plan), visible(past_runs)))]
+    small += [f"policy: {visible(line)}" for line in plan.policy]
     small += [f"assumed: {line}" for line in summary.assumption_lines(plan)]
     for line in small:
         lines += map(paint.dim, wrapped(line, style.columns, further="  "))

@@ -180,6 +180,11 @@ def test_a_file(run, tmp_path, train_history):
     assert "hint-off" in piped.stdout
 
 
+def test_none_is_no_past_run(run):
+    assert run("check", RUN, "--history", "none").stdout == run("check", RUN).stdout
+    assert "--history FILE|live|none" in run("check", "--help").stdout
+
+
 def test_what_cannot_be_meant(run, tmp_path, train_history):
     (tmp_path / "history.yaml").write_text(yaml.safe_dump(train_history), encoding="utf-8")
     assert run("check", RUN, "--history", "none.yaml").exit_code == 3

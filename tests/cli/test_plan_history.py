@@ -3,7 +3,7 @@
 import json
 import time
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import jsonschema
 import pytest
@@ -42,12 +42,19 @@ def lasting(text):
     return "\n".join(lines).replace(CLUSTER, "cluster.yaml")
 
 
+@pytest.fixture
+def nearby(history):
+    """The same file, named as it is where the command runs."""
+    return history.name
+
+
 @pytest.mark.parametrize("more", [(), ("-o", "wide"), ("--at", "2026-11-26T10:14")], ids=str)
-def test_the_table(plan, history, golden, more):
-    result = plan("--history", history, *EXACT, *more)
+def test_the_table(plan, nearby, golden, more):
+    result = plan("--history", nearby, *EXACT, *more)
     assert result.exit_code == 0, result.stderr
     golden(lasting(result.stdout))
     assert "By past runs: ends " in result.stdout
+    assert "\npast runs: 9 of team-a (history.json)\n" in result.stdout
     assert result.stderr == ""
 
 
@@ -68,6 +75,58 @@ def test_without_history_nothing_is_said_of_it(plan):
     assert all("promise" not in document for document in documents)
 
 
+def test_a_share_without_past_runs_is_said_to_have_no_effect(plan, history):
+    for more in ((), ("--history", "none")):
+        result = plan(*EXACT, "--confidence", "80%", *more)
+        assert result.exit_code == 0
+        assert result.stderr == (
+            "Warning: --confidence has no effect: it is for ranges that are made of past runs, and"
+            " this plan rests on none; name some with --history FILE or --history live\n"
+        )
+    assert plan(*EXACT, "--confidence", "80%", "--history", history).stderr == ""
+
+
+@pytest.mark.parametrize(("at", "day"), [("10:14", 27), ("10:20", 26), ("23:00", 26)])
+def test_times_of_day_have_a_date(plan, monkeypatch, at, day):
+    present = datetime.fromisoformat("2026-11-26T10:20:30Z")
+    monkeypatch.setattr("kfp_placement.cli.live_options.now", lambda: present)
+    result = plan(*EXACT, "--at", at)
+    assert f"\nsubmitted 2026-11-{day} {at} UTC\n" in result.stdout
+    assert result.stderr == ""
+    assert "submitted" not in plan(*EXACT).stdout
+
+
+def test_a_moment_that_is_over_is_taken_as_it_is(plan):
+    assert "\nsubmitted 2020-02-01 10:14 UTC\n" in plan(*EXACT, "--at", "2020-02-01T10:14").stdout
+
+
+def renamed(*names):
+    return [history_object(runs_of(replace(TAXI, name=name), 1)) for name in names]
+
+
+def unseen_pipelines(document):
+    return [each["message"] for each in document["warnings"] if each["code"] == "unseen-pipeline"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 7])
+def test_past_runs_of_other_pipelines_only_are_said(plan, run, tmp_path, golden, count):
+    file = history_file(tmp_path / "h.json", *renamed(*(f"taxi-{n}" for n in range(count))))
+    result = plan("--history", file, *EXACT, "-o", "json")
+    (message,) = unseen_pipelines(json.loads(result.stdout))
+    golden(message)
+    checked = run("check", RUN, "--history", file).stdout
+    assert f"warning: {message} [unseen-pipeline]" in " ".join(checked.split())
+
+
+def test_forgotten_runs_are_none(plan, tmp_path, history):
+    forgotten = history_object(runs_of(TAXI, 2), forget_before=datetime(2027, 1, 1, tzinfo=UTC))
+    file = history_file(tmp_path / "h.json", forgotten)
+    where = ("--history", file, *EXACT, "-o", "json")
+    assert len(unseen_pipelines(json.loads(plan(*where).stdout))) == 1
+    where = ("--history", history, *EXACT, "-o", "json")
+    assert unseen_pipelines(json.loads(plan(*where).stdout)) == []
+
+
 def test_options_reach_the_planner(plan, planner, history):
     plan("--history", history)
     assert planner.forecast.confidence == 0.9
@@ -86,6 +145,18 @@ def test_a_file_of_run_times_wins_over_past_runs_too(plan, planner, history, tmp
     plan("--history", history, "--durations", tmp_path / "times.yaml")
     steps = {step.name: step for step in planner.graph.steps}
     assert steps["train"].duration_seconds == 3600
+
+
+def test_the_table_says_how_many_past_runs_count(plan, history, tmp_path):
+    assert "past runs:" not in plan(*EXACT).stdout
+    piped = plan("--history", "-", *EXACT, stdin=history.read_bytes()).stdout
+    assert "\npast runs: 9 of team-a (stdin)\n" in piped
+    renamed_file = history_file(tmp_path / "h.json", *renamed("taxi-v2"))
+    assert "past runs: 0 of team-a (" in plan("--history", renamed_file, *EXACT).stdout
+    days = [datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=each) for each in (-200, 0, 1)]
+    runs = [replace(run, ended_at=day) for run, day in zip(runs_of(TAXI, 3), days, strict=True)]
+    old = history_file(tmp_path / "old.json", history_object(runs))
+    assert "past runs: 2 of team-a (" in plan("--history", old, *EXACT).stdout
 
 
 def test_from_stdin(plan, history):

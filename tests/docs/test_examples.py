@@ -3,6 +3,7 @@
 import doctest
 import re
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ SHOWN = [
     ("tests/deploy/data/without-webhook.sh", "deploy/README.md", ""),
     ("tests/docs/data/cluster.yaml", "docs/reference/cluster-file.md", "yaml"),
     ("tests/docs/data/demo.txt", "README.md", ""),
+    ("tests/docs/data/history-at.txt", "docs/guides/history.md", ""),
+    ("tests/docs/data/history-check.txt", "docs/guides/history.md", ""),
+    ("tests/docs/data/history.txt", "docs/guides/history.md", ""),
     ("tests/docs/data/plan.txt", "docs/guides/reading-a-plan.md", ""),
     ("tests/docs/data/what-if.pycon", "docs/guides/what-if.md", "pycon"),
     ("tests/docs/data/what-if.txt", "docs/guides/what-if.md", ""),
@@ -68,6 +72,59 @@ def test_a_plan_begins_as_it_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = without_time((DATA / "plan.txt").read_text("utf-8"))
     assert printed_by("plan", "pipeline.yaml", "--cluster", "cluster.yaml")[: len(shown)] == shown
+
+
+GUIDE = (ROOT / "docs/guides/history.md").read_text("utf-8")
+
+
+def printed_by_guide(command, *more):
+    """What a command of the guide on past runs prints at the root of the repository."""
+    lines = re.findall(r"^kfp-placement (.*)$", GUIDE.replace("\\\n", ""), re.MULTILINE)
+    (line,) = [each for each in lines if each.startswith(f"{command} samples/")]
+    lines = printed_by(*line.split(), *more)
+    return [line.strip() for line in lines]
+
+
+@pytest.fixture
+def _at_the_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+@pytest.mark.usefixtures("_at_the_root")
+@pytest.mark.parametrize(
+    ("example", "command"),
+    [
+        ("history.txt", ("plan",)),
+        ("history-at.txt", ("plan", "--at", "2026-11-27T10:14")),
+        ("history-check.txt", ("check",)),
+    ],
+)
+def test_past_runs_tell_what_is_shown(example, command):
+    printed = printed_by_guide(*command)
+    shown = (DATA / example).read_text("utf-8").splitlines()
+    assert [line for line in shown if line not in printed] == []
+
+
+@pytest.mark.usefixtures("_at_the_root")
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "`With this plan the run ends after 22m32s`",
+        "`ends after 23m35s (80%: 22m11s-25m4s); by 25m4s (90%)`",
+        "`a run takes 1.05 times (0.97-1.14) as long as its steps tell, by 8 runs`",
+        "`705Mi of 2Gi`",
+    ],
+)
+def test_past_runs_tell_what_the_guide_quotes(quoted):
+    assert quoted in " ".join(GUIDE.split())
+    printed = [
+        *printed_by_guide("plan"),
+        *printed_by_guide("plan", "--confidence", "80%"),
+        *printed_by("history", "taxi", "--file", "samples/06_taxi/history.yaml"),
+    ]
+    assert any(quoted.strip("`") in line for line in printed)
 
 
 @pytest.fixture

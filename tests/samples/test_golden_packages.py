@@ -1,4 +1,4 @@
-"""Samples and components compile to the packages beside them; `make regenerate` writes those."""
+"""What is made from samples and components is up to date; `make regenerate` writes it again."""
 
 from importlib import resources
 from pathlib import Path
@@ -9,6 +9,7 @@ from kfp import compiler
 
 from tests.support.golden import recording
 from tests.support.samples import COMPONENTS, SAMPLES, load_component, load_sample
+from tests.support.taxi_history import taxi_history
 
 pytestmark = pytest.mark.golden
 
@@ -57,6 +58,13 @@ def test_a_component_compiles_to_the_file_beside_it(name, tmp_path):
 def test_the_demo_holds_the_taxi_sample_for_every_location(location, tmp_path):
     pipeline = load_sample("06_taxi").taxi_for(location)
     compare(pipeline, DEMO / f"taxi-{location.lower()}.yaml", tmp_path)
+
+
+def test_the_taxi_sample_has_past_runs_of_its_steps():
+    path = SAMPLES / "06_taxi" / "history.yaml"
+    if recording():
+        path.write_text(taxi_history(), "utf-8")
+    assert path.read_text("utf-8") == taxi_history(), "`make regenerate` writes it again"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kfp_placement import MarkValueError, RunError, preview
+from kfp_placement import MarkValueError, RunError, check, preview
 from kfp_placement.planning import GivenOptions, Overrides, plan_request
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import Level
@@ -110,6 +110,26 @@ def test_nothing_changes_where_nobody_asks_for_past_runs():
     assert plan.plan.promise is None
     assert plan.ends is None
     assert (none.plan.steps, none.plan.promise) == (plan.plan.steps, None)
+
+
+def test_a_share_without_past_runs_is_said_to_have_no_effect(nine):
+    def codes(plan):
+        return [each.code for each in plan.warnings]
+
+    assert codes(preview(RUN, CLUSTER, confidence="80%", **EXACT)) == ["confidence-unused"]
+    assert codes(preview(RUN, CLUSTER, history="none", confidence=0.8, **EXACT)) == [
+        "confidence-unused"
+    ]
+    assert codes(planned(nine, confidence="80%")) == codes(preview(RUN, CLUSTER, **EXACT)) == []
+
+
+def test_past_runs_of_other_pipelines_only_are_said(tmp_path):
+    runs = runs_of(replace(TAXI, name="taxi-v2"))
+    history = history_file(tmp_path / "history.json", history_object(runs))
+    (notice,) = [each for each in planned(history).warnings if each.code == "unseen-pipeline"]
+    assert "no run of pipeline 'taxi', but of taxi-v2;" in notice.message
+    found = [each.message for each in check(RUN, history=history).of("unseen-pipeline")]
+    assert found == [notice.message]
 
 
 def test_a_pipeline_that_was_never_seen_has_no_promise(tmp_path):

@@ -48,7 +48,7 @@ def live(run, cluster, monkeypatch):
     """Run a live command on that cluster."""
     connected = []
 
-    def connect(kubeconfig=None, context=None):
+    def connect(kubeconfig=None, context=None, _option=""):
         connected.append((kubeconfig, context))
         return cluster
 

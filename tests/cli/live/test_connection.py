@@ -11,9 +11,12 @@ import threading
 import pytest
 import yaml
 
+import kfp_placement
+from kfp_placement import PlacementError, preview
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
 from kfp_placement_kube.kinds import PODS
+from tests.cli.conftest import RUN
 from tests.controlplane.certificates import CertificateAuthority
 
 
@@ -83,6 +86,14 @@ def test_a_live_cluster_needs_one_too(run, command):
     result = run(*command, "run.yaml", "--cluster", "live")
     assert result.exit_code == 3
     assert "no kubeconfig" in result.stderr
+
+
+@pytest.mark.usefixtures("nothing_around")
+def test_each_way_in_names_the_option_that_it_has():
+    with pytest.raises(PlacementError, match=r"set KUBECONFIG, or name a file with kubeconfig=$"):
+        kfp_placement.run("taxi")
+    with pytest.raises(PlacementError, match=r"set KUBECONFIG$"):
+        preview(RUN, "live")
 
 
 def test_a_kubeconfig_without_a_live_cluster(run, golden):

@@ -67,7 +67,7 @@ def test_a_run_is_one_line_of_text_and_a_small_table(the_run, golden):
 def test_the_cluster_is_the_one_that_is_named(cluster, monkeypatch, tmp_path):
     connected = []
 
-    def connect(kubeconfig, context):
+    def connect(kubeconfig, context, _option):
         connected.append((kubeconfig, context))
         return cluster
 

@@ -72,6 +72,23 @@ def test_the_past_of_other_namespaces_does_not_count(live, with_history):
     assert document["promise"]["unknown"] == "no run seen"
 
 
+def test_a_namespace_without_a_run_of_the_pipeline_is_said_where_somebody_asks(live, with_history):
+    with_history.put(NAMESPACES, {"metadata": {"name": "team-b"}})
+    assert "unseen-pipeline" not in codes(planned(live, "-n", "team-b"))
+    document = planned(live, "-n", "team-b", "--history", "live")
+    (warning,) = [each for each in document["warnings"] if each["code"] == "unseen-pipeline"]
+    assert warning["message"].endswith("of pipeline 'taxi', nor of any other pipeline")
+    assert "unseen-pipeline" not in codes(planned(live, "--history", "live"))
+
+
+def test_names_of_pipelines_of_namespaces_that_share_are_not_shown(live, with_history):
+    with_history.put(NAMESPACES, {"metadata": {"name": "team-b"}})
+    say(with_history, shareBetween=[["team-a", "team-b"]])
+    document = planned(live, "-n", "team-b", "--history", "live")
+    (warning,) = [each for each in document["warnings"] if each["code"] == "unseen-pipeline"]
+    assert warning["message"].endswith("of pipeline 'taxi', nor of any other pipeline")
+
+
 def test_a_cluster_without_histories_is_as_it_always_was(live, cluster, golden):
     document = planned(live)
     assert "promise" not in document
