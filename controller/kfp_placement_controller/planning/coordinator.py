@@ -125,13 +125,7 @@ class Coordinator:
         unplanned = UnplannedRuns(
             self.sources, self.registry, nodes, lambda: self.policy.spec, self.params
         )
-        self.learning = RunLearning(
-            self.histories,
-            self.registry,
-            nodes,
-            unplanned,
-            driver_seconds=lambda: self.planner.driver_seconds(self.policy.spec),
-        )
+        self.learning = RunLearning(self.histories, self.registry, nodes, unplanned)
         self._said = SaidOnce(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {

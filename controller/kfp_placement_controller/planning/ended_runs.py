@@ -6,10 +6,11 @@ Clocks jump, and anybody may write a status: what cannot be true teaches nothing
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from statistics import median_high
 
 from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.memory_uses import (
     PeakOf,
     memory_uses,
@@ -40,13 +41,15 @@ from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
 
+LONGEST_GAP = timedelta(minutes=10)
+"""Between two pods of a run; drivers and Argo take seconds."""
+
 
 def ended_run(
     run: TrackedRun,
     nodes: Mapping[str, ObservedNode],
     now: datetime,
     peak_of: PeakOf = no_peak,
-    driver_seconds: float | None = None,
 ) -> PastRun | None:
     """What a run teaches; None = it goes on, nothing that ran is known of it, or its end is odd.
 
@@ -59,8 +62,6 @@ def ended_run(
         nodes: by name, for what transfers take there.
         now: the time.
         peak_of: the most memory that a pod was seen to use.
-        driver_seconds: what a driver takes in plans, if the run's samples had none of their own;
-            None = nobody knows yet.
     """
     reading, state = run.variant.reading, run.observed.state
     life = _life(run, now)
@@ -80,7 +81,8 @@ def ended_run(
         waited_seconds = (began_at - submitted_at).total_seconds()
         played_seconds = promised.played_seconds - waited_seconds
     # One that took everything from the cache does not say what a run takes.
-    seconds = _seconds(run, life, began_at) if ended_well and steps else None
+    is_whole = ended_well and steps and not _was_interrupted(run, life, began_at)
+    seconds = _seconds(run, life, began_at) if is_whole else None
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,
@@ -91,14 +93,23 @@ def ended_run(
         seconds=seconds,
         loops=tuple(_loop_widths(run)),
         left_out=left_out,
-        driver_seconds=_usable(_sampled_driver_seconds(reading, driver_seconds)),
+        driver_seconds=_usable(_driver_seconds(run, reading)),
     )
 
 
-def _sampled_driver_seconds(reading: RunReading, of_plans: float | None) -> float | None:
-    """What each driver took in the run's samples, or would have."""
-    own = None if reading.forecast is None else reading.forecast.driver_seconds
-    return of_plans if own is None else own
+def _driver_seconds(run: TrackedRun, reading: RunReading) -> float | None:
+    """What each driver took in the run's samples, or if that was not known, in the run itself.
+
+    What other runs have shown is of other namespaces, too.
+    """
+    known = None if reading.forecast is None else reading.forecast.driver_seconds
+    if known is not None:
+        return known
+    shown, plan = LearnedOverheads(), run.variant.plan
+    pulls = {} if plan is None else plan.pull_seconds
+    began_at, held_at = run.observed.state.started_at, run.hold.last_at
+    shown.learn(reading.graph, run.pods, run.statuses, began_at, pulls, held_at)
+    return shown.driver_seconds
 
 
 @dataclass(frozen=True)
@@ -132,6 +143,22 @@ def _seconds(run: TrackedRun, life: _Life, began_at: datetime) -> float | None:
     if ended_at is None or not life.has(began_at, ended_at):
         return None
     return _usable((ended_at - began_at).total_seconds())
+
+
+def _was_interrupted(run: TrackedRun, life: _Life, began_at: datetime) -> bool:
+    """Whether no pod of the run was there for long: held back, suspended, or tried again.
+
+    Nobody may have seen why, such as a planner that has just started.
+    """
+    pods = sorted(run.pods, key=lambda each: each.created_at)
+    if pods and pods[0].created_at < began_at - MOST_LAG:
+        return True
+    last_at = began_at
+    for pod in pods:
+        if pod.created_at - last_at > LONGEST_GAP:
+            return True
+        last_at = max(last_at, pod.ended_at or life.end)
+    return False
 
 
 def _has_room_for(run: TrackedRun, graph: RunGraph) -> bool:

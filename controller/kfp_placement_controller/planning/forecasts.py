@@ -28,7 +28,8 @@ PAUSE_AFTER_START = timedelta(minutes=10)
 """Between two forecasts of a run that waits for its start."""
 
 LONGEST_PAUSE = timedelta(hours=1)
-"""After forecasts that failed; it begins with `PAUSE` and doubles, since searches wait for them."""
+"""After forecasts of a namespace that failed; it begins with `PAUSE` and doubles, as searches wait
+for them."""
 
 MOST_FAILURES = 3
 """Of a run in a row; after these it is not forecast again."""
@@ -55,6 +56,13 @@ class _Made(NamedTuple):
     progress: _Progress | None
 
 
+class _Pause(NamedTuple):
+    """Nothing of a namespace is forecast until then, after so many failures in a row."""
+
+    failures: int
+    until: datetime
+
+
 @dataclass
 class Forecasts:
     """Says when runs are forecast again.
@@ -69,8 +77,7 @@ class Forecasts:
     _made: dict[RunKey, _Made] = field(default_factory=dict)
     _asked: _Asked | None = None
     _failed: dict[RunKey, int] = field(default_factory=dict)
-    _failures: int = 0
-    _not_before: datetime | None = None
+    _pauses: dict[str, _Pause] = field(default_factory=dict)
 
     def use_histories(self, policy: PlacementPolicySpec, now: datetime) -> None:
         """Plan runs that came before the past of their pipeline was known with it."""
@@ -105,13 +112,16 @@ class Forecasts:
         """The run that is forecast next, if it is time for one; one at a time, and no search."""
         if not self.histories.enabled or self._asked is not None or self.planner.is_busy:
             return []
-        if self._not_before is not None and now < self._not_before:
-            return []
         planned = list(self.planner.registry.planned())
         known = {run.key for run in planned}
         self._made = {key: made for key, made in self._made.items() if key in known}
         self._failed = {key: count for key, count in self._failed.items() if key in known}
-        candidates = [run for run in planned if self._is_due(run, now)]
+        namespaces = {run.key.namespace for run in planned}
+        self._pauses = {name: each for name, each in self._pauses.items() if name in namespaces}
+        paused = {name for name, each in self._pauses.items() if now < each.until}
+        candidates = [
+            run for run in planned if run.key.namespace not in paused and self._is_due(run, now)
+        ]
         if not candidates:
             return []
         # Those that go on come first: of the others there may be many.
@@ -136,7 +146,7 @@ class Forecasts:
         if isinstance(outcome, RoundFailure):
             self._has_failed(asked.key, outcome, now)
             return True
-        self._failures, self._not_before = 0, None
+        self._pauses.pop(asked.key.namespace, None)
         self._failed.pop(asked.key, None)
         if run is not None and run.open is not None:
             plan = outcome.plans.get(key_text(asked.key))
@@ -154,7 +164,8 @@ class Forecasts:
 
     def _has_failed(self, key: RunKey, failure: RoundFailure, now: datetime) -> None:
         """It is tried again after a pause, a few times; failures in a row make it longer."""
-        if not self._failures:
+        failures = self._pauses.get(key.namespace, _Pause(0, now)).failures
+        if not failures:
             _LOG.warning(
                 "forecast of %s: %s; plans go on without such forecasts, which are tried again",
                 key_text(key),
@@ -162,8 +173,8 @@ class Forecasts:
             )
         self._failed[key] = self._failed.get(key, 0) + 1
         self._made[key] = _Made(now, None)
-        self._not_before = now + min(LONGEST_PAUSE, PAUSE * 2 ** min(self._failures, 10))
-        self._failures += 1
+        until = now + min(LONGEST_PAUSE, PAUSE * 2 ** min(failures, 10))
+        self._pauses[key.namespace] = _Pause(failures + 1, until)
 
     def _made_at(self, run: PlannedRun) -> datetime:
         made = self._made.get(run.key)
@@ -200,16 +211,17 @@ def _progress(run: TrackedRun) -> _Progress:
 
 
 def _is_overdue(run: TrackedRun, now: datetime) -> bool:
-    """Whether a running step should have ended."""
+    """Whether a running step should have ended, another one started, or the run ended."""
     expected = run.expected or run.promise
     if expected is None:
         return False
     elapsed = (now - run.observed.submitted_at).total_seconds()
-    promises = expected.steps
+    if expected.ends is not None and elapsed > expected.ends.high_seconds:
+        return True
     return any(
-        each.started_at is not None
+        elapsed > (promised.ends.typical_seconds if has_started else promised.starts.high_seconds)
+        for name, promised in expected.steps.items()
+        if (each := run.statuses.get(name)) is not None
         and not each.ended
-        and name in promises
-        and elapsed > promises[name].ends.typical_seconds
-        for name, each in run.statuses.items()
+        and ((has_started := each.started_at is not None) or not run.held)
     )

@@ -102,6 +102,7 @@ class MemoryWatch:
     _asked_at: datetime | None = None
     _fails: bool = False
     _tries: Counter[str] = field(default_factory=Counter)
+    _first: int = 0
     _nobody: int = 0
     _warned: bool = False
     _settings: HistorySettings = field(default_factory=HistorySettings)
@@ -131,12 +132,14 @@ class MemoryWatch:
         pods = [self._asked_for(each, now) for run in runs for each in self._wanted(run, now)]
         if not pods:
             return None
+        # With more pods than one question may name all have their turn, whosever they are.
+        first = self._first % len(pods)
+        self._first = first + MOST_PODS if len(pods) > MOST_PODS else 0
+        pods = [*pods[first:], *pods[:first]][:MOST_PODS]
         url = settings.prometheus_url or ""
         is_prometheus = settings.memory is MemorySource.PROMETHEUS
         self._asked_at = now
-        self._asked = MemoryQuestion(
-            settings.memory, url if is_prometheus else "", tuple(pods[:MOST_PODS])
-        )
+        self._asked = MemoryQuestion(settings.memory, url if is_prometheus else "", tuple(pods))
         return self._asked
 
     def answered(self, answer: MemoryAnswer) -> None:

@@ -269,11 +269,6 @@ class Planner:
         self._triggers = None
         self._may_gain = False
 
-    def driver_seconds(self, policy: PlacementPolicySpec) -> float | None:
-        """What a driver takes in plans; None = nobody has said it, and too few were seen."""
-        of_policy = planning_policy(policy).assumed_values().get("driver_seconds")
-        return self.learned.driver_seconds if of_policy is None else of_policy
-
     def _options(
         self,
         policy: PlacementPolicySpec,

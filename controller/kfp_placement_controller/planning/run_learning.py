@@ -43,14 +43,12 @@ class RunLearning:
         unplanned: runs without a plan that wait to be learned from.
         memory: what pods used.
         promises: how many have held.
-        driver_seconds: what a driver takes in plans; None = nobody knows yet.
     """
 
     histories: Histories
     registry: RunRegistry
     nodes: Mapping[str, ObservedNode]
     unplanned: UnplannedRuns
-    driver_seconds: Callable[[], float | None]
     memory: MemoryWatch = field(default_factory=MemoryWatch)
     promises: KeptPromises = field(default_factory=KeptPromises)
     _awaited: dict[RunKey, TrackedRun] = field(default_factory=dict)
@@ -112,7 +110,7 @@ class RunLearning:
         return None if asked is None else AskMemory(asked)
 
     def _learn(self, run: TrackedRun, now: datetime) -> None:
-        past = ended_run(run, self.nodes, now, self.memory.peak_of, self.driver_seconds())
+        past = ended_run(run, self.nodes, now, self.memory.peak_of)
         if past is None or not self.histories.run_ended(run.key.namespace, past):
             return
         if past.steps:

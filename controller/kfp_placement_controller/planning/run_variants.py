@@ -127,10 +127,8 @@ class ReadRun:
         found, promised = self.reading.forecast, self.run.first_promise
         if found is None or promised is None:
             return found
-        last_held_at, submitted_at = self.run.hold.last_at, self.run.observed.submitted_at
-        held = 0.0 if last_held_at is None else (last_held_at - submitted_at).total_seconds()
-        samples = FirstSamples(promised.played_seconds, min(max(0.0, held), promised.made_seconds))
-        return replace(found, first_samples=samples)
+        held_seconds = min(self.run.held_seconds, promised.made_seconds)
+        return replace(found, first_samples=FirstSamples(promised.played_seconds, held_seconds))
 
 
 @dataclass(frozen=True, eq=False)

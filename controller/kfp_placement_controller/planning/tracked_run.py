@@ -189,8 +189,17 @@ class TrackedRun:
         return self.held and not any(True for _ in self.pods)
 
     @property
+    def held_seconds(self) -> float:
+        """How long after its submission it was held back last, as far as that is known."""
+        if self.hold.last_at is None:
+            return 0.0
+        return max(0.0, (self.hold.last_at - self.observed.submitted_at).total_seconds())
+
+    @property
     def promised_now(self) -> Promise | None:
         """What is promised of its end: since its start if it waits for that."""
+        if self.promise is not None and self.held and not self.waits_to_begin:
+            return Promise(self.promise.confidence, unknown="the run is held back")
         return self.promise_after_start or self.promise
 
     def refuse(self, why: str) -> None:
@@ -273,7 +282,7 @@ class TrackedRun:
             return
         new = plan.promise.later(-plan.release_seconds)
         self.expected = new
-        if self.promise is None or new.differs_from(self.promise):
+        if self.promise is None or new.differs_from(self.promise, self.held_seconds):
             self.promise = new
         # The first steps of a run start while its first plan is being made.
         is_first = not any(each.ended for each in self.statuses.values())

@@ -2,6 +2,7 @@
 
 import heapq
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -32,8 +33,8 @@ SETTLED = timedelta(seconds=1)
 
 _LONG_AFTER = timedelta(minutes=1)
 
-Waiting = tuple[datetime, str, datetime, EndedPipeline]
-"""When it ended, its uid, when we heard of it, and the run."""
+Waiting = tuple[datetime, str, EndedPipeline]
+"""When it ended, its uid, and the run."""
 
 
 @dataclass
@@ -53,33 +54,48 @@ class UnplannedRuns:
     nodes: Mapping[str, ObservedNode]
     policy: Callable[[], PlacementPolicySpec]
     params: PlanningParams
+    _unsettled: deque[tuple[datetime, EndedPipeline]] = field(default_factory=deque)
     _waiting: list[Waiting] = field(default_factory=list)
     _bytes: int = 0
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def add(self, run: EndedPipeline, now: datetime) -> None:
         """A run has ended."""
-        heapq.heappush(self._waiting, (run.ended_at, run.uid, now, run))
+        self._unsettled.append((now, run))
         self._bytes += len(run.packed)
         while self._bytes > MOST_BYTES:
+            self._settle(None)
             self._pop()
             self._said.warning("more runs have ended than can be learned from; the oldest are lost")
 
     def next_at(self) -> datetime | None:
         """When there is something to learn from; None = nothing waits."""
-        return self._waiting[0][2] + SETTLED if self._waiting else None
+        if self._waiting:
+            return self._waiting[0][0]
+        return self._unsettled[0][0] + SETTLED if self._unsettled else None
 
     def due(self, now: datetime) -> list[EndedPipeline]:
         """A few runs that can be learned from now."""
+        self._settle(now)
         found: list[EndedPipeline] = []
         left = MOST_BYTES_AT_ONCE
         while self._waiting and left > 0:
-            # A clock that was set back must not stop this until it is where it was.
-            if abs(now - self._waiting[0][2]) < SETTLED:
-                break
             found.append(self._pop())
             left -= len(found[-1].packed)
         return found
+
+    def _settle(self, now: datetime | None) -> None:
+        """Runs whose last pods have been heard of by now; None = all of them.
+
+        Anybody may write when a run has ended, so that this decides among these alone.
+        """
+        while self._unsettled:
+            heard_at, run = self._unsettled[0]
+            # A clock that was set back must not stop this until it is where it was.
+            if now is not None and abs(now - heard_at) < SETTLED:
+                return
+            self._unsettled.popleft()
+            heapq.heappush(self._waiting, (run.ended_at, run.uid, run))
 
     def learned(self, ended: EndedPipeline, now: datetime) -> PastRun | None:
         """What a run teaches; None = nothing."""

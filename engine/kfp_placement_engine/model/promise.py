@@ -83,9 +83,15 @@ class TimeRange:
             return PromiseOutcome.EARLY
         return PromiseOutcome.LATE if seconds > self.high_seconds else PromiseOutcome.KEPT
 
-    def moved_from(self, other: "TimeRange") -> bool:
-        """Whether one of its times is that much earlier or later that people should know."""
-        least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * other.typical_seconds)
+    def moved_from(self, other: "TimeRange", begin_seconds: float = 0.0) -> bool:
+        """Whether one of its times is that much earlier or later that people should know.
+
+        Args:
+            other: as before.
+            begin_seconds: when the run began, which may have been held back for days.
+        """
+        took_seconds = other.typical_seconds - begin_seconds
+        least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * took_seconds)
         return (
             abs(self.low_seconds - other.low_seconds) >= least
             or abs(self.typical_seconds - other.typical_seconds) >= least
@@ -141,28 +147,32 @@ class Promise:
         played = None if self.played_seconds is None else self.played_seconds + seconds
         return replace(self, ends=ends, played_seconds=played, steps=steps)
 
-    def differs_from(self, other: "Promise") -> bool:
+    def differs_from(self, other: "Promise", begin_seconds: float = 0.0) -> bool:
         """Whether the run or a step ends, or a step starts, at a time that people should know.
 
         That a step is promised nothing any more, as it has ended, is nothing new.
+
+        Args:
+            other: as before.
+            begin_seconds: when the run began.
         """
-        return self.ends_differ_from(other) or any(
+        return self.ends_differ_from(other, begin_seconds) or any(
             (old := other.steps.get(name)) is None
-            or new.starts.moved_from(old.starts)
-            or new.ends.moved_from(old.ends)
+            or new.starts.moved_from(old.starts, begin_seconds)
+            or new.ends.moved_from(old.ends, begin_seconds)
             for name, new in self.steps.items()
         )
 
-    def ends_differ_from(self, other: "Promise") -> bool:
+    def ends_differ_from(self, other: "Promise", begin_seconds: float = 0.0) -> bool:
         """Whether the run ends that much earlier or later that people should know.
 
-        Ranges of another confidence are always others.
+        Ranges of another confidence are always others; arguments as above.
         """
         if self.confidence != other.confidence:
             return True
         if self.ends is None or other.ends is None:
             return (self.ends, self.unknown) != (other.ends, other.unknown)
-        return self.ends.moved_from(other.ends)
+        return self.ends.moved_from(other.ends, begin_seconds)
 
 
 @dataclass(frozen=True)

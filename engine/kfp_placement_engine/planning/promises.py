@@ -60,13 +60,13 @@ def _promise_of(run: int, lowered: Lowered, result: Result, play: Play) -> Promi
         return _promise(run, lowered, result, forecast, play)
     except Exception as error:
         defect = f"a defect in working it out: {type(error).__name__}"
-        _say(f"the end of a run is not known: {defect}: {error!s:.200}")
+        say_defect(f"the end of a run is not known: {defect}: {error!s:.200}")
         return Promise(forecast.confidence, unknown=defect)
 
 
 @lru_cache(maxsize=100)
-def _say(text: str) -> None:
-    """Log a defect that is being handled, once."""
+def say_defect(text: str) -> None:
+    """Log a defect that is being handled, once: plans do without samples."""
     _LOG.warning("%s", text, exc_info=True)
 
 

@@ -110,6 +110,8 @@ def _objects(documents: Sequence[Any]) -> Iterator[Any]:
                     f"holds a {_KIND} of apiVersion {version!r:.80}; {API_VERSION} can be read"
                 )
             yield document
+        elif "pipelineInfo" in document:
+            raise InputError(f"looks like a KFP pipeline package; {_EXPECTED}")
         else:
             raise InputError(f"holds kind {kind!r:.80}; {_EXPECTED}")
 

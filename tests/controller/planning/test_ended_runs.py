@@ -107,6 +107,51 @@ def test_a_plan_that_cannot_be_true_is_left_out(planned):
     assert past.played_seconds is None
 
 
+def whole_seconds(*pods: tuple[float, float], held_until: float | None = None) -> float | None:
+    """What is learned of how long a run took, by its pods: created and ended."""
+    policy = PolicyInForce().spec
+    observed = observe_workflow(a_workflow_that_ended(after(10_000)))
+    assert observed is not None
+    run, now = TrackedRun(observed, read_run(observed, policy)), after(10_100)
+    names = ("first", "work(0:item-0)", "last")
+    for name, (created, ended) in zip(names, pods, strict=True):
+        pod = a_pod(
+            name=name[:4],
+            uid=name,
+            workflow="nightly-0",
+            argo_node_name=f"nightly-0.{name}",
+            phase="Succeeded",
+            node_name="n0",
+            created_at=after(created),
+            started_at=after(created),
+            running_at=after(created),
+            finished_at=after(ended),
+        )
+        run.observe_pod(None, pod, now)
+    run.evaluate(policy, now, PlanningParams())
+    if held_until is not None:
+        run.hold.last_at = after(held_until)
+    past = ended_run(run, {}, now)
+    assert past is not None
+    assert len(past.steps) == 3
+    return past.seconds
+
+
+WHOLE = ((5.0, 2000.0), (2005.0, 5000.0), (5005.0, 6000.0))
+
+
+def test_a_run_that_was_interrupted_says_nothing_of_how_long_runs_take():
+    """Held back, suspended or tried again, whether anybody has seen it or not."""
+    assert whole_seconds(*WHOLE) == 6000
+    later = tuple((created + 3000, ended + 3000) for created, ended in WHOLE)
+    assert whole_seconds(*later, held_until=3000) == 6000
+    assert whole_seconds(*later) is None
+    assert whole_seconds(*WHOLE[:2], (8005.0, 9000.0)) is None
+    assert whole_seconds(*WHOLE[:2], (5300.0, 6300.0), held_until=5290) is None
+    # A pod that waits for a node is there.
+    assert whole_seconds(*WHOLE[:2], (5005.0, 9900.0)) == 9900
+
+
 def test_a_failed_run_teaches_its_steps_and_not_its_end():
     past = taught(phase="Failed", promised=90)
     assert past is not None

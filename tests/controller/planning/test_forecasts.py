@@ -5,10 +5,12 @@ from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
 
-from kfp_placement_controller.planning.forecasts import _is_overdue
+from kfp_placement_controller.planning.forecasts import PAUSE, _is_overdue
+from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.promise import Promise, StepPromise
+from kfp_placement_engine.model.promise import Promise, StepPromise, TimeRange
 from tests.controller.planning.noisy_cluster import NoisyCluster
 
 SMALL = 2
@@ -36,6 +38,12 @@ def is_running(cluster: NoisyCluster, name: str) -> bool:
 
 def tracked(cluster: NoisyCluster, name: str) -> TrackedRun:
     return cluster.coordinator.registry.runs[RunKey("team", name)]
+
+
+def status_of(cluster: NoisyCluster, name: str) -> PipelinePlacementStatus:
+    status = cluster.placement(name).status
+    assert status is not None
+    return status
 
 
 def later(promise: Promise, seconds: float) -> Promise:
@@ -67,3 +75,47 @@ def test_a_step_is_not_overdue_by_a_promise_that_a_later_forecast_has_moved_a_li
     run.promised(SimpleNamespace(promise=new, release_seconds=0.0))  # type: ignore[arg-type]
     assert run.promise is not new
     assert not _is_overdue(run, now)
+
+
+def test_a_step_that_should_have_started_is_overdue_and_so_is_a_run_that_should_have_ended():
+    cluster, name = begun()
+    run = tracked(cluster, name)
+    assert run.expected is not None
+    assert run.expected.ends is not None
+    ends, starts = run.expected.ends, run.expected.steps["last"].starts
+    never = TimeRange(1e6, 1e6, 1e6)
+    steps = {"last": StepPromise(starts, never)}
+    submitted_at = run.observed.submitted_at
+    run.expected = Promise(ends=never, steps=steps)
+    assert not _is_overdue(run, submitted_at + timedelta(seconds=starts.high_seconds - 1))
+    assert _is_overdue(run, submitted_at + timedelta(seconds=starts.high_seconds + 1))
+    run.expected = Promise(ends=ends)
+    assert not _is_overdue(run, submitted_at + timedelta(seconds=ends.high_seconds - 1))
+    assert _is_overdue(run, submitted_at + timedelta(seconds=ends.high_seconds + 1))
+
+
+def test_forecasts_of_a_namespace_that_fail_pause_those_of_no_other():
+    cluster, name = begun()
+    cluster.run()
+    for number in range(RUNS):
+        cluster.play(number, "other", SMALL)
+    name, other = cluster.begin_run(11, "team", SMALL), cluster.begin_run(12, "other", SMALL)
+    cluster.run(lambda: ("other", other) in cluster.placements)
+    forecasts, key = cluster.coordinator.forecasts, RunKey("team", name)
+    for number in range(3):
+        forecasts._has_failed(key, RoundFailure(number, "it was killed", died=True), cluster.now)
+    pauses = {name: each.until - cluster.now for name, each in forecasts._pauses.items()}
+    assert pauses == {"team": 4 * PAUSE}
+    asked = cluster.rounds[:]
+    cluster.run(lambda: cluster.now > forecasts._pauses["team"].until - timedelta(seconds=5))
+    of_forecasts = [each.round for each in cluster.rounds[len(asked) :] if each.round.is_forecast]
+    assert {run.key for each in of_forecasts for run in each.to_replan} == {f"other/{other}"}
+
+
+def test_a_run_that_is_suspended_halfway_has_no_end():
+    cluster, name = begun()
+    cluster.suspend(name)
+    cluster.run(lambda: status_of(cluster, name).ends is None)
+    assert status_of(cluster, name).ends_unknown == "the run is held back"
+    cluster.suspend(name, suspended=False)
+    cluster.run(lambda: status_of(cluster, name).ends is not None)

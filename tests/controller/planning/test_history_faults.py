@@ -68,7 +68,7 @@ def test_a_dead_learner_leaves_plans_as_they_were(monkeypatch, caplog, name):
 def test_a_dead_forecaster_leaves_plans_as_they_were(monkeypatch, caplog):
     cluster = a_cluster()
     monkeypatch.setattr(promises, "simulate_durations", fail)
-    promises._say.cache_clear()
+    promises.say_defect.cache_clear()
     for number in range(10, 12):
         run = cluster.begin_run(number, iterations=SMALL)
         cluster.run(partial(is_unknown, cluster, run))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_controller.planning import memory_watch
 from kfp_placement_controller.planning.actions import Action, AskMemory
 from kfp_placement_controller.planning.memory_watch import (
     OVERDUE,
@@ -227,3 +228,12 @@ def test_a_run_that_is_gone_teaches_before_it_is_forgotten():
     until = cluster.now + timedelta(seconds=5)
     cluster.run(lambda: cluster.now >= until)
     assert len(cluster.history().past_runs()) == 1
+
+
+def test_with_more_pods_than_a_question_names_all_have_their_turn(monkeypatch):
+    """Pods of a wide run that are all there must not keep those of others from being asked for."""
+    monkeypatch.setattr(memory_watch, "MOST_PODS", 2)
+    cluster = MeasuredCluster(METRICS)
+    cluster.play(0, iterations=6)
+    assert max(len(question.pods) for _, question in cluster.questions) == 2
+    assert [len(peaks) for peaks in cluster.uses().values()] == [1, 6, 1]

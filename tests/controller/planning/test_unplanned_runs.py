@@ -1,5 +1,7 @@
 """Pipelines that nobody plans teach, played in memory with the watch's own readers."""
 
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -279,3 +281,22 @@ def test_what_cannot_be_read_teaches_nothing_and_stops_nothing():
     played.submit_unmarked()
     played.settle()
     assert len(played.found()) == 1
+
+
+def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from():
+    """A Workflow a second that says it ended years ago, each before the one before."""
+    played = Played()
+    played.submit_unmarked()
+    played.settle()
+    (told,) = played.told
+    unplanned, now = played.coordinator.learning.unplanned, played.now
+    victim = replace(told, uid="victim", ended_at=now)
+    unplanned.add(victim, now)
+    learned: list[str] = []
+    for second in range(5):
+        at = now + timedelta(seconds=second)
+        old = now - timedelta(days=365, seconds=second)
+        unplanned.add(replace(told, uid=f"old-{second}", ended_at=old), at)
+        learned += [each.uid for each in unplanned.due(at + timedelta(milliseconds=100))]
+    assert learned[:2] == ["old-0", "victim"]
+    assert learned[2:] == ["old-1", "old-2", "old-3"]

@@ -31,6 +31,14 @@ def test_a_promise_differs_where_the_run_or_a_step_moves_by_10_s_or_2_percent(ne
     assert new.differs_from(a_promise()) is differs
 
 
+def test_the_time_that_a_run_was_held_back_does_not_count():
+    """After a day in a queue 2% of the time since its submission would be half an hour."""
+    day = 86_400.0
+    before, after = a_promise().later(day), a_promise(ends=HOUR.later(72.0)).later(day)
+    assert after.differs_from(before, begin_seconds=day)
+    assert not after.differs_from(before)
+
+
 def test_what_was_promised_of_no_step_differs_once_steps_have_times():
     assert a_promise().differs_from(Promise(ends=HOUR))
     assert a_promise(ends=None).differs_from(Promise())

@@ -11,6 +11,7 @@ from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.history import Basis, Distribution, Forecast, Level
 from kfp_placement_engine.model.promise import RunForecast
+from kfp_placement_engine.planning import choice
 from kfp_placement_engine.planning.choice import chosen_by_samples, others_wanted
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
@@ -97,6 +98,17 @@ def test_the_best_by_samples_stays_and_wins_ties(unsure):
     for others in ([sure_is_quick], [unsure_is_quick], []):
         result = result_of(unsure_is_quick, *others)
         assert chosen_by_samples(unsure, result) is result
+
+
+def test_a_defect_in_choosing_costs_no_search(unsure, monkeypatch, caplog):
+    def broken(*_arguments):
+        raise ZeroDivisionError("made up")
+
+    monkeypatch.setattr(choice, "remaining_durations", broken)
+    sure_is_quick, unsure_is_quick = candidate(unsure, 1, 0, 1), candidate(unsure, 0, 1, 0)
+    result = result_of(sure_is_quick, unsure_is_quick)
+    assert chosen_by_samples(unsure, result) is result
+    assert caplog.messages == ["the plan that is best on typical run times is taken: made up"]
 
 
 def test_a_plan_that_leaves_steps_without_a_node_is_not_chosen_among(unsure, cluster):
