@@ -28,7 +28,8 @@ def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
         hint = step.duration_seconds
         if step.duration_source is not DurationSource.HINT or hint is None:
             continue
-        forecast = past.steps.predict(_identity(run, step), "", step.input_bytes)
+        identity = _identity(run, step)
+        forecast = past.steps.predict(identity, "", step.input_bytes, step.arguments)
         if forecast is None or not rests_on_own_runs(forecast.basis):
             continue
         times, runs = range_of(forecast.distribution), forecast.basis.runs

@@ -174,7 +174,12 @@ def _range(times: TimeRange | None) -> Document | None:
 def _basis(basis: Basis | None) -> Document | None:
     if basis is None:
         return None
-    return {"level": str(basis.level), "runs": basis.runs, "bySize": basis.by_size}
+    return {
+        "level": str(basis.level),
+        "runs": basis.runs,
+        "bySize": basis.by_size,
+        "byArgument": basis.by_argument or None,
+    }
 
 
 def _moment(at: datetime | None) -> str | None:

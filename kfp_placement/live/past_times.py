@@ -247,7 +247,7 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
         identity = each.identity
         if len(iterations[path]) > 1:
             identity = replace(identity, iteration=None)
-        forecast = past.steps.predict(identity, "", each.input_bytes)
+        forecast = past.steps.predict(identity, "", each.input_bytes, _arguments(each))
         is_own = forecast is not None and rests_on_own_runs(forecast.basis)
         memory = past.memory
         every = max(1, ran[path] + cached[path] + skipped[path])
@@ -263,6 +263,12 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
             cached_share=cached[path] / every,
             skipped_share=skipped[path] / every,
         )
+
+
+def _arguments(each: Observation | MemoryUse) -> dict[str, float]:
+    """Its numeric arguments, by what they are called where their names are not known."""
+    values = each.arguments if isinstance(each, Observation) else ()
+    return {f"argument {number}": value for number, value in enumerate(values, start=1)}
 
 
 def _seen_in(run: PastRun) -> Iterator[Observation | MemoryUse]:

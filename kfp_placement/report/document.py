@@ -169,7 +169,12 @@ def _promised(plan: Plan, step: PlannedStep) -> dict[str, Any]:
         "ends": None if known is None else range_document(known.ends),
         "durationBasis": None
         if basis is None
-        else {"level": str(basis.level), "runs": basis.runs, "bySize": basis.by_size},
+        else {
+            "level": str(basis.level),
+            "runs": basis.runs,
+            "bySize": basis.by_size,
+            "byArgument": basis.by_argument or None,
+        },
     }
 
 

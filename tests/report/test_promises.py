@@ -85,7 +85,8 @@ def test_a_document_has_promise_and_basis_where_somebody_asked_for_past_runs():
     }
     steps = {step["name"]: step for step in document["steps"]}
     assert steps["train"]["ends"]["highSeconds"] == pytest.approx(1.1 * 1589)
-    assert steps["fetch"]["durationBasis"] == {"level": "image", "runs": 3, "bySize": True}
+    basis = {"level": "image", "runs": 3, "bySize": True, "byArgument": None}
+    assert steps["fetch"]["durationBasis"] == basis
     assert (steps["evaluate"]["starts"], steps["evaluate"]["durationBasis"]) == (None, None)
     without = plan_document(taxi_plan())
     assert not {"promise", "submittedAt"} & without.keys()

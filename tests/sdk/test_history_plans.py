@@ -1,18 +1,21 @@
 """Plans of real pipelines on the runs before: precedence of times, promises, wrong files."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import yaml
+from kfp import compiler, dsl
 
 from kfp_placement import MarkValueError, RunError, check, preview
 from kfp_placement.planning import GivenOptions, Overrides, plan_request
+from kfp_placement.report.document import plan_json
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import Level
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.learned_times import with_history
-from kfp_placement_engine.readers import read_run
+from kfp_placement_engine.readers import ReadOptions, read_run
 from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
 from tests.support.histories import history_file, history_object, runs_of
 from tests.support.samples import SAMPLES
@@ -45,6 +48,41 @@ def test_run_times_are_those_of_the_runs_before(nine):
     assert plan.ends.typical == pytest.approx(1.1 * plan.makespan, rel=0.05)
     assert train.ends is not None
     assert train.ends.high < plan.ends.high
+
+
+@dsl.component(base_image="python:3.12")
+def train(epochs: int, seed: int, key: str):
+    """Train for some epochs."""
+
+
+@dsl.pipeline(name="trained")
+def trained(epochs: int = 5, seed: int = 1, key: str = "12345"):
+    train(epochs=epochs, seed=seed, key=key)
+
+
+def test_run_times_follow_the_argument_that_explains_them(tmp_path):
+    """Ten seconds an epoch, whatever the seed."""
+    package = tmp_path / "trained.yaml"
+    compiler.Compiler().compile(trained, str(package))
+    runs = []
+    for number, (epochs, seed) in enumerate(zip((5, 10, 20, 8), (7, 1, 3, 5), strict=True)):
+        options = ReadOptions(arguments={"epochs": epochs, "seed": seed})
+        graph = read_run(package.read_bytes(), name="trained.yaml", options=options)
+        (run,) = runs_of(graph, 1, train=10.0 * epochs)
+        ended_at = run.ended_at + timedelta(days=number)
+        runs.append(replace(run, uid=f"run-{number}", ended_at=ended_at))
+    history = history_file(tmp_path / "history.json", history_object(runs))
+    assert "12345" not in history.read_text()
+
+    def previewed(**arguments: int) -> Any:
+        return preview(package, CLUSTER, history=history, arguments=arguments, **EXACT)
+
+    plan = previewed(epochs=40, seed=4)
+    step = plan.steps["train"]
+    assert step.basis == "4 runs, by epochs"
+    assert step.duration_seconds == pytest.approx(400, rel=0.1)
+    assert '"byArgument": "epochs"' in plan_json(plan.plan)
+    assert previewed(epochs=6).steps["train"].duration_seconds == pytest.approx(60, rel=0.1)
 
 
 def test_a_file_is_also_yaml_and_a_path_a_text(nine, tmp_path):

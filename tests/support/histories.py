@@ -115,6 +115,7 @@ def runs_of(
                 seconds[step.name] * rng.lognormvariate(0, 0.05),
                 "node-1",
                 step.input_bytes,
+                tuple(step.arguments.values()),
             )
             for step in graph.steps
         )

@@ -191,6 +191,7 @@ def _observations(
             seconds=max(0.0, round(seconds - moved, 1)),
             node=pod.pod.node_name,
             input_bytes=usable_size(step),
+            arguments=tuple(step.arguments.values()),
         )
 
 

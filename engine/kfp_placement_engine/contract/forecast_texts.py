@@ -59,7 +59,7 @@ DURATIONS = Clock()
 
 
 def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
-    """What a run time rests on: `9 runs`, `6 runs, by size of table`, `same image, 3 runs`, `hint`.
+    """What a run time rests on: `9 runs`, `6 runs, by size of table`, `6 runs, by rows`, `hint`.
 
     Args:
         source: where it comes from, as in `DurationSource`.
@@ -71,6 +71,8 @@ def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:
     runs = f"{basis.runs} run" if basis.runs == 1 else f"{basis.runs} runs"
     alike = _ALIKE.get(basis.level)
     text = f"{alike}, {runs}" if alike else runs
+    if basis.by_argument:
+        return f"{text}, by {basis.by_argument}"
     return f"{text}, by size of {sized_input or 'inputs'}" if basis.by_size else text
 
 

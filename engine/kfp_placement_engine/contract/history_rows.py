@@ -13,6 +13,7 @@ from kfp_placement_engine.model.history import (
     MemoryUse,
     Observation,
     StepIdentity,
+    are_usable_arguments,
 )
 
 MAX_STEPS, MAX_NODES, MAX_ROWS = 10_000, 5_000, 20_000
@@ -27,6 +28,9 @@ _MEMORY = 5
 """Where rows of runs have what they say of memory: the most that was used, and what was too little.
 
 These came later, and are at the end. What did not end well has no run time."""
+
+_ARGUMENTS = 7
+"""Where they have numeric arguments."""
 
 DIGITS, ITERATION_DIGITS = 16, 8
 """Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
@@ -84,8 +88,16 @@ def observation(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) ->
         seconds_read,
         nodes[int(node_index)] if node_index is not None and 0 <= node_index < len(nodes) else "",
         _number(size),
+        _arguments(row[_ARGUMENTS] if len(row) > _ARGUMENTS else ()),
     )
     return found if found.is_usable else None
+
+
+def _arguments(value: object) -> tuple[float, ...]:
+    """Numeric arguments; none where they cannot be true: that spoils no time."""
+    if not isinstance(value, list | tuple) or not are_usable_arguments(value):
+        return ()
+    return tuple(map(float, value))
 
 
 def memory_use(row: Sequence[object], steps: StepRows) -> MemoryUse | None:
@@ -215,6 +227,9 @@ class HistoryRows:
         ]
         if use is not None:
             row += [_whole(use.peak_bytes), _whole(use.killed_bytes)]
+        if each is not None and each.arguments:
+            row += [None] * (_ARGUMENTS - len(row))
+            row.append(tuple(map(shortest, each.arguments)))
         while row[-1] in ("", -1, None):
             row.pop()
         return tuple(row)
@@ -267,5 +282,9 @@ def _whole(amount: float | None) -> int | None:
 
 def rounded(seconds: float) -> float:
     """To a tenth of a second, in the shortest form."""
-    found = round(float(seconds), 1)
-    return int(found) if found.is_integer() else found
+    return shortest(round(float(seconds), 1))
+
+
+def shortest(number: float) -> float:
+    """The same number without a point where it is a whole one."""
+    return int(number) if number.is_integer() else number

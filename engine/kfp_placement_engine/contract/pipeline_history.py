@@ -4,14 +4,16 @@ The planner writes the status, people the spec, by which runs are forgotten. A r
 since named records would be too large::
 
     status.steps:       [path, component, image, asked bytes]
-    status.runs.steps:  [step, seconds, node, iteration, input bytes, peak bytes, killed bytes]
+    status.runs.steps:  [step, seconds, node, iteration, input bytes, peak bytes, killed bytes,
+                         numeric arguments]
     status.runs.loops:  [step, iterations]
     status.runs.leftOut:  [step, from the cache, skipped]
 
 A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Killed bytes are
-what a step had when it was killed for memory; without seconds it did not end well. Components,
-images and iterations are short digests: texts of users, which may hold secrets, are in none of
-them. Entries may be missing at the end, and a newer revision may add some there.
+what a step had when it was killed for memory; without seconds it did not end well. Of arguments
+only those that are numbers are kept, in a list in the order of their names. Components, images and
+iterations are short digests: texts of users, which may hold secrets, are in none of them. Entries
+may be missing at the end, and a newer revision may add some there.
 """
 
 import re
@@ -300,7 +302,7 @@ def history_status(
 
 
 def as_stored(run: PastRun) -> PastRun:
-    """What an object keeps of a run: times are rounded, and of very wide loops some rows go."""
+    """A run as an object keeps it: times are rounded, and of very wide loops some rows go."""
     spec = PipelineHistorySpec(pipeline=run.pipeline)
     (stored,) = PipelineHistory(spec=spec, status=history_status((run,))).past_runs()
     return stored

@@ -3,15 +3,16 @@
 ::
 
     spec.steps:    [name, node, start, finish, [reason, argument ...], [[node, loss, trip] ...],
-                    [source, level, runs, by size]]
+                    [source, level, runs, by size, by argument]]
     status.steps:  [state, node, start, end, [waiting for, since, until, detail],
                     [start low, typical, high, end low, typical, high]]
 
 A node is an index into `spec.nodes`, -1 = none; times are seconds since the submission, -1 = none;
 a loss is the seconds the run would end later, a trip the round trip in milliseconds where a rule or
-limit asks for it. The source says where the run time comes from, and the level which past runs it
-rests on; the six times are what is promised of the step. Seconds are kept to a tenth, from 1,000 on
-as whole ones. Entries may be missing at the end, and a newer revision may add some there.
+limit asks for it. The source says where the run time comes from, the level which past runs it rests
+on, and whether it follows the size of the inputs or an argument, of which there is the name; the
+six times are what is promised of the step. Seconds are kept to a tenth, from 1,000 on as whole
+ones. Entries may be missing at the end, and a newer revision may add some there.
 `reason_rows` knows what the arguments mean, and `rows_reading` reads the rows.
 """
 
@@ -35,6 +36,9 @@ MAX_ALTERNATIVES = 3
 
 MAX_TEXT_CHARACTERS = 1024
 """Longest text in a row."""
+
+MAX_NAME_CHARACTERS = 80
+"""Longest name of an argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,9 @@ def _argument(argument: Argument) -> Any:
 def _source(source: str, basis: Basis | None) -> list[Any]:
     if basis is None:
         return [source] if source else []
-    return _without_empty_tail([source, str(basis.level), basis.runs, int(basis.by_size) or -1])
+    by_size = int(basis.by_size) or -1
+    argument = _printable(basis.by_argument[:MAX_NAME_CHARACTERS])
+    return _without_empty_tail([source, str(basis.level), basis.runs, by_size, argument])
 
 
 def _range(times: TimeRange) -> list[float]:

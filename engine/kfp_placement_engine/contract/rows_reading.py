@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from kfp_placement_engine.contract.reason_rows import read_reason
 from kfp_placement_engine.contract.rows import (
     MAX_ALTERNATIVES,
+    MAX_NAME_CHARACTERS,
     MAX_ROWS,
     MAX_TEXT_CHARACTERS,
     PlannedRow,
@@ -232,7 +233,14 @@ def _source(value: object) -> tuple[str, Basis | None]:
     if level not in list(Level):
         return source, None
     runs = int(_number(_entry(entries, 2), "a number of runs"))
-    return source, Basis(Level(str(level)), max(0, runs), by_size=_entry(entries, 3) == 1)
+    by_size, argument = _entry(entries, 3) == 1, _entry(entries, 4)
+    return source, Basis(Level(str(level)), max(0, runs), by_size, _argument_name(argument))
+
+
+def _argument_name(value: object) -> str:
+    """The name; empty where there is none that can be shown."""
+    is_name = isinstance(value, str) and value.isprintable() and len(value) <= MAX_NAME_CHARACTERS
+    return str(value) if is_name else ""
 
 
 def _promise(value: object) -> StepPromise | None:

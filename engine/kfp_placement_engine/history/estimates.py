@@ -10,6 +10,7 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import NamedTuple
 
+from kfp_placement_engine.history.arguments import ValuesByArgument
 from kfp_placement_engine.history.sizes import SizedValues
 
 RESOLUTION_SECONDS = 1 / math.sqrt(12)
@@ -49,11 +50,13 @@ class Estimate(NamedTuple):
         log_seconds: its logarithm.
         spread: standard deviation of that.
         by_size: whether the size of the inputs counts.
+        by_argument: place of the numeric argument that counts in place of it; None = none does.
     """
 
     log_seconds: float
     spread: float
     by_size: bool = False
+    by_argument: int | None = None
 
 
 def middle_mean(values: Sequence[float]) -> float:
@@ -76,6 +79,7 @@ class PastValues:
         prior: Prior,
         *,
         input_bytes: Sequence[float] = (),
+        arguments: Sequence[tuple[float, ...]] = (),
         recent: int | None = None,
         centre_of: Callable[[Sequence[float]], float] = median,
     ) -> None:
@@ -85,32 +89,40 @@ class PastValues:
             log_seconds: logarithms of run times, as on a node of factor 1; at least one.
             prior: what is expected of such values.
             input_bytes: sizes of their inputs, NaN = unknown; none at all if none is known.
-            recent: how many of the last values decide where the next one lies, if sizes do not
-                help; None = all.
+            arguments: their numeric arguments, () = unknown; likewise.
+            recent: how many of the last values decide where the next one lies, if neither sizes
+                nor arguments help; None = all.
             centre_of: what lies in the middle of these.
         """
         self._log_seconds = log_seconds
         self._prior = prior
         self._input_bytes = input_bytes
+        self._arguments = arguments
         self._recent = recent
         self._centre_of = centre_of
 
     def __len__(self) -> int:
         return len(self._log_seconds)
 
-    def next(self, input_bytes: float | None = None) -> Estimate:
-        """The next value.
+    def next(self, input_bytes: float | None = None, arguments: Sequence[float] = ()) -> Estimate:
+        """The next value, by the size or the argument that explains past ones best.
 
         Args:
             input_bytes: size of its inputs; None = unknown.
+            arguments: its numeric arguments, in the order of their names.
         """
+        found, place = None, None
         if input_bytes is not None and len(self._input_bytes) > 0:
             found = self._sized.next(input_bytes)
-            if found is not None:
-                expected = self._prior.by_size + found.extrapolation
-                spread = _spread(found.misses, found.log_seconds, expected, self._prior)
-                return Estimate(found.log_seconds, spread, by_size=True)
-        return self._without_size
+        if arguments and self._arguments:
+            told = self._by_argument.next(arguments)
+            if told is not None and (found is None or told.found.error < found.error):
+                place, found = told
+        if found is None:
+            return self._without_size
+        expected = self._prior.by_size + found.extrapolation
+        spread = _spread(found.misses, found.log_seconds, expected, self._prior)
+        return Estimate(found.log_seconds, spread, place is None, place)
 
     @cached_property
     def _without_size(self) -> Estimate:
@@ -124,6 +136,10 @@ class PastValues:
         last = zip(self._log_seconds[-_MOST_SIZES:], self._input_bytes[-_MOST_SIZES:], strict=True)
         known = [(log_seconds, size) for log_seconds, size in last if not math.isnan(size)]
         return SizedValues([each for each, _ in known], [each for _, each in known])
+
+    @cached_property
+    def _by_argument(self) -> ValuesByArgument:
+        return ValuesByArgument(self._log_seconds[-_MOST_SIZES:], self._arguments[-_MOST_SIZES:])
 
 
 def _spread(misses: Sequence[float], centre: float, expected: float, prior: Prior) -> float:

@@ -2,7 +2,9 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
 from kfp_placement_engine.history.common_factor import CommonFactors, score_of
@@ -16,17 +18,20 @@ from kfp_placement_engine.model.history import (
     Level,
     Observation,
     StepIdentity,
+    are_usable_arguments,
     is_usable_size,
 )
+
+_NO_ARGUMENTS: Mapping[str, float] = MappingProxyType({})
 
 
 class History:
     """What is known of the steps of one namespace.
 
     A forecast rests on the first of these that knows anything: the same step and iteration, the
-    same step, the same component, the same image, all steps. Sizes count where they have helped
-    before (`estimates`), nodes by their factors (`NodeFactors`), and how forecasts missed before
-    says how wide the distribution is (`Calibration`).
+    same step, the same component, the same image, all steps. Sizes and numeric arguments count
+    where they have helped before (`estimates`), nodes by their factors (`NodeFactors`), and how
+    forecasts missed before says how wide the distribution is (`Calibration`).
 
     The same observations in the same order make the same forecasts. No clock is asked.
 
@@ -61,7 +66,11 @@ class History:
         self._common = CommonFactors()
 
     def predict(
-        self, identity: StepIdentity, node: str = "", input_bytes: float | None = None
+        self,
+        identity: StepIdentity,
+        node: str = "",
+        input_bytes: float | None = None,
+        arguments: Mapping[str, float] = _NO_ARGUMENTS,
     ) -> Forecast | None:
         """How long a step will take.
 
@@ -69,16 +78,22 @@ class History:
             identity: the step.
             node: where it will be; "" = a node of factor 1.
             input_bytes: size of its inputs; None = unknown, and so is what cannot be true.
+            arguments: its numeric arguments by name, in the order of their names; likewise.
 
         Returns:
             The forecast; None = nothing has been seen that tells of it.
         """
         if self._of_namespace is not None and self._steps.get(identity.key) is None:
-            return self._of_namespace.predict(identity, node, input_bytes)
-        is_size = input_bytes is not None and is_usable_size(input_bytes)
-        known = self.levels.nearest(identity, input_bytes if is_size else None)
+            return self._of_namespace.predict(identity, node, input_bytes, arguments)
+        if input_bytes is not None and not is_usable_size(input_bytes):
+            input_bytes = None
+        values = tuple(arguments.values()) if are_usable_arguments(arguments.values()) else ()
+        known = self.levels.nearest(identity, input_bytes, values)
         if known is None:
             return None
+        if known.estimate.by_argument is not None:
+            name = tuple(arguments)[known.estimate.by_argument]
+            known = known._replace(basis=replace(known.basis, by_argument=name))
         calibration = self.calibration
         if self._of_namespace is not None:
             calibration = calibration.or_of_all(self._of_namespace.calibration, known.kind)
@@ -123,7 +138,7 @@ class History:
         """By how much the forecast of a step missed; None = there was none of this very step."""
         if self._steps.get(each.identity.key) is None:
             return None
-        known = self.levels.nearest(each.identity, each.input_bytes)
+        known = self.levels.nearest(each.identity, each.input_bytes, each.arguments)
         if known is None or not _is_foreseen(each.identity, known.basis.level):
             return None
         return self._miss_of(each, known)
@@ -165,7 +180,10 @@ class History:
             identity, step = each.identity, self._steps.get(each.identity.key)
             known: list[KnownEstimate | None] = []
             if step is not None and identity.iteration is not None:
-                known.append(self.levels.of_step(step, each.input_bytes, identity.iteration))
+                others_of_step = self.levels.of_step(
+                    step, each.input_bytes, each.arguments, identity.iteration
+                )
+                known.append(others_of_step)
             is_new = identity.key in new_steps and self._of_namespace is None
             if is_new and identity.key not in compared:
                 compared.add(identity.key)

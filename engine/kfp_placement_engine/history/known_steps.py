@@ -74,7 +74,9 @@ class KnownStep:
             self.iterations = (*others, iteration)
         share = max(LEAST_OF_ITERATION, VALUES_OF_STEP // len(self.iterations))
         most = min(share, VALUES_OF_ITERATION)
-        iteration.add(log_seconds, observation.node, observation.input_bytes, most)
+        iteration.add(
+            log_seconds, observation.node, observation.input_bytes, most, observation.arguments
+        )
 
     def _may_go(self, iteration: Iteration) -> bool:
         return iteration.name is None or iteration.last_run < self.runs - 1

@@ -46,11 +46,12 @@ SHARED = frozenset({Level.COMPONENT, Level.IMAGE})
 
 
 class _Typical(NamedTuple):
-    """Of an iteration its name, the median of its last values, and the size of its last inputs."""
+    """Of an iteration its name, the median of its last values, its last inputs and arguments."""
 
     name: str | None
     log_seconds: float
     input_bytes: float
+    arguments: tuple[float, ...]
 
 
 class _Alike(NamedTuple):
@@ -111,12 +112,18 @@ class Levels:
         self.forget_outdated()
         return self._log_factors[node]
 
-    def nearest(self, identity: StepIdentity, input_bytes: float | None) -> KnownEstimate | None:
+    def nearest(
+        self,
+        identity: StepIdentity,
+        input_bytes: float | None,
+        arguments: tuple[float, ...] = (),
+    ) -> KnownEstimate | None:
         """By the first level that knows anything.
 
         Args:
             identity: the step.
             input_bytes: size of its inputs; None = unknown.
+            arguments: its numeric arguments; () = unknown.
         """
         self.forget_outdated()
         step = self._steps.get(identity.key)
@@ -128,17 +135,23 @@ class Levels:
             return next((known for known in others if known is not None), None)
         iteration = step.iteration(identity.iteration)
         if iteration is None:
-            return self.of_step(step, input_bytes)
-        return _known(Level.ITERATION, iteration.runs, self._values[iteration], input_bytes)
+            return self.of_step(step, input_bytes, arguments)
+        values = self._values[iteration]
+        return _known(Level.ITERATION, iteration.runs, values, input_bytes, arguments)
 
     def of_step(
-        self, step: KnownStep, input_bytes: float | None, without: str | None = None
+        self,
+        step: KnownStep,
+        input_bytes: float | None,
+        arguments: tuple[float, ...] = (),
+        without: str | None = None,
     ) -> KnownEstimate | None:
         """By the iterations of a step that its last runs had: others are of older code.
 
         Args:
             step: the step.
             input_bytes: size of the inputs; None = unknown.
+            arguments: the numeric ones; () = unknown.
             without: an iteration that is left out; None = none.
         """
         self.forget_outdated()
@@ -146,7 +159,7 @@ class Levels:
             values = self._typical_values[step]
         else:
             values = _row_of([each for each in self._typical[step] if each.name != without])
-        return _known(Level.STEP, step.runs, values, input_bytes)
+        return _known(Level.STEP, step.runs, values, input_bytes, arguments)
 
     def of_others(
         self, identity: StepIdentity, level: Level, without: str | StepKey | None = None
@@ -178,6 +191,7 @@ class Levels:
             iteration.log_seconds(self._log_factors),
             PRIORS[Level.ITERATION],
             input_bytes=iteration.input_bytes,
+            arguments=iteration.arguments,
             recent=RECENT,
         )
 
@@ -187,6 +201,7 @@ class Levels:
                 each.name,
                 median(each.log_seconds(self._log_factors, RECENT)),
                 each.last_input_bytes,
+                each.last_arguments,
             )
             for each in step.iterations
             if each.last_run > step.runs - RECENT
@@ -207,22 +222,28 @@ class Levels:
             centres = [each for each in centres if each >= _LOG_SHORT_SECONDS] or centres
         values = PastValues(centres, PRIORS[alike.level])
         runs = max((step.runs for step in steps), default=0)
-        return _known(alike.level, runs, values, None)
+        return _known(alike.level, runs, values)
 
 
 def _row_of(typical: Sequence[_Typical]) -> PastValues:
+    arguments = [each.arguments for each in typical]
     return PastValues(
         [each.log_seconds for each in typical],
         PRIORS[Level.STEP],
         input_bytes=[each.input_bytes for each in typical],
+        arguments=arguments if any(arguments) else (),
     )
 
 
 def _known(
-    level: Level, runs: int, values: PastValues, input_bytes: float | None
+    level: Level,
+    runs: int,
+    values: PastValues,
+    input_bytes: float | None = None,
+    arguments: tuple[float, ...] = (),
 ) -> KnownEstimate | None:
     """None = there are no values."""
     if not len(values):
         return None
-    found = values.next(input_bytes)
+    found = values.next(input_bytes, arguments)
     return KnownEstimate(Basis(level, runs, found.by_size), len(values), found)

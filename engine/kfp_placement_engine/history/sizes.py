@@ -2,10 +2,11 @@
 
 Three ways are compared on the past values themselves, each predicted from the others: the median, a
 line over the size, and the values of the nearest sizes. The size counts only where it has helped.
+Numeric arguments are compared in the same way (`arguments`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 from operator import add, itemgetter
 from typing import NamedTuple
@@ -39,30 +40,50 @@ class BySize(NamedTuple):
         log_seconds: where it lies.
         misses: by how much past values were missed.
         extrapolation: how much further off it may be, where it lies far from what was seen.
+        error: mean miss of past values, each predicted from the others; infinite if there are too
+            few of them.
     """
 
     log_seconds: float
     misses: Sequence[float] = ()
     extrapolation: float = 0.0
+    error: float = math.inf
+
+
+def _log_size(size: float) -> float:
+    """Logarithm of the size and one byte: of 0 there is none."""
+    return math.log(size + 1.0)
 
 
 class SizedValues:
     """Past run times with the sizes of their inputs; how they are related is found out once."""
 
-    def __init__(self, log_seconds: Sequence[float], sizes: Sequence[float]) -> None:
+    def __init__(
+        self,
+        log_seconds: Sequence[float],
+        sizes: Sequence[float],
+        log_of: Callable[[float], float] = _log_size,
+    ) -> None:
         """Take them in the order in which they were seen.
 
         Args:
             log_seconds: logarithms of the run times.
             sizes: of the inputs, bytes; as many.
+            log_of: their logarithms, by which sizes are near to each other or not.
         """
         self._log_seconds = log_seconds
         self._sizes = sizes
-        self._log_sizes = [_log_size(each) for each in sizes]
+        self._log_of = log_of
+        self._log_sizes = [log_of(each) for each in sizes]
+
+    @property
+    def are_all_alike(self) -> bool:
+        """Whether the sizes are so near to each other that they explain nothing."""
+        return max(self._log_sizes) - min(self._log_sizes) <= _SAME_SIZE
 
     def next(self, size: float) -> BySize | None:
         """The next value by the size of its inputs, bytes; None if that does not help."""
-        wanted = _log_size(size)
+        wanted = self._log_of(size)
         if len(self._sizes) < 3:
             is_known = any(abs(each - wanted) <= _SAME_SIZE for each in self._log_sizes)
             return None if is_known or not self._sizes else self._scaled_last(wanted)
@@ -71,11 +92,13 @@ class SizedValues:
             return None
         is_among = least - _SAME_SIZE <= wanted <= most + _SAME_SIZE
         if is_among and self._are_nearest_best:
-            return BySize(self._mean_of_nearest(wanted), self.misses_of_nearest)
+            nearest = self._mean_of_nearest(wanted)
+            return BySize(nearest, self.misses_of_nearest, error=self._error_of_nearest)
         if self._error_of_lines >= self._error_to_beat:
             return None
         outside = max(least - wanted, wanted - most, 0.0)
-        return BySize(self._line.log_seconds(size), self._misses_of_line, _FAR * outside)
+        log_seconds = self._line.log_seconds(size)
+        return BySize(log_seconds, self._misses_of_line, _FAR * outside, self._error_of_lines)
 
     def _scaled_last(self, log_size: float) -> BySize:
         """The last value in proportion to the size, except for the start of the container."""
@@ -96,11 +119,20 @@ class SizedValues:
         if len(self._sizes) <= 3:
             return False
         to_beat = min(self._error_to_beat, _HELPS * self._error_of_lines)
-        return _error(self.misses_of_nearest) < to_beat
+        return self._error_of_nearest < to_beat
+
+    @property
+    def _error_to_beat(self) -> float:
+        return _HELPS * self.error_of_median
 
     @cached_property
-    def _error_to_beat(self) -> float:
-        return _HELPS * _error(self.misses_of_median())
+    def error_of_median(self) -> float:
+        """Mean miss of the values, each predicted as the median of the others."""
+        return _error(self.misses_of_median())
+
+    @cached_property
+    def _error_of_nearest(self) -> float:
+        return _error(self.misses_of_nearest)
 
     @cached_property
     def _error_of_lines(self) -> float:
@@ -168,11 +200,6 @@ class SizedValues:
     def _misses_of_line(self) -> list[float]:
         line, values = self._line, zip(self._log_seconds, self._sizes, strict=True)
         return [line.log_seconds(size) - log_seconds for log_seconds, size in values]
-
-
-def _log_size(size: float) -> float:
-    """Logarithm of the size and one byte: of 0 there is none."""
-    return math.log(size + 1.0)
 
 
 def _error(misses: Sequence[float]) -> float:

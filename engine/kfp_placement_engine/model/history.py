@@ -3,7 +3,7 @@
 import hashlib
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -23,6 +23,12 @@ _MOST_STEP_SECONDS = 31 * 86_400.0
 
 _MOST_INPUT_BYTES = 2**60
 """An exbibyte."""
+
+MOST_ARGUMENTS = 4
+"""Numeric arguments of a step that are looked at, the first by name."""
+
+_LARGEST_ARGUMENT = 1e15
+"""What is larger, in either direction, is not believed."""
 
 MOST_MEMORY_BYTES = 2**50
 """A pebibyte; what is said to have used more is not believed."""
@@ -62,18 +68,21 @@ class Observation:
         seconds: its run time on the node where it was, without transfers that a plan adds again.
         node: name of that node; "" = unknown.
         input_bytes: size of its inputs; None = unknown.
+        arguments: values of its numeric arguments, in the order of their names.
     """
 
     identity: StepIdentity
     seconds: float
     node: str = ""
     input_bytes: float | None = None
+    arguments: tuple[float, ...] = ()
 
     @property
     def is_usable(self) -> bool:
         """Whether its figures can be true; clocks may jump, and anybody may write a status."""
         is_size = self.input_bytes is None or is_usable_size(self.input_bytes)
-        return is_size and 0 <= self.seconds <= _MOST_STEP_SECONDS
+        is_known = is_size and are_usable_arguments(self.arguments)
+        return is_known and 0 <= self.seconds <= _MOST_STEP_SECONDS
 
 
 @dataclass(frozen=True)
@@ -188,6 +197,18 @@ def is_usable_size(size: float) -> bool:
     return 0 <= size <= _MOST_INPUT_BYTES
 
 
+def is_usable_argument(value: object) -> bool:
+    """Whether a value is a number that a run time may follow; no truth value is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -_LARGEST_ARGUMENT <= value <= _LARGEST_ARGUMENT
+
+
+def are_usable_arguments(values: Collection[object]) -> bool:
+    """Whether these can be the numeric arguments of a step."""
+    return len(values) <= MOST_ARGUMENTS and all(map(is_usable_argument, values))
+
+
 def is_usable_memory(amount: float) -> bool:
     """Whether an amount of memory can be true: what runs uses some."""
     return 0 < amount <= MOST_MEMORY_BYTES
@@ -220,11 +241,13 @@ class Basis:
         runs: how many runs of it were seen; for the wider levels those of the step that was seen
             most often.
         by_size: whether the size of the inputs counts.
+        by_argument: name of the numeric argument that counts in place of it; "" = none does.
     """
 
     level: Level
     runs: int
     by_size: bool = False
+    by_argument: str = ""
 
 
 @dataclass(frozen=True)

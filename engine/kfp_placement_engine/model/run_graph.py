@@ -185,6 +185,8 @@ class Step:
         duration_basis: which past runs it rests on; None = none.
         output_bytes: sizes of outputs, by name, where known.
         inputs: data read; sizes filled from the producer's outputs or the step's own hints.
+        arguments: numeric arguments that are known before the run, a few, by and in the order of
+            their names.
         max_latency_ms: hard limit of the round trip to the location.
         priority: importance of the run among others, as said of this step; the largest of a run's
             steps counts.
@@ -228,6 +230,7 @@ class Step:
     duration_basis: Basis | None = None
     output_bytes: Mapping[str, int] = field(default_factory=dict)
     inputs: tuple[DataInput, ...] = ()
+    arguments: Mapping[str, float] = field(default_factory=dict)
     max_latency_ms: float | None = None
     priority: int = 0
     queue: str = ""

@@ -61,7 +61,8 @@ def rests_on_own_runs(basis: Basis) -> bool:
 
 def _forecast(graph: RunGraph, step: Step, past: Past) -> Forecast | None:
     """What the past tells of a step; where its hint wins, around the hint."""
-    forecast = past.steps.predict(step_identity(graph.name, step), "", step.input_bytes)
+    identity = step_identity(graph.name, step)
+    forecast = past.steps.predict(identity, "", step.input_bytes, step.arguments)
     if forecast is None or not _hint_wins(step, forecast.basis):
         return forecast
     if not step.duration_seconds or forecast.basis.level not in KNOWN_LEVELS:

@@ -110,11 +110,28 @@ def test_times_are_those_that_plans_use(live, kept):
     assert forecast.basis == Basis(Level.ITERATION, 9)
     expected = range_of(forecast.distribution)
     (train,) = [each for each in found["steps"] if each["step"] == "train"]
-    assert train["basis"] == {"level": "iteration", "runs": 9, "bySize": False}
+    basis = {"level": "iteration", "runs": 9, "bySize": False, "byArgument": None}
+    assert train["basis"] == basis
     # The other pipeline of the namespace counts for how wide ranges are, and barely does.
     for name in ("low", "typical", "high"):
         wanted = getattr(expected, f"{name}_seconds")
         assert train["takes"][f"{name}Seconds"] == pytest.approx(wanted, rel=0.02)
+
+
+def test_an_argument_without_a_name_has_a_number(live, cluster):
+    """Names of arguments are not kept: the time is that of the last run's."""
+    runs = []
+    for number, epochs in enumerate((5.0, 10.0, 20.0, 8.0)):
+        run = past_run("mnist", number, LAST + timedelta(hours=number - 3), {"train": [9 * epochs]})
+        (train,) = run.steps
+        runs.append(replace(run, steps=(replace(train, arguments=(7.0, epochs)),)))
+    cluster.put(HISTORIES, history_object(runs))
+    assert "4 runs, by argument 2" in live("history", "mnist").stdout
+    (train,) = json.loads(live("history", "mnist", "-o", "json").stdout)["steps"]
+    assert (train["basis"]["byArgument"], round(train["takes"]["typicalSeconds"])) == (
+        "argument 2",
+        72,
+    )
 
 
 def test_iterations_are_one_row(live, kept):

@@ -172,7 +172,7 @@ def test_documents(live, cluster, command, status):
         wanted = {"lowSeconds": 1290, "typicalSeconds": 1380, "highSeconds": 1440}
         assert predict["ends"] == wanted
         assert (predict["durationSource"], predict["durationBasis"]) == ("hint", None)
-        basis = {"level": "image", "runs": 3, "bySize": True}
+        basis = {"level": "image", "runs": 3, "bySize": True, "byArgument": None}
         assert document["steps"][1]["durationBasis"] == basis
 
 

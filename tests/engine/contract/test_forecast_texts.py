@@ -27,6 +27,7 @@ AT = datetime(2026, 11, 26, 10, 14, tzinfo=UTC)
         (Basis(Level.ITERATION, 9), "9 runs"),
         (Basis(Level.ITERATION, 1), "1 run"),
         (Basis(Level.ITERATION, 6, by_size=True), "6 runs, by size of table"),
+        (Basis(Level.ITERATION, 6, by_argument="rows"), "6 runs, by rows"),
         (Basis(Level.STEP, 2), "other iterations, 2 runs"),
         (Basis(Level.IMAGE, 3), "same image, 3 runs"),
         (Basis(Level.COMPONENT, 3), "same component, 3 runs"),

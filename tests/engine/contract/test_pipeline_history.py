@@ -179,6 +179,35 @@ def test_memory_that_cannot_be_true_spoils_no_time(bad):
     assert unreadable_rows(history) == 1
 
 
+def test_numeric_arguments_are_at_the_end_of_the_row_of_their_step():
+    given = (10.0, 0.001, 1e15, -3.5)
+    steps = [replace(an_observation("train"), arguments=given), an_observation("last")]
+    run = a_past_run(0, steps)
+    status = history_status([run])
+    row = (0, 1, 0, "", None, None, None, (10, 0.001, 10**15, -3.5))
+    assert status.runs[0].steps == (row, (1, 1, 0))
+    assert kept(run) == [run]
+    with_memory = replace(run, memory=(a_use("train", peak_bytes=GIB),))
+    assert kept(with_memory) == [with_memory]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *("12345", 7, None, {"epochs": 5}, [1, "12345"], [True], [float("nan")], [1e308], [None]),
+        *([2**63], [10**400], [-2e15], [[1]], [1, 2, 3, 4, 5]),
+    ],
+    ids=repr,
+)
+def test_arguments_that_cannot_be_true_spoil_no_time(bad):
+    rows = [[0, 12.5, -1, "", 1024, GIB, None, bad], [0, 14, -1, "", None, None, None, [5, 1e15]]]
+    history = a_history(a_run(steps=rows) | {"steps": [["train", "c", "i"]]})
+    (run,) = history.past_runs()
+    assert [(each.seconds, each.arguments) for each in run.steps] == [(12.5, ()), (14, (5, 1e15))]
+    assert [each.peak_bytes for each in run.memory] == [GIB]
+    assert unreadable_rows(history) == 0
+
+
 def test_loops_and_branches_that_cannot_be_read_are_counted():
     rows = {"loops": [[0, 5], [9, 5], [0, -1]], "leftOut": [[0, 1, 0], [0, "1", 0], []]}
     history = a_history(a_run(**rows) | {"steps": [["train"]]})

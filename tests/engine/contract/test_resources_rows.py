@@ -24,6 +24,7 @@ from kfp_placement_engine.contract.rows_reading import (
     read_state_rows,
 )
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.history import Basis, Level
 from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.model.reasons import OtherReason, RunLater
 from kfp_placement_engine.model.step_state import StepState, Waiting, WaitingFor
@@ -71,6 +72,17 @@ json_values = st.recursive(
 
 def through_json(row):
     return json.loads(json.dumps(row))
+
+
+def test_an_argument_that_counts_is_named_at_the_end():
+    basis = Basis(Level.ITERATION, 4, by_argument="epochs")
+    row = PlannedRow("train", 0, 1.0, 2.0, duration_source="history", duration_basis=basis)
+    written = planned_row(row)
+    assert written[6] == ["history", "iteration", 4, -1, "epochs"]
+    assert read_planned_row(written, NODES) == row
+    for odd in (7, None, ["epochs"], "e" * 1000, "a\x1b[31m"):
+        written[6][4] = odd
+        assert read_planned_row(written, NODES).duration_basis == replace(basis, by_argument="")
 
 
 @given(planned_rows)

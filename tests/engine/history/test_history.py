@@ -292,15 +292,17 @@ observations = st.builds(
     seconds=st.floats(allow_nan=True, allow_infinity=True),
     node=st.sampled_from(["", "n", "m"]),
     input_bytes=st.none() | st.floats(allow_nan=True, allow_infinity=True),
+    arguments=st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=5).map(tuple),
 )
 
 
 @given(st.lists(st.lists(observations, max_size=5), max_size=6), observations)
 def test_any_past_makes_a_forecast_that_can_be_true(runs, wanted):
     history = history_of(*runs)
-    forecast = history.predict(wanted.identity, wanted.node, wanted.input_bytes)
-    again = history_of(*runs).predict(wanted.identity, wanted.node, wanted.input_bytes)
-    assert forecast == again
+    arguments = {str(place): value for place, value in enumerate(wanted.arguments)}
+    asked = (wanted.identity, wanted.node, wanted.input_bytes, arguments)
+    forecast = history.predict(*asked)
+    assert forecast == history_of(*runs).predict(*asked)
     if forecast is not None:
         found = forecast.distribution
         low, high = (found.quantile(each) for each in (0.05, 0.95))

@@ -42,6 +42,19 @@ def test_sizes_are_those_of_their_values():
     assert math.isnan(kept([(1.0, "n", 5e6), (1.0, "n", None)]).last_input_bytes)
 
 
+def test_arguments_are_those_of_their_values():
+    """Where they are others than before, those of before are not known."""
+    assert (kept([(1.0, "n", None)] * 3).arguments, kept([]).last_arguments) == ((), ())
+    iteration = kept([(1.0, "n", None)])
+    for number, given in enumerate([(), (5.0,), (), (7.0, 8.0), (9.0, 1.0), ()]):
+        iteration.add(number, "n", None, 4, given)
+        assert iteration.last_arguments == given
+    assert list(iteration.arguments) == [(), (7.0, 8.0), (9.0, 1.0), ()]
+    for most, expected in ((2, [(), (3.0, 3.0)]), (3, [(), (3.0, 3.0), (3.0, 3.0)])):
+        iteration.add(1.0, "n", None, most, (3.0, 3.0))
+        assert list(iteration.arguments) == expected
+
+
 def test_fewer_are_kept_once_the_loop_is_wider_and_more_once_it_is_not():
     iteration = kept([(float(each), f"n{each}", each * 1e6) for each in range(20)])
     for most, expected in ((5, [16, 17, 18, 19, 20]), (7, [16, 17, 18, 19, 20, 20])):

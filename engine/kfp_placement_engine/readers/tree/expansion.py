@@ -24,7 +24,7 @@ from kfp_placement_engine.readers.tree.leaf_facts import LeafFactsReader
 from kfp_placement_engine.readers.tree.loop_widths import LoopWidths
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
-from kfp_placement_engine.readers.tree.step_inputs import DataIndex
+from kfp_placement_engine.readers.tree.step_inputs import DataIndex, numeric_arguments
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
 from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Task, TaskTree
 from kfp_placement_engine.readers.tree.values import (
@@ -266,6 +266,7 @@ class _Expander:
             exit_task=position.exit_task,
             display_name=task.display_name,
             inputs=self._data.inputs(inputs, artifacts, hints.input_bytes),
+            arguments=numeric_arguments(inputs, leaf.numeric_inputs),
             claims=self._claims.uses(leaf, name, task_name, scope, artifacts),
             depends_on=position.upstream,
             attempt_limit=leaf.attempt_limit,

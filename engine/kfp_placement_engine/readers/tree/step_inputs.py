@@ -1,9 +1,31 @@
-"""Which data each step reads, from which step, and how much."""
+"""Which data each step reads, from which step, and how much; and its numeric arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from kfp_placement_engine.model.history import MOST_ARGUMENTS, is_usable_argument
 from kfp_placement_engine.model.run_graph import DataInput
-from kfp_placement_engine.readers.tree.values import Produced, Value
+from kfp_placement_engine.readers.tree.values import Known, Produced, Value
+
+
+def numeric_arguments(
+    parameters: Mapping[str, Value], numeric_inputs: Collection[str]
+) -> dict[str, float]:
+    """Numbers that a step is given, as far as they are known before the run.
+
+    Texts that look like numbers do not count: they may be secrets, and numbers are stored.
+
+    Args:
+        parameters: values of its input parameters.
+        numeric_inputs: those that are numbers or booleans, as the component says.
+    """
+    known: dict[str, float] = {}
+    for name in sorted(numeric_inputs):
+        value = parameters.get(name)
+        if isinstance(value, Known) and is_usable_argument(value.value):
+            known[name] = float(value.value)
+            if len(known) == MOST_ARGUMENTS:
+                break
+    return known
 
 
 class DataIndex:
