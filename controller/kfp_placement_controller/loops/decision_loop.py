@@ -24,6 +24,18 @@ MAX_BATCH_SECONDS = 0.1
 """For changes between two looks: a graph is read in tens of milliseconds, and plans are awaited."""
 
 
+GENERATIONS = (700, 10, 50)
+"""Thresholds of the garbage collector. The last is 10 otherwise: to look through all that a planner
+has learned since its start takes 200 ms, and little of it is garbage."""
+
+
+def keep_what_is_there() -> None:
+    """Most objects of the start stay; looking through them takes up to 100 ms each time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GENERATIONS)
+
+
 class Decider(Protocol):
     """Decides, from the messages and the time."""
 
@@ -95,9 +107,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
             if self._take() and is_complete:
                 # A replica that has not seen everything does not stand for election: others can
                 # lead, and report if none does.
-                # Most objects of the start stay; looking through them takes up to 100 ms each time.
-                gc.collect()
-                gc.freeze()
+                keep_what_is_there()
                 stand_for_election()
                 self.caught_up = True
             if self.caught_up and not self._stopping.is_set():

@@ -57,7 +57,7 @@ class _Made(NamedTuple):
 
 
 class _Pause(NamedTuple):
-    """Nothing of a namespace is forecast until then, after so many failures in a row."""
+    """Nothing of a namespace is forecast until then, after that number of failures in a row."""
 
     failures: int
     until: datetime

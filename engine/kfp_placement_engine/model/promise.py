@@ -188,7 +188,7 @@ class FirstSamples:
     held_seconds: float = 0.0
 
     def left_seconds(self, factor: float, since_submission_seconds: float) -> float:
-        """What is left of the run, if all of it takes so many times as long as its samples."""
+        """What is left of the run, if all of it takes `factor` times as long as its samples."""
         from_begin = self.end_seconds - self.held_seconds
         return factor * from_begin - (since_submission_seconds - self.held_seconds)
 

@@ -4,7 +4,6 @@ Run as a program: memory is that of a whole process. What searches is a process 
 in a cluster; its plans are those that are made at once.
 """
 
-import gc
 import json
 import os
 import queue
@@ -23,6 +22,7 @@ import orjson
 
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
+from kfp_placement_controller.loops.decision_loop import keep_what_is_there
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning.actions import Action
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -194,9 +194,7 @@ def measure(sizes: HistorySizes) -> Found:
         started = time.process_time()
         kept_bytes = _observe(coordinator, path)
         start_seconds = time.process_time() - started
-    # As the planner does when it has seen all there is.
-    gc.collect()
-    gc.freeze()
+    keep_what_is_there()
     cluster = _Cluster(coordinator)
     for number in range(sizes.active):
         name, namespace = _pipeline(number // sizes.namespaces), f"ns-{number % sizes.namespaces}"
