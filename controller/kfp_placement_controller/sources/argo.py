@@ -172,7 +172,8 @@ class ArgoSource:
     def pipeline_end(self, raw: Mapping[str, Any]) -> datetime | None:
         """When a Workflow of KFP has ended; None = it goes on, or others have made it."""
         status = _mapping(raw.get("status"))
-        if status.get("phase") not in _ENDS or not _is_pipeline(raw):
+        phase = status.get("phase")
+        if not isinstance(phase, str) or phase not in _ENDS or not _is_pipeline(raw):
             return None
         return read_moment(status.get("finishedAt"))
 

@@ -195,6 +195,11 @@ def test_workflows_that_are_no_pipelines_are_left_alone():
     assert played.told == []
 
 
+@pytest.mark.parametrize("phase", [{}, ["Succeeded"], 7, None])
+def test_a_phase_that_is_not_a_text_ends_nothing(phase):
+    assert ArgoSource().pipeline_end({**a_run(), "status": {"phase": phase}}) is None
+
+
 LOOPS = DriverChoices(iteration_counts={"for-loop-2": 5})
 
 
