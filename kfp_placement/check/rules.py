@@ -22,7 +22,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import shared_modes
-from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
+from kfp_placement_engine.model.run_graph import Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def check_run(
 
 def _durations(graph: RunGraph) -> Iterator[Finding]:
     tasks = list(container_tasks(graph))
-    assumed = [step for step in tasks if step.duration_source is DurationSource.ASSUMED]
+    assumed = [step for step in tasks if step.is_guessed]
     if not assumed:
         return
     everything = len(assumed) == len(tasks)

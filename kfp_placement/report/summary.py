@@ -14,7 +14,7 @@ from kfp_placement.report.visible import visible
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.model.quantities import format_resources
-from kfp_placement_engine.model.run_graph import DurationSource, StepKind
+from kfp_placement_engine.model.run_graph import StepKind
 
 PLAN_NAME = "this plan"
 
@@ -199,7 +199,7 @@ def assumption_lines(plan: Plan) -> list[str]:
     """What was assumed, in words; never empty while a step rests on an assumption."""
     lines = [visible(line) for line in plan.assumptions]
     iterations = sum(step.assumed for step in plan.steps)
-    durations = sum(step.duration_source is DurationSource.ASSUMED for step in plan.steps)
+    durations = sum(step.is_guessed for step in plan.steps)
     if durations and not lines:
         lines.append(f"run time of {counted(durations, 'step')} of {len(plan.steps)}")
     if iterations:
@@ -228,8 +228,8 @@ def steps_by_node(plan: Plan) -> Counter[str]:
 
 
 def run_time(step: PlannedStep) -> str:
-    """The step's run time on its node; `~` marks one that was assumed."""
-    mark = "~" if step.duration_source is DurationSource.ASSUMED else ""
+    """The step's run time on its node; `~` marks one that was assumed, or is a guess."""
+    mark = "~" if step.is_guessed else ""
     return mark + duration(step.duration_seconds)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import median
+from statistics import median, mode
 from typing import NamedTuple
 
 from kfp_placement_engine.history.calibration import KnownEstimate
@@ -46,9 +46,9 @@ SHARED = frozenset({Level.COMPONENT, Level.IMAGE})
 
 
 class _Typical(NamedTuple):
-    """Of an iteration its name, the median of its last values, its last inputs and arguments."""
+    """An iteration, the median of its last values, its last inputs and arguments."""
 
-    name: str | None
+    iteration: Iteration
     log_seconds: float
     input_bytes: float
     arguments: tuple[float, ...]
@@ -155,11 +155,29 @@ class Levels:
             without: an iteration that is left out; None = none.
         """
         self.forget_outdated()
-        if without is None:
-            values = self._typical_values[step]
-        else:
-            values = _row_of([each for each in self._typical[step] if each.name != without])
+        typical = self._typical[step]
+        if without is not None:
+            typical = [each for each in typical if each.iteration.name != without]
+        by_arguments = self._with_arguments(step, typical, arguments) if arguments else None
+        if by_arguments is not None:
+            return by_arguments
+        values = self._typical_values[step] if without is None else _row_of(typical)
         return _known(Level.STEP, step.runs, values, input_bytes, arguments)
+
+    def _with_arguments(
+        self, step: KnownStep, typical: Sequence[_Typical], arguments: tuple[float, ...]
+    ) -> KnownEstimate | None:
+        """By what iterations would take with these arguments; None = most do not follow any.
+
+        In one run all iterations may have the same ones, so that only their past ones tell.
+        """
+        told = [self._values[each.iteration].next(None, arguments) for each in typical]
+        places = [each.by_argument for each in told if each.by_argument is not None]
+        if 2 * len(places) <= len(told):
+            return None
+        values = PastValues([each.log_seconds for each in told], PRIORS[Level.STEP])
+        found = values.next()._replace(by_argument=mode(places))
+        return KnownEstimate(Basis(Level.STEP, step.runs), len(values), found)
 
     def of_others(
         self, identity: StepIdentity, level: Level, without: str | StepKey | None = None
@@ -198,7 +216,7 @@ class Levels:
     def _typical_of(self, step: KnownStep) -> list[_Typical]:
         return [
             _Typical(
-                each.name,
+                each,
                 median(each.log_seconds(self._log_factors, RECENT)),
                 each.last_input_bytes,
                 each.last_arguments,

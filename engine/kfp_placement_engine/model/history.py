@@ -249,6 +249,11 @@ class Basis:
     by_size: bool = False
     by_argument: str = ""
 
+    @property
+    def is_guess(self) -> bool:
+        """Whether it tells little: of steps that have only an image in common, or nothing."""
+        return self.level not in KNOWN_LEVELS
+
 
 @dataclass(frozen=True)
 class Shape:

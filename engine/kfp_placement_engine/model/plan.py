@@ -102,6 +102,14 @@ class PlannedStep:
     duration_basis: Basis | None = None
     sized_input: str = ""
 
+    @property
+    def is_guessed(self) -> bool:
+        """Whether its run time is assumed, or rests on steps that have little in common with it."""
+        basis = self.duration_basis
+        return self.duration_source is DurationSource.ASSUMED or (
+            basis is not None and basis.is_guess
+        )
+
 
 @dataclass(frozen=True)
 class PlannedDriver:

@@ -246,6 +246,14 @@ class Step:
     assumed_cached: bool = False
 
     @property
+    def is_guessed(self) -> bool:
+        """Whether its run time is assumed, or rests on steps that have little in common with it."""
+        basis = self.duration_basis
+        return self.duration_source is DurationSource.ASSUMED or (
+            basis is not None and basis.is_guess
+        )
+
+    @property
     def input_bytes(self) -> int | None:
         """Size of all its inputs together; None = it has none, or one of unknown size."""
         sizes = [each.size_bytes for each in self.inputs]

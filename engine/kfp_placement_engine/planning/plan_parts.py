@@ -14,7 +14,6 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.limits import ScheduledStep
 from kfp_placement_engine.model.plan import Bound, Figures, Plan
 from kfp_placement_engine.model.promise import Promise
-from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.critical_path import critical_path
 from kfp_placement_engine.planning.plan_rows import (
     Explanations,
@@ -186,8 +185,7 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
         ),
         assumptions=used_assumptions(graph, cluster, lowered),
         all_durations_assumed=all(
-            step.duration_seconds is None or step.duration_source is DurationSource.ASSUMED
-            for step in graph.steps
+            step.duration_seconds is None or step.is_guessed for step in graph.steps
         ),
         release_seconds=active.release_seconds,
         latency_tolerance=lowered.options.latency_tolerance,

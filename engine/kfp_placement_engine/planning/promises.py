@@ -148,7 +148,8 @@ def _unknown(run: int, lowered: Lowered, result: Result) -> str:
     open_steps = [step for step in active.graph.steps if _counts(step, active)]
     unseen = [step for step in open_steps if not _is_known(step, active.forecast)]
     if not unseen:
-        return ""
+        learned = any(step.name in active.forecast.steps for step in open_steps)
+        return "" if learned or not open_steps else "all run times are given"
     if len(unseen) == len(open_steps):
         return "no run seen"
     tasks = list(dict.fromkeys(step.task for step in unseen))

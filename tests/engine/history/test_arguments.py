@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.history import History
 from kfp_placement_engine.history.arguments import ValuesByArgument
-from kfp_placement_engine.model.history import Observation, StepIdentity
+from kfp_placement_engine.model.history import Level, Observation, StepIdentity
 
 TRAIN = StepIdentity("churn", "train")
 EPOCHS = (5, 10, 20, 8)
@@ -64,6 +64,24 @@ def test_a_few_runs_say_nothing_of_arguments(runs):
 def test_an_argument_that_never_varied_explains_nothing():
     history = seen(*((10 * each, None, 7) for each in EPOCHS))
     assert forecast_of(history, epochs=40) == forecast_of(history)
+
+
+def test_new_items_of_a_loop_follow_an_argument_as_the_others_do():
+    """In a run all items have the same epochs; a loop over dates has new items each time."""
+    history = History()
+    for epochs in EPOCHS:
+        run = [
+            Observation(StepIdentity("p", "train", item), 10 * epochs * factor, arguments=(epochs,))
+            for item, factor in (("north", 0.8), ("south", 1.0), ("west", 1.25))
+        ]
+        history.observe(run)
+    new = history.predict(StepIdentity("p", "train", "east"), arguments={"epochs": 40.0})
+    assert new is not None
+    assert (new.basis.level, new.basis.by_argument) == (Level.STEP, "epochs")
+    assert typical(new) == pytest.approx(400, rel=0.1)
+    known = history.predict(StepIdentity("p", "train", "east"))
+    assert known is not None
+    assert typical(known) < 300
 
 
 def test_seeds_seldom_count_and_times_stay_near_the_median():
