@@ -6,11 +6,12 @@ A run that is unread is not tracked. A variant does not change; the run gets ano
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.run_reading import RunReading
-from kfp_placement_controller.planning.step_states import StepStatus, group_progress, step_progress
+from kfp_placement_controller.planning.step_states import group_progress, step_progress
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
@@ -18,6 +19,7 @@ from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.promise import FirstSamples, RunForecast
+from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import RunGraph
 
 if TYPE_CHECKING:
@@ -163,6 +165,19 @@ class UnplannedRun(ReadRun):
         return True
 
 
+class _PlannedRoom(NamedTuple):
+    """What a step takes by plan: from a time since the submission, for some seconds."""
+
+    step: str
+    node: str | None
+    start: float
+    seconds: float
+    requests: Resources
+
+
+_USUAL = Assumptions()
+
+
 @dataclass(frozen=True, eq=False)
 class PlannedRun(ReadRun):
     """A run with a plan.
@@ -216,36 +231,39 @@ class PlannedRun(ReadRun):
 
     def reserved(self, now: datetime) -> ReservedRun:
         """The room that the plan in force takes from now on; none for what awaits its pod."""
-        rooms: list[ReservedRoom] = []
+        statuses, is_held = self.run.statuses, self.run.held
         elapsed = (now - self.observed.submitted_at).total_seconds()
-        for step in self.graph.steps:
-            status = self.run.statuses.get(step.name)
-            room = None if status is None else self._room(step.name, status, elapsed)
-            if room is not None:
-                node, start, end = room
-                rooms.append(ReservedRoom(node, start, end, requests_of(self.graph, step)))
+        rooms: list[ReservedRoom] = []
+        for planned in self._planned_rooms:
+            status = statuses.get(planned.step)
+            if status is None or status.ended or (is_held and self.run.awaits_pod(planned.step)):
+                continue
+            node = status.node or planned.node
+            if not node:
+                continue
+            if status.started_at is None:
+                begin = max(0.0, planned.start - elapsed)
+                end = begin + planned.seconds
+            else:
+                running = elapsed - (status.started_at - self.observed.submitted_at).total_seconds()
+                begin, end = 0.0, _USUAL.remaining_seconds(planned.seconds, running)
+            rooms.append(ReservedRoom(node, begin, end, planned.requests))
         return ReservedRun(key_text(self.key), tuple(rooms), self.weight)
+
+    @cached_property
+    def _planned_rooms(self) -> tuple[_PlannedRoom, ...]:
+        """Of all steps with a time; asked for of all runs whenever one of them is planned."""
+        plan, rooms = self.plan, []
+        for step in self.graph.steps:
+            start, finish = plan.start_of(step.name), plan.finish_of(step.name)
+            if start is not None and finish is not None:
+                node, requests = plan.node_of(step.name), requests_of(self.graph, step)
+                rooms.append(_PlannedRoom(step.name, node, start, finish - start, requests))
+        return tuple(rooms)
 
     def _waiting(self) -> Iterable[str]:
         """Names of the steps that have not started."""
         return (name for name, status in self.run.statuses.items() if status.unstarted)
-
-    def _room(
-        self, name: str, status: StepStatus, elapsed: float
-    ) -> tuple[str, float, float] | None:
-        """Node, start and end from now of a step that has not ended."""
-        if status.ended or self.run.awaits_pod(name):
-            return None
-        start, finish = self.plan.start_of(name), self.plan.finish_of(name)
-        node = status.node or self.plan.node_of(name)
-        if not node or start is None or finish is None:
-            return None
-        seconds = finish - start
-        if status.started_at is None:
-            begin = max(0.0, start - elapsed)
-            return node, begin, begin + seconds
-        running = elapsed - (status.started_at - self.observed.submitted_at).total_seconds()
-        return node, 0.0, Assumptions().remaining_seconds(seconds, running)
 
 
 OpenRun = UnplannedRun | PlannedRun
