@@ -280,7 +280,9 @@ def _forget(name: str, steps: Sequence[str], target: Target, *, yes: bool) -> Ex
     called = visible("/".join(filter(None, times.key)))
     runs = counted(times.runs, "run")
     what = f"the times of {', '.join(map(visible, paths))} in" if paths else "all that is known of"
-    question = f"Forget {what} {called} ({runs})? That cannot be undone once its next run has ended."
+    question = (
+        f"Forget {what} {called} ({runs})? That cannot be undone once its next run has ended."
+    )
     if not yes:
         if not can_ask():
             raise click.UsageError("--forget asks first, and there is nobody to ask; add --yes")

@@ -88,8 +88,8 @@ def preview(
     for name in unknown:
         if name == "at":
             raise UnknownOptionError(
-                "preview: 'at' is for the command line only, `plan --at`; times in Python are seconds"
-                " since the submission"
+                "preview: 'at' is for the command line only, `plan --at`; times in Python are"
+                " seconds since the submission"
             )
         others = ("cluster", "arguments")
         raise unknown_option("preview", name, [*others, *sorted(preview.__kwdefaults__ or {})])

@@ -84,8 +84,8 @@ def past_of(
         )
     if not namespace and len(found) > 1:
         raise InputError(
-            f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the run,"
-            f" such as {naming.format(_shortened(found[0]))}"
+            f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the"
+            f" run, such as {naming.format(_shortened(found[0]))}"
         )
     where = namespace or "".join(found)
     runs = _runs_of(known, ("", where), rules)
