@@ -31,6 +31,9 @@ CONFIDENCE_UNUSED = Notice(
 
 _UNREADABLE_SHOWN, _PIPELINES_SHOWN = 5, 5
 
+_NAMING = "namespace='{}'"
+"""How a namespace is named in Python."""
+
 _USUAL = HistoryPolicy(keep_days=KEEP_DAYS)
 
 
@@ -104,6 +107,8 @@ def past_given(
     namespace: str,
     api: "Api | None",
     cluster: "Cluster | None" = None,
+    *,
+    naming: str = _NAMING,
 ) -> KnownPast:
     """The past that somebody names.
 
@@ -114,6 +119,7 @@ def past_given(
         api: the live cluster, if the run is planned on one.
         cluster: where the run goes: its policy says how long runs count and who shares what, its
             nodes how fast they are.
+        naming: how whoever reads messages names a namespace, with {} for its name.
 
     Raises:
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
@@ -123,19 +129,40 @@ def past_given(
         return KnownPast()
     if given is None or given == LIVE:
         if api is None:
-            from kfp_placement.live.connection import LiveCluster
-
-            api = LiveCluster.connect()
+            api = _connect()
         return past_in_cluster(api, namespace, cluster, is_asked_for=given is not None)
     from kfp_placement_engine.readers.history_file import read_histories_file
 
-    return past_in(read_histories_file(os.fspath(given)), namespace, cluster)
+    return past_in(read_histories_file(os.fspath(given)), namespace, cluster, naming=naming)
+
+
+def _connect() -> "Api":
+    """The cluster of which somebody wants the histories, and nothing else."""
+    from kfp_placement.live.connection import LiveCluster
+    from kfp_placement.live.exceptions import ClusterMissingError
+
+    try:
+        return LiveCluster.connect()
+    except ClusterMissingError as error:
+        raise ClusterMissingError(
+            f"history='live' asks a cluster: {error}; or name a file of past runs, or 'none'"
+        ) from error
 
 
 def past_in(
-    histories: "Iterable[PipelineHistory]", namespace: str, cluster: "Cluster | None" = None
+    histories: "Iterable[PipelineHistory]",
+    namespace: str,
+    cluster: "Cluster | None" = None,
+    *,
+    naming: str = _NAMING,
 ) -> KnownPast:
     """What these histories tell of the next runs in a namespace; "" = where they are from.
+
+    Args:
+        histories: all that are known.
+        namespace: of the run.
+        cluster: as for `past_given`.
+        naming: likewise.
 
     Raises:
         InputError: they are of several namespaces, or of others that share nothing with it.
@@ -147,7 +174,7 @@ def past_in(
     bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}
     notices = tuple(_bad_rows(pipeline, rows) for pipeline, rows in bad.items())
     policy = history_policy(cluster)
-    past = past_of(known, namespace, policy, node_speeds(cluster))
+    past = past_of(known, namespace, policy, node_speeds(cluster), naming=naming)
     # Names of pipelines of another namespace are not shown, whatever it shares.
     own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
     runs = Counter[str]()

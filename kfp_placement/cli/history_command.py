@@ -136,7 +136,7 @@ class _Source:
     """
 
     def __init__(self, file: str | None, target: Target) -> None:
-        self._file = file
+        self._file, self._elsewhere = file, list[str]()
         self.connection: Connection | None = None if file is not None else connect(target)
         if self.connection is not None:
             self.namespace = self.connection.namespace
@@ -159,7 +159,18 @@ class _Source:
 
         assert self._file is not None  # else there is a cluster
         found = list(read_histories_source(self._file))
+        self._elsewhere = sorted({each.metadata.namespace or "" for each in found} - {""})
         return [each for each in found if self.namespace in ("", each.metadata.namespace)]
+
+    @property
+    def none(self) -> str:
+        """Why there is nothing, once that is known."""
+        from kfp_placement.report.visible import visible
+        from kfp_placement_engine.model.step_names import listed
+
+        others = visible(listed(self._elsewhere))
+        of_others = f"; the file has those of namespace {others}" if others else ""
+        return f"no pipeline of {self.where} has a history{of_others}"
 
     def of(self, histories: "list[PipelineHistory]", name: str) -> "tuple[PipelineHistory, ...]":
         """The histories of one pipeline.
@@ -168,9 +179,11 @@ class _Source:
             click.UsageError: several namespaces have one.
             ClusterMissingError: there is none.
         """
-        from kfp_placement.live.exceptions import ClusterAmbiguousError
+        from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
         from kfp_placement.live.past_times import histories_named
 
+        if not histories:
+            raise ClusterMissingError(self.none)
         try:
             return histories_named(histories, name, self.where)
         except ClusterAmbiguousError as error:
@@ -196,12 +209,11 @@ def _show_pipelines(source: _Source, output_format: str) -> None:
             None,
         )
     else:
-        wider = "; -A looks in all namespaces" if source.connection and source.namespace else ""
-        click.echo(
-            f"No pipeline of {source.where} has a history: no run has ended there since histories"
-            f" are kept{wider}.",
-            err=True,
-        )
+        why = ""
+        if source.connection is not None:
+            why = ": no run has ended there since histories are kept"
+            why += "; -A looks in all namespaces" if source.namespace else ""
+        click.echo(f"N{source.none[1:]}{why}.", err=True)
 
 
 def _show_pipeline(source: _Source, name: str, output_format: str) -> None:
@@ -241,9 +253,7 @@ def _export(source: _Source, name: str | None, output: Path, output_format: str 
     if name is not None:
         histories = source.of(list(histories), name)
     if not histories:
-        raise ClusterMissingError(
-            f"no pipeline of {source.where} has a history; nothing is written"
-        )
+        raise ClusterMissingError(f"{source.none}; nothing is written")
     document = exported(histories)
     is_json = chosen == "json"
     text = json.dumps(document) + "\n" if is_json else yaml_text(document, rows_in_a_line=True)
@@ -270,7 +280,9 @@ def _forget(name: str, steps: Sequence[str], target: Target, *, yes: bool) -> Ex
     called = visible("/".join(filter(None, times.key)))
     runs = counted(times.runs, "run")
     what = f"the times of {', '.join(map(visible, paths))} in" if paths else "all that is known of"
-    question = f"Forget {what} {called} ({runs})? That cannot be undone."
+    question = (
+        f"Forget {what} {called} ({runs})? That cannot be undone once its next run has ended."
+    )
     if not yes:
         if not can_ask():
             raise click.UsageError("--forget asks first, and there is nobody to ask; add --yes")

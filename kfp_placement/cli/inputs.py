@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 STDIN = "-"
 LIVE = "live"
 
+_NAMING = "-n {}"
+"""How a namespace is named on the command line."""
+
 
 @contextlib.contextmanager
 def usage_errors(*kinds: type[EngineError]) -> Iterator[None]:
@@ -77,12 +80,25 @@ def connect_live(
         click.UsageError: a kubeconfig or context is named for a file.
         ClusterError: no usable kubeconfig.
     """
-    if LIVE in (cluster, history):
+    if cluster == LIVE:
         return connect(target)
+    if history == LIVE:
+        return _connect_for_history(target)
     for option, value in (("--kubeconfig", target.kubeconfig), ("--context", target.context)):
         if value is not None:
             raise click.UsageError(f"{option} is for a live cluster: --cluster {LIVE}")
     return None
+
+
+def _connect_for_history(target: Target) -> Connection:
+    from kfp_placement.live.exceptions import ClusterMissingError
+
+    try:
+        return connect(target)
+    except ClusterMissingError as error:
+        raise ClusterMissingError(
+            f"--history {LIVE} asks a cluster: {error}; or give --history FILE or none"
+        ) from error
 
 
 def read_cluster_source(
@@ -157,10 +173,11 @@ def read_past(
     from kfp_placement.histories import past_given, past_in
 
     if history == STDIN:
-        return past_in(read_histories_source(history), namespace, cluster)
+        return past_in(read_histories_source(history), namespace, cluster, naming=_NAMING)
     if live is not None or history is not None:
         progress(0.0, "reading past runs")
-    return past_given(history, namespace, None if live is None else live.cluster, cluster)
+    api = None if live is None else live.cluster
+    return past_given(history, namespace, api, cluster, naming=_NAMING)
 
 
 def _stdin(max_bytes: int) -> bytes:

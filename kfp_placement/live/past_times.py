@@ -159,7 +159,7 @@ def histories_named(
     """The histories of the pipeline of that name; several objects may be of one.
 
     Args:
-        histories: all of them.
+        histories: all of them, at least one.
         wanted: the pipeline.
         where: they are from, for messages.
 
@@ -176,8 +176,6 @@ def histories_named(
         )
     if found:
         return found
-    if not histories:
-        raise ClusterMissingError(f"no pipeline of {where} has a history")
     names = StepNames(((each.spec.pipeline,) * 2 + ("",) for each in histories), "pipeline")
     raise ClusterMissingError(f"in {where} {names.problem(wanted)}")
 

@@ -79,12 +79,18 @@ def preview(
     from kfp_placement._marks import unknown_option
     from kfp_placement._reading import engine_errors
     from kfp_placement.clusters.reading import known_cluster
+    from kfp_placement.exceptions import UnknownOptionError
     from kfp_placement.histories import CONFIDENCE_UNUSED, named_history, past_given
     from kfp_placement.planning import plan_request, read_graph, with_learned_widths
     from kfp_placement.preview import options as given
     from kfp_placement.preview.planned import Preview
 
     for name in unknown:
+        if name == "at":
+            raise UnknownOptionError(
+                "preview: 'at' is for the command line only, `plan --at`; times in Python are"
+                " seconds since the submission"
+            )
         others = ("cluster", "arguments")
         raise unknown_option("preview", name, [*others, *sorted(preview.__kwdefaults__ or {})])
     with engine_errors():

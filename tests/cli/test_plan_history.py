@@ -171,6 +171,24 @@ def test_what_if_goes_on_with_past_runs(plan, history, golden):
     golden(result.stdout.splitlines()[-1])
 
 
+def test_of_several_namespaces_the_one_of_the_run_is_named_with_an_option(plan, tmp_path):
+    objects = [history_object(runs_of(TAXI), namespace=name) for name in ("team-b", "team-a")]
+    several = plan("--history", history_file(tmp_path / "h.json", *objects), *EXACT)
+    assert several.exit_code == 1
+    assert several.stderr.endswith(
+        "the history is of 2 namespaces (team-a, team-b); name the one of the run, such as -n"
+        " team-a\n"
+    )
+
+
+def test_live_past_runs_without_a_cluster(plan, monkeypatch, tmp_path):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    result = plan("--history", "live", *EXACT)
+    assert result.exit_code == 3
+    assert result.stderr.startswith("Error: --history live asks a cluster: no kubeconfig: ")
+    assert result.stderr.endswith("; or give --history FILE or none\n")
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -28,6 +28,7 @@ SHOWN = [
     ("tests/docs/data/demo.txt", "README.md", ""),
     ("tests/docs/data/history-at.txt", "docs/guides/history.md", ""),
     ("tests/docs/data/history-check.txt", "docs/guides/history.md", ""),
+    ("tests/docs/data/history.pycon", "docs/guides/history.md", "pycon"),
     ("tests/docs/data/history.txt", "docs/guides/history.md", ""),
     ("tests/docs/data/plan.txt", "docs/guides/reading-a-plan.md", ""),
     ("tests/docs/data/what-if.pycon", "docs/guides/what-if.md", "pycon"),
@@ -125,6 +126,12 @@ def test_past_runs_tell_what_the_guide_quotes(quoted):
         *printed_by("history", "taxi", "--file", "samples/06_taxi/history.yaml"),
     ]
     assert any(quoted.strip("`") in line for line in printed)
+
+
+@pytest.mark.usefixtures("_at_the_root")
+def test_a_notebook_tells_of_past_runs_what_is_shown():
+    failed, tried = doctest.testfile(str(DATA / "history.pycon"), module_relative=False)
+    assert (failed, tried) == (0, 9)
 
 
 @pytest.fixture

@@ -9,8 +9,10 @@ import yaml
 from kfp import compiler, dsl
 
 from kfp_placement import MarkValueError, RunError, check, preview
+from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.planning import GivenOptions, Overrides, plan_request
 from kfp_placement.report.document import plan_json
+from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import Level
 from kfp_placement_engine.model.run_graph import DurationSource
@@ -240,18 +242,28 @@ def test_a_history_of_several_namespaces_needs_to_know_which(tmp_path):
     history = history_file(
         tmp_path / "h.json", history_object(runs), history_object(runs, namespace="team-b")
     )
-    with pytest.raises(RunError, match="2 namespaces"):
+    with pytest.raises(RunError, match=r"2 namespaces \(team-a, team-b\).*namespace='team-a'"):
         planned(history)
     assert planned(history, namespace="team-b").ends is not None
+
+
+CUT_OFF = f"""apiVersion: {API_VERSION}
+kind: PipelineHistory
+metadata: {{name: taxi}}
+spec: {{pipeline: taxi}}
+status:
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", "is empty"),
+        ("", "is empty; a history is what `kfp-placement history --output"),
         ("kind: Cluster\n", "holds kind 'Cluster'"),
         ("a: [\n", "not valid YAML"),
         ("kind: PipelineHistory\nspec: {}\n", "PipelineHistory"),
+        (f"{CUT_OFF}  runs:\n", "status.runs: must be a list.*incomplete.*: export it again"),
+        (f"{CUT_OFF}  runs:\n  - uid: a\n", "endedAt: Field required; .*incomplete"),
     ],
 )
 def test_what_is_no_history_file_is_one_clear_error(tmp_path, text, part):
@@ -262,6 +274,12 @@ def test_what_is_no_history_file_is_one_clear_error(tmp_path, text, part):
     assert "h.yaml" in str(refused.value)
     with pytest.raises(RunError, match=r"no\.yaml"):
         planned(tmp_path / "no.yaml")
+
+
+def test_live_past_runs_without_a_cluster(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    with pytest.raises(ClusterMissingError, match="history='live' asks a cluster: no kubeconfig"):
+        planned("live")
 
 
 def test_rows_that_somebody_has_broken_do_not_count_and_are_told(tmp_path):

@@ -183,6 +183,7 @@ def test_arguments_are_typed_by_the_pipeline():
     ("options", "error"),
     [
         ({"budgte": 1}, UnknownOptionError),
+        ({"at": "10:14"}, UnknownOptionError),
         ({"budget": "soon"}, MarkValueError),
         ({"marked_only": "false"}, MarkValueError),
         ({"dispatch": "fast"}, RunError),

@@ -19,6 +19,7 @@ MAX_FILE_BYTES = 64 * 2**20
 
 _KIND = "PipelineHistory"
 _EXPECTED = "a history is what `kfp-placement history --output history.yaml` writes"
+_AGAIN = "the file may be incomplete or changed: export it again"
 _SHOWN = 5
 
 
@@ -30,11 +31,13 @@ def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
         name: what to call the file in messages.
 
     Raises:
-        InputError: it holds something else, or an object is malformed.
+        InputError: it holds something else or nothing, or an object is malformed.
     """
+    if not data.strip():
+        raise InputError(f"{name}: is empty; {_EXPECTED}")
     documents = load_documents(data, name=name, max_bytes=MAX_FILE_BYTES)
     try:
-        return tuple(read_resource(PipelineHistory, each) for each in _objects(documents))
+        return tuple(_read(each) for each in _objects(documents))
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
@@ -54,6 +57,8 @@ def past_of(
     namespace: str = "",
     policy: HistoryPolicy | None = None,
     speeds: Mapping[str, float] | None = None,
+    *,
+    naming: str = "{}",
 ) -> Past:
     """What these runs tell of the next ones in a namespace.
 
@@ -64,6 +69,7 @@ def past_of(
         policy: how long runs count, and which namespaces share what; None = all runs count, and
             nothing is shared.
         speeds: of nodes, relative to the reference node; those not named have 1.
+        naming: how whoever reads messages names a namespace, with {} for its name.
 
     Raises:
         InputError: they are of several namespaces, or all of others.
@@ -73,11 +79,13 @@ def past_of(
     if namespace and found and {namespace, *rules.sharing_with(namespace)}.isdisjoint(found):
         raise InputError(
             f"the history is of namespace {_listed(found)} and the run goes to {namespace!r:.80};"
-            " export the history of that namespace, or name the other one"
+            f" export the history of {namespace!r:.80}, or give"
+            f" {naming.format(_shortened(found[0]))} if the run goes there"
         )
     if not namespace and len(found) > 1:
         raise InputError(
-            f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the run"
+            f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the"
+            f" run, such as {naming.format(_shortened(found[0]))}"
         )
     where = namespace or "".join(found)
     runs = _runs_of(known, ("", where), rules)
@@ -116,6 +124,17 @@ def _objects(documents: Sequence[Any]) -> Iterator[Any]:
             raise InputError(f"holds kind {kind!r:.80}; {_EXPECTED}")
 
 
+def _read(parsed: Any) -> PipelineHistory:
+    try:
+        return read_resource(PipelineHistory, parsed)
+    except InputError as error:
+        raise InputError(f"{error}; {_AGAIN}") from error
+
+
+def _shortened(name: str) -> str:
+    return f"{name:.80}"
+
+
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"{each:.80}" for each in names[:_SHOWN])
+    shown = ", ".join(map(_shortened, names[:_SHOWN]))
     return f"{shown}, ..." if len(names) > _SHOWN else shown
