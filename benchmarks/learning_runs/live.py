@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 import numpy as np
 
@@ -100,9 +101,14 @@ class _Begun:
         """When the run ends."""
         return _end(self.true.end)
 
+    @cached_property
+    def first(self) -> Planned | None:
+        """What is promised of the run before it starts."""
+        return self.promise(0.0)
+
     def past_run(self, number: int) -> PastRun:
         """What it teaches once it has ended."""
-        graph, before = self.learned.graph, self.promise(0.0)
+        graph, before = self.learned.graph, self.first
         observations = (
             Observation(
                 step_identity(graph.name, activity.step),
@@ -147,10 +153,9 @@ class _Begun:
     def _forecast(self, now: float) -> RunForecast:
         """What past runs tell of it, and once it has begun, what its samples said then."""
         forecast = self.learned.forecast
-        first = self.promise(0.0) if now > 0 else None
-        if first is None or first.played_seconds is None:
+        if now == 0 or self.first is None or self.first.played_seconds is None:
             return forecast
-        return replace(forecast, first_samples=FirstSamples(first.played_seconds))
+        return replace(forecast, first_samples=FirstSamples(self.first.played_seconds))
 
     def _progress(self, index: int, now: float) -> StepProgress:
         start, end = float(self.true.start[index]), float(self.true.end[index])
