@@ -11,7 +11,8 @@ from statistics import fmean, median
 
 from benchmarks.learning_runs.traces import Trace
 from kfp_placement_engine.history import History
-from kfp_placement_engine.model.history import Forecast, Level, Observation
+from kfp_placement_engine.model.forecast import Forecast, Level
+from kfp_placement_engine.model.history import Observation
 
 SHORT_SECONDS = 2.0
 CONFIDENCE = 0.9

@@ -20,7 +20,7 @@ from kfp_placement.live.runs import RunView, StepView
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.memory_texts import advised_bytes, memory_advice
 from kfp_placement_engine.contract.resources import Condition
-from kfp_placement_engine.model.history import Basis
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange

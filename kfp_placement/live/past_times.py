@@ -10,14 +10,8 @@ from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.history.run_ends import RunEnds
-from kfp_placement_engine.model.history import (
-    Basis,
-    LearnedWidth,
-    Level,
-    MemoryUse,
-    Observation,
-    PastRun,
-)
+from kfp_placement_engine.model.forecast import Basis, Level
+from kfp_placement_engine.model.history import LearnedWidth, MemoryUse, Observation, PastRun
 from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.model.step_names import StepNames, listed

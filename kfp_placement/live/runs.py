@@ -18,7 +18,7 @@ from kfp_placement_engine.contract.resources import Condition, PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.contract.texts import waiting_text
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.history import Basis
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.promise import StepPromise
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting

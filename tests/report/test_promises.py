@@ -13,7 +13,7 @@ from kfp_placement.report.html import notebook_html, plan_html
 from kfp_placement.report.promises import headline
 from kfp_placement.report.table import TableStyle, plan_table
 from kfp_placement.schemas import schema
-from kfp_placement_engine.model.history import Basis, Level
+from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import Promise, StepPromise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource
 from tests.support.html_pages import parse_page

@@ -14,7 +14,7 @@ from kfp_placement.planning import GivenOptions, Overrides, plan_request
 from kfp_placement.report.document import plan_json
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.model.history import Level
+from kfp_placement_engine.model.forecast import Level
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.readers import ReadOptions, read_run

@@ -31,12 +31,7 @@ from kfp_placement_engine.contract.pipeline_history import (
 )
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import (
-    LeftOut,
-    LoopWidth,
-    Observation,
-    PastRun,
-)
+from kfp_placement_engine.model.history import LeftOut, LoopWidth, Observation, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from kfp_placement_engine.model.durations import format_duration
-from kfp_placement_engine.model.history import Basis, Level
+from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange, confidence_text
 
 _ALIKE = {

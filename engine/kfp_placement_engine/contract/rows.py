@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kfp_placement_engine.contract.reason_rows import coded
-from kfp_placement_engine.model.history import Basis
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.objections import Argument
 from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.model.promise import StepPromise, TimeRange

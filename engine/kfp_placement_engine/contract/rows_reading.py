@@ -17,7 +17,7 @@ from kfp_placement_engine.contract.rows import (
     StateRow,
 )
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.history import Basis, Level
+from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.objections import Argument
 from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.model.promise import StepPromise, TimeRange

@@ -5,7 +5,8 @@
 >>> forecast = history.predict(StepIdentity("train-all", "train"))
 >>> forecast.distribution.quantile(0.95), forecast.basis.runs
 
-Pure: it knows observations and distributions (`model.history`), and neither clock nor cluster.
+Pure: it knows observations (`model.history`) and distributions (`model.forecast`), and neither
+clock nor cluster.
 """
 
 from kfp_placement_engine.history.history import History

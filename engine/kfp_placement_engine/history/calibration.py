@@ -15,7 +15,7 @@ from kfp_placement_engine.history.computed import Computed
 from kfp_placement_engine.history.estimates import Estimate
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import (
+from kfp_placement_engine.model.forecast import (
     MOST_DEVIATIONS,
     Basis,
     Distribution,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from statistics import NormalDist, fmean
 
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.model.history import CommonFactor
+from kfp_placement_engine.model.forecast import CommonFactor
 
 RUNS_KEPT = 20
 MOST_PIPELINES = 200

@@ -12,10 +12,8 @@ from kfp_placement_engine.history.known_steps import WIDER, KnownSteps, StepKey
 from kfp_placement_engine.history.levels import SHORT_SECONDS, Levels
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
+from kfp_placement_engine.model.forecast import CommonFactor, Forecast, Level
 from kfp_placement_engine.model.history import (
-    CommonFactor,
-    Forecast,
-    Level,
     Observation,
     StepIdentity,
     are_usable_arguments,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from kfp_placement_engine.history.iterations import VALUES_OF_ITERATION, Iteration
-from kfp_placement_engine.model.history import Level, Observation, StepIdentity
+from kfp_placement_engine.model.forecast import Level
+from kfp_placement_engine.model.history import Observation, StepIdentity
 
 VALUES_OF_STEP = 500
 LEAST_OF_ITERATION = 5

@@ -17,7 +17,8 @@ from kfp_placement_engine.history.known_steps import (
     StepKey,
 )
 from kfp_placement_engine.history.node_factors import NodeFactors
-from kfp_placement_engine.model.history import Basis, Level, StepIdentity
+from kfp_placement_engine.model.forecast import Basis, Level
+from kfp_placement_engine.model.history import StepIdentity
 
 PRIORS = {
     Level.ITERATION: Prior(0.08, by_size=0.08),

@@ -18,12 +18,7 @@ from typing import NamedTuple
 
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import SizedValues
-from kfp_placement_engine.model.history import (
-    MOST_MEMORY_BYTES,
-    MemoryUse,
-    PastRun,
-    StepIdentity,
-)
+from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, MemoryUse, PastRun, StepIdentity
 from kfp_placement_engine.model.memory import MemoryForecast
 
 MOST_STEPS = 10_000

@@ -8,7 +8,8 @@ from kfp_placement_engine.history.memory import MemoryHistory
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.run_ends import MOST_PIPELINES, RunEnds
-from kfp_placement_engine.model.history import Forecast, PastRun
+from kfp_placement_engine.model.forecast import Forecast
+from kfp_placement_engine.model.history import PastRun
 
 
 class Past:

@@ -15,7 +15,7 @@ from kfp_placement_engine.history.estimates import PastValues, Prior, middle_mea
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import Basis, Forecast, Level, Shape
+from kfp_placement_engine.model.forecast import Basis, Forecast, Level, Shape
 
 RUNS_KEPT = 20
 """Of each pipeline; they decide by which factor the next run takes longer than expected."""

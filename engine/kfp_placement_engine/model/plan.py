@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_engine.model.active_runs import ProgressState, ReservedRoom, ReservedRun
-from kfp_placement_engine.model.history import Basis
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.limits import CriticalPiece, ResourceUse, ScheduledStep
 from kfp_placement_engine.model.objective import ResourceWeights

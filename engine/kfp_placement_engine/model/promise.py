@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.history import CommonFactor, Distribution, Forecast
+from kfp_placement_engine.model.forecast import CommonFactor, Distribution, Forecast
 from kfp_placement_engine.model.quantities import shown_value
 
 CONFIDENCE = 0.9

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kfp_placement_engine.model.demand import PodGroup
-from kfp_placement_engine.model.history import Basis
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.resources import Resources
 
 

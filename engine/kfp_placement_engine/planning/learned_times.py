@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.model.history import KNOWN_LEVELS, OWN_LEVELS, Basis, Forecast
+from kfp_placement_engine.model.forecast import KNOWN_LEVELS, OWN_LEVELS, Basis, Forecast
 from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
 

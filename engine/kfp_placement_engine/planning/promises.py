@@ -9,7 +9,7 @@ import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
-from kfp_placement_engine.model.history import KNOWN_LEVELS, Forecast, Level
+from kfp_placement_engine.model.forecast import KNOWN_LEVELS, Forecast, Level
 from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.model.step_names import listed

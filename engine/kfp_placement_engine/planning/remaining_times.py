@@ -14,7 +14,7 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.activities import needs_pod
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.history import OWN_LEVELS, CommonFactor, Distribution
+from kfp_placement_engine.model.forecast import OWN_LEVELS, CommonFactor, Distribution
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.planning.sampled_times import sampled_durations
 from kfp_placement_engine.problem.problem import Floats

@@ -9,7 +9,7 @@ import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import CommonFactor, Distribution
+from kfp_placement_engine.model.forecast import CommonFactor, Distribution
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 
 _TAIL = np.geomspace(1e-12, 0.5, 300)

@@ -17,7 +17,8 @@ from kfp_placement.report.table import TableStyle
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
 from kfp_placement_engine.contract.resources import read_resource
-from kfp_placement_engine.model.history import Basis, LeftOut, Level, LoopWidth
+from kfp_placement_engine.model.forecast import Basis, Level
+from kfp_placement_engine.model.history import LeftOut, LoopWidth
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.readers.history_file import past_of, read_histories_file
 from tests.cli.live.conftest import NOW

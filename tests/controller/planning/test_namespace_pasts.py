@@ -22,7 +22,8 @@ from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.model.history import Basis, Level, PastRun
+from kfp_placement_engine.model.forecast import Basis, Level
+from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.planning.learned_times import LearnedRun

@@ -13,7 +13,7 @@ from kfp_placement_engine.contract.forecast_texts import (
     range_text,
 )
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.history import Basis, Level
+from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import Promise, TimeRange, parse_confidence
 
 TIMES = TimeRange(660.0, 720.0, 840.0)

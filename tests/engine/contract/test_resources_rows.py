@@ -24,7 +24,7 @@ from kfp_placement_engine.contract.rows_reading import (
     read_state_rows,
 )
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.history import Basis, Level
+from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.model.reasons import OtherReason, RunLater
 from kfp_placement_engine.model.step_state import StepState, Waiting, WaitingFor

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.history import History
 from kfp_placement_engine.history.arguments import ValuesByArgument
-from kfp_placement_engine.model.history import Level, Observation, StepIdentity
+from kfp_placement_engine.model.forecast import Level
+from kfp_placement_engine.model.history import Observation, StepIdentity
 
 TRAIN = StepIdentity("churn", "train")
 EPOCHS = (5, 10, 20, 8)

@@ -8,7 +8,8 @@ import pytest
 
 from kfp_placement_engine.history import History
 from kfp_placement_engine.history.common_factor import MOST_PIPELINES, CommonFactors, score_of
-from kfp_placement_engine.model.history import CommonFactor, Observation, StepIdentity
+from kfp_placement_engine.model.forecast import CommonFactor
+from kfp_placement_engine.model.history import Observation, StepIdentity
 
 
 def scores_of_run(random, share, count):

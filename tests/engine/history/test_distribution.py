@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.history.calibration import UNKNOWN
-from kfp_placement_engine.model.history import Distribution, Shape
+from kfp_placement_engine.model.forecast import Distribution, Shape
 
 MISSES = tuple(round(-2 + 0.04 * number, 2) for number in range(101))
 """From -2 to 2, evenly."""

@@ -15,7 +15,8 @@ from kfp_placement_engine.history.known_steps import (
     MOST_ITERATIONS,
     MOST_STEPS,
 )
-from kfp_placement_engine.model.history import Level, Observation, StepIdentity
+from kfp_placement_engine.model.forecast import Level
+from kfp_placement_engine.model.history import Observation, StepIdentity
 
 TRAIN = StepIdentity("churn", "train", component="sha-train", image="trainer:1")
 LOOP = StepIdentity("churn", "score", iteration="a", component="sha-score", image="scorer:1")

@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_engine.history import RunEnds
 from kfp_placement_engine.history.run_ends import MOST_PIPELINES
-from kfp_placement_engine.model.history import Level
+from kfp_placement_engine.model.forecast import Level
 
 
 def seen(*runs, pipeline="churn"):

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.model.history import Level, Observation, PastRun, StepIdentity
+from kfp_placement_engine.model.forecast import Level
+from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
 from kfp_placement_engine.model.policy import HistoryPolicy, sharing_with
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)

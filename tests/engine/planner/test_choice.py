@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine.history.calibration import UNKNOWN
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.history import Basis, Distribution, Forecast, Level
+from kfp_placement_engine.model.forecast import Basis, Distribution, Forecast, Level
 from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.planning import choice
 from kfp_placement_engine.planning.choice import chosen_by_samples, others_wanted

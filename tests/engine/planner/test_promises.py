@@ -13,16 +13,15 @@ from kfp_placement_engine.history import Past
 from kfp_placement_engine.lowering.activities import JOIN_FROM
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.history import (
+from kfp_placement_engine.model.forecast import (
     Basis,
     CommonFactor,
     Distribution,
     Forecast,
     Level,
-    Observation,
-    PastRun,
     Shape,
 )
+from kfp_placement_engine.model.history import Observation, PastRun
 from kfp_placement_engine.model.promise import FirstSamples, RunForecast
 from kfp_placement_engine.model.run_graph import DataInput
 from kfp_placement_engine.planning.learned_times import with_history

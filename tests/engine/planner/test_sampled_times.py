@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.history.calibration import UNKNOWN
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs
-from kfp_placement_engine.model.history import CommonFactor, Distribution
+from kfp_placement_engine.model.forecast import CommonFactor, Distribution
 from kfp_placement_engine.planning.sampled_times import sampled_durations
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.simulation import simulate, simulate_durations
