@@ -81,7 +81,8 @@ def _named(kind: type[Resource], parsed: dict[object, object]) -> str:
 def _first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(f"{part!s:.80}" for part in first["loc"])
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    others = error.error_count() - 1
+    more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
     words = first["msg"].removeprefix(_OURS)
     if words.startswith(_WRONG):
         wanted = _KINDS.get(first["type"], words.removeprefix(_WRONG).strip())
