@@ -179,7 +179,7 @@ def past_in(
     own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
     runs = Counter[str]()
     for each in own:
-        runs[each.spec.pipeline] += _runs_that_count(each, policy.keep_days or KEEP_DAYS)
+        runs[each.spec.pipeline] += len(each.runs_that_count(policy.keep_days or KEEP_DAYS))
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     # Without those of no runs.
     return KnownPast(past, notices[:_UNREADABLE_SHOWN], +runs, where, is_asked_for=True)
@@ -221,15 +221,6 @@ def past_in_cluster(
     bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
     notices = (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices)
     return replace(known, notices=notices, is_asked_for=is_asked_for)
-
-
-def _runs_that_count(history: "PipelineHistory", keep_days: int) -> int:
-    """How many are kept and not forgotten; their rows are not looked at."""
-    from kfp_placement_engine.contract.pipeline_history import runs_kept
-
-    since, status = history.spec.forget_before, history.status
-    kept = () if status is None else {run.uid: run for run in status.runs}.values()
-    return sum(since is None or run.ended_at >= since for run in runs_kept(tuple(kept), keep_days))
 
 
 def _not_allowed(error: Exception) -> Notice:

@@ -17,10 +17,10 @@ from kfp_placement.live.past_times import PipelineDetails, PipelineTimes
 from kfp_placement.live.promises import first_promise_of, promise_after_start_of, promise_of
 from kfp_placement.live.queues import QueueView
 from kfp_placement.live.runs import RunView, StepView
+from kfp_placement.report.document import basis_document
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.memory_texts import advised_bytes, memory_advice
 from kfp_placement_engine.contract.resources import Condition
-from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange
@@ -122,7 +122,7 @@ def pipeline_document(details: PipelineDetails) -> Document:
                 "runs": each.runs,
                 "iterations": each.iterations,
                 "takes": _range(each.takes),
-                "basis": _basis(each.basis),
+                "basis": basis_document(each.basis),
                 "inputBytes": each.input_bytes,
                 "forgetBefore": _moment(each.forget_before),
                 "memory": _memory(each.memory),
@@ -168,17 +168,6 @@ def _range(times: TimeRange | None) -> Document | None:
         "lowSeconds": times.low_seconds,
         "typicalSeconds": times.typical_seconds,
         "highSeconds": times.high_seconds,
-    }
-
-
-def _basis(basis: Basis | None) -> Document | None:
-    if basis is None:
-        return None
-    return {
-        "level": str(basis.level),
-        "runs": basis.runs,
-        "bySize": basis.by_size,
-        "byArgument": basis.by_argument or None,
     }
 
 
@@ -268,7 +257,7 @@ def _step(run: RunView, step: StepView, now: datetime) -> Document:
         "starts": None if step.promise is None else _range(step.promise.starts),
         "ends": None if step.promise is None else _range(step.promise.ends),
         "durationSource": step.source or None,
-        "durationBasis": _basis(step.basis),
+        "durationBasis": basis_document(step.basis),
         "memoryAdvice": step.memory_advice or None,
         "location": step.latency.location or None,
         "latencyMs": step.latency.latency_ms,

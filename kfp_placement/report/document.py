@@ -14,6 +14,7 @@ import yaml
 
 from kfp_placement.report.verdict import DEFAULT_SCHEDULER
 from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.limits import CriticalPiece, ResourceUse
 from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.model.promise import TimeRange
@@ -163,18 +164,23 @@ def _promised(plan: Plan, step: PlannedStep) -> dict[str, Any]:
     """When a step starts and ends by past runs, and what its run time rests on."""
     if plan.promise is None:
         return {}
-    known, basis = plan.promise.steps.get(step.name), step.duration_basis
+    known = plan.promise.steps.get(step.name)
     return {
         "starts": None if known is None else range_document(known.starts),
         "ends": None if known is None else range_document(known.ends),
-        "durationBasis": None
-        if basis is None
-        else {
-            "level": str(basis.level),
-            "runs": basis.runs,
-            "bySize": basis.by_size,
-            "byArgument": basis.by_argument or None,
-        },
+        "durationBasis": basis_document(step.duration_basis),
+    }
+
+
+def basis_document(basis: Basis | None) -> dict[str, Any] | None:
+    """Which past runs a run time rests on; None = on none."""
+    if basis is None:
+        return None
+    return {
+        "level": str(basis.level),
+        "runs": basis.runs,
+        "bySize": basis.by_size,
+        "byArgument": basis.by_argument or None,
     }
 
 

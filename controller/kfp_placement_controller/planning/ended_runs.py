@@ -68,20 +68,17 @@ def ended_run(
     left_out = tuple(_left_out(run, reading.graph)) if ended_well else ()
     if not (steps or memory or left_out):
         return None
-    finished_at, submitted_at = life.end, life.begin
     # Time in a queue says nothing of a pipeline.
-    began_at = max(submitted_at, run.hold.last_at or submitted_at)
-    played_seconds, promised = None, run.first_promise
-    if promised is not None:
-        waited_seconds = (began_at - submitted_at).total_seconds()
-        played_seconds = promised.played_seconds - waited_seconds
+    began_at = life.begin + timedelta(seconds=run.held_seconds)
+    promised = run.first_promise
+    played_seconds = None if promised is None else promised.played_seconds - run.held_seconds
     # One that took everything from the cache does not say what a run takes.
     is_whole = ended_well and steps and not _was_interrupted(run, life, began_at)
     seconds = _seconds(run, life, began_at) if is_whole else None
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,
-        ended_at=finished_at,
+        ended_at=life.end,
         steps=steps,
         played_seconds=_usable(played_seconds),
         memory=memory,
@@ -100,10 +97,8 @@ def _driver_seconds(run: TrackedRun, reading: RunReading) -> float | None:
     known = None if reading.forecast is None else reading.forecast.driver_seconds
     if known is not None:
         return known
-    shown, plan = LearnedOverheads(), run.variant.plan
-    pulls = {} if plan is None else plan.pull_seconds
-    began_at, held_at = run.observed.state.started_at, run.hold.last_at
-    shown.learn(reading.graph, run.pods, run.statuses, began_at, pulls, held_at)
+    shown = LearnedOverheads()
+    shown.learn_from(run, reading)
     return shown.driver_seconds
 
 

@@ -48,7 +48,4 @@ class Evaluations:
         if run.held and not was_held and run.plan is not None:
             self.planner.may_gain(now)
         if not isinstance(run.variant, RefusedRun):
-            graph, plan = run.variant.graph, run.variant.plan
-            pulls = {} if plan is None else plan.pull_seconds
-            began_at, held_at = run.observed.state.started_at, run.hold.last_at
-            self.learned.learn(graph, run.pods, run.statuses, began_at, pulls, held_at)
+            self.learned.learn_from(run, run.variant.reading)

@@ -14,10 +14,12 @@ from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_variants import PlannedRun, key_text
+from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.policy import HistorySettings, PlacementPolicySpec
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.promise import StepPromise
 
 _LOG = logging.getLogger(__name__)
 
@@ -219,9 +221,16 @@ def _is_overdue(run: TrackedRun, now: datetime) -> bool:
     if expected.ends is not None and elapsed > expected.ends.high_seconds:
         return True
     return any(
-        elapsed > (promised.ends.typical_seconds if has_started else promised.starts.high_seconds)
+        _is_late(each, promised, elapsed, is_held=run.held)
         for name, promised in expected.steps.items()
         if (each := run.statuses.get(name)) is not None
-        and not each.ended
-        and ((has_started := each.started_at is not None) or not run.held)
     )
+
+
+def _is_late(status: StepStatus, promised: StepPromise, elapsed: float, *, is_held: bool) -> bool:
+    """Whether a step should have ended, or if it has not started and may, should have started."""
+    if status.ended:
+        return False
+    if status.started_at is not None:
+        return elapsed > promised.ends.typical_seconds
+    return not is_held and elapsed > promised.starts.high_seconds

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_controller.planning.run_pods import RunPods
+from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import StepStatus
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.history.estimates import middle_mean
 from kfp_placement_engine.model.run_graph import Group, RunGraph, Step
 
@@ -108,6 +110,17 @@ class LearnedOverheads:
                 if ready is not None and (held_at is None or held_at < ready):
                     drivers = _drivers(step, groups, statuses, began_at)
                     self.driver.add((pod.created_at - ready).total_seconds() / drivers)
+
+    def learn_from(self, run: TrackedRun, reading: RunReading) -> None:
+        """Learn from a run as of its last evaluation.
+
+        Args:
+            run: the run.
+            reading: what is planned of it.
+        """
+        plan, began_at = run.variant.plan, run.observed.state.started_at
+        pulls = {} if plan is None else plan.pull_seconds
+        self.learn(reading.graph, run.pods, run.statuses, began_at, pulls, run.hold.last_at)
 
     def forget(self, pods: RunPods) -> None:
         """A run is gone: its pods will not be seen again."""

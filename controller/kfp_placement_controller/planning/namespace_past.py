@@ -8,13 +8,13 @@ is known of a pipeline thus does not depend on what else was asked for.
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
-from kfp_placement_engine.contract.pipeline_history import unreadable_rows
+from kfp_placement_engine.contract.pipeline_history import RecordedRun, unreadable_rows
 from kfp_placement_engine.history import NodeFactors, Past
 from kfp_placement_engine.history.levels import RECENT
 from kfp_placement_engine.model.history import LearnedWidth, PastRun
@@ -156,10 +156,8 @@ class NamespacePast:
     def _read(self, stored: ObservedHistory) -> Collection[PastRun]:
         history = stored.read(self._counted)
         runs = history.past_runs(self._keep_days)
-        stored_runs = () if history.status is None else history.status.runs
-        rows = sum(len(each.steps) + len(each.loops) + len(each.left_out) for each in stored_runs)
-        known = sum(len(each.steps) + len(each.loops) + len(each.left_out) for each in runs)
-        if rows > known and (bad := unreadable_rows(history)):
+        rows = 0 if history.status is None else _rows_of(history.status.runs)
+        if rows > _rows_of(runs) and (bad := unreadable_rows(history)):
             name = history.metadata.name
             self._said.warning(
                 f"PipelineHistory {self._namespace}/{name}: {bad} of {rows} rows cannot be"
@@ -170,6 +168,10 @@ class NamespacePast:
     def _observe(self, run: PastRun) -> None:
         what = f"namespace {self._namespace} learns nothing from some runs"
         self._said.guarded(what, partial(self.past.observe, run))
+
+
+def _rows_of(runs: Iterable[RecordedRun | PastRun]) -> int:
+    return sum(len(run.steps) + len(run.loops) + len(run.left_out) for run in runs)
 
 
 def _last_runs(

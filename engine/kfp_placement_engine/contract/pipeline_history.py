@@ -205,14 +205,10 @@ class PipelineHistory(Resource):
         Args:
             keep_days: of older runs than that none counts; None = they all do.
         """
-        status = self.status
-        if status is None or not status.runs:
+        runs = self.runs_that_count(keep_days)
+        if self.status is None or not runs:
             return ()
-        # Somebody may have added a run twice; of a run the last one counts.
-        runs = tuple({run.uid: run for run in status.runs}.values())
-        if keep_days is not None:
-            runs = tuple(runs_kept(runs, keep_days))
-        steps = StepRows(self.spec.pipeline, status.steps)
+        steps = StepRows(self.spec.pipeline, self.status.steps)
         return tuple(
             PastRun(
                 uid=run.uid,
@@ -231,8 +227,19 @@ class PipelineHistory(Resource):
                 ),
             )
             for run in runs
-            if self.spec.forget_before is None or run.ended_at >= self.spec.forget_before
         )
+
+    def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
+        """Those that are kept and not forgotten; their rows are not looked at. Arguments as above.
+
+        Somebody may have added a run twice; of a run the last one counts.
+        """
+        recorded = () if self.status is None else self.status.runs
+        runs: Sequence[RecordedRun] = tuple({run.uid: run for run in recorded}.values())
+        if keep_days is not None:
+            runs = runs_kept(runs, keep_days)
+        since = self.spec.forget_before
+        return tuple(run for run in runs if since is None or run.ended_at >= since)
 
     def _observations(self, run: RecordedRun, steps: StepRows) -> Iterator[Observation]:
         assert self.status is not None  # there are runs

@@ -18,7 +18,7 @@ from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.promise import Promise
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.resources import Resources
-from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
+from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind, is_guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,7 @@ class PlannedStep:
     @property
     def is_guessed(self) -> bool:
         """Whether its run time is assumed, or rests on steps that have little in common with it."""
-        basis = self.duration_basis
-        return self.duration_source is DurationSource.ASSUMED or (
-            basis is not None and basis.is_guess
-        )
+        return is_guess(self.duration_source, self.duration_basis)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,11 @@ class DurationSource(StrEnum):
     ASSUMED = "assumed"
 
 
+def is_guess(source: DurationSource, basis: Basis | None) -> bool:
+    """Whether a run time is assumed, or rests on steps that have little in common with its own."""
+    return source is DurationSource.ASSUMED or (basis is not None and basis.is_guess)
+
+
 @dataclass(frozen=True)
 class Notice:
     """A warning for people.
@@ -248,10 +253,7 @@ class Step:
     @property
     def is_guessed(self) -> bool:
         """Whether its run time is assumed, or rests on steps that have little in common with it."""
-        basis = self.duration_basis
-        return self.duration_source is DurationSource.ASSUMED or (
-            basis is not None and basis.is_guess
-        )
+        return is_guess(self.duration_source, self.duration_basis)
 
     @property
     def input_bytes(self) -> int | None:
