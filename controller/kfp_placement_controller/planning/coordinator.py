@@ -120,7 +120,7 @@ class Coordinator:
         self.forecasts = Forecasts(self.planner, self.histories)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
-        self.requests = RunRequests(self.planner, self.params.retry_seconds)
+        self.requests = RunRequests(self.planner, self.histories, self.params.retry_seconds)
         nodes = self.cluster.nodes
         unplanned = UnplannedRuns(
             self.sources, self.registry, nodes, lambda: self.policy.spec, self.params
@@ -315,7 +315,8 @@ class Coordinator:
             "RunRequests get no answer": partial(self.requests.due, policy, now),
         }
         for what, due in parts.items():
-            yield from self._said.guarded(what, due) or ()
+            # What it yields is worked out here, where a defect in it is caught.
+            yield from self._said.guarded(what, lambda due=due: tuple(due())) or ()
 
     def _past(self, namespace: str, pipeline: str) -> NamespacePast | None:
         """What is known of a pipeline: only who leads has seen all there is at the start."""
@@ -379,6 +380,7 @@ class Coordinator:
 
     def _history(self, change: Change[ObservedHistory], _now: datetime) -> None:
         self._aside(partial(self.histories.changed, change))
+        self.requests.history_changed(change)
 
     def _queue(self, change: Change[ObservedQueue], _now: datetime) -> None:
         self.queue_guard.queue_changed(change)

@@ -9,6 +9,7 @@ planned as if it had none.
 import logging
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
@@ -104,17 +105,8 @@ class Histories:
 
     def past(self, namespace: str, pipeline: str) -> NamespacePast | None:
         """What is known of a pipeline; None = nothing yet, or it is still being built."""
-        of_namespace = self._of_namespace(namespace)
-        if of_namespace is None:
-            return None
-        key = (namespace, history_name(pipeline))
-        past = self._of_pipelines.pop(key, None)
-        if past is None:
-            past = self._begin_pipeline(key, of_namespace)
-        # What was asked for last is the last to go.
-        self._of_pipelines[key] = past
-        self._asked.add(key)
-        return past if past.is_built else None
+        without = f"runs of namespace {namespace} are planned without past ones"
+        return self._said.guarded(without, partial(self._of_pipeline, namespace, pipeline))
 
     def run_ended(self, namespace: str, run: PastRun) -> bool:
         """Learn from a run, once; from one that was tried again as it ended last.
@@ -203,6 +195,19 @@ class Histories:
         oldest = sorted(own, key=lambda name: own[name].last_ended_at)[:surplus]
         self._deleting |= {(namespace, name) for name in oldest}
         return [DeleteHistory(namespace, name) for name in oldest]
+
+    def _of_pipeline(self, namespace: str, pipeline: str) -> NamespacePast | None:
+        of_namespace = self._of_namespace(namespace)
+        if of_namespace is None:
+            return None
+        key = (namespace, history_name(pipeline))
+        past = self._of_pipelines.pop(key, None)
+        if past is None:
+            past = self._begin_pipeline(key, of_namespace)
+        # What was asked for last is the last to go.
+        self._of_pipelines[key] = past
+        self._asked.add(key)
+        return past if past.is_built else None
 
     def _of_namespace(self, namespace: str) -> NamespacePast | None:
         """What is known of all pipelines of a namespace; None = it is still being built."""

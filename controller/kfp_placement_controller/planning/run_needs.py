@@ -5,10 +5,16 @@ more runs would be admitted the fuller the cluster is.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.planning.run_reading import RunReading, new_widths, read_run
+from kfp_placement_controller.planning.run_reading import (
+    FindPast,
+    RunReading,
+    new_widths,
+    no_past,
+    read_run,
+)
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
@@ -59,12 +65,16 @@ class RunNeed:
             it has not been.
         nodes: that its queue has assigned to it; () = any.
         problem: why it cannot be planned; "" = it can.
+        lacks_past: what past runs tell was not known when it was planned last.
+        has_news: they tell something else since.
     """
 
     observed: ObservedRun
     planned_for: int | None = None
     nodes: NodeGroups = ()
     problem: str = ""
+    lacks_past: bool = False
+    has_news: bool = False
     _reading: RunReading | None = None
     _planned: _Planned | None = None
     _planned_nodes: NodeGroups = ()
@@ -72,7 +82,7 @@ class RunNeed:
 
     def evaluate(self, policy: PlacementPolicySpec) -> bool:
         """Work out what has happened; returns whether there is no plan of the run as it is now."""
-        if self.planned_for is None or self.nodes != self._planned_nodes:
+        if self.planned_for is None or self.has_news or self.nodes != self._planned_nodes:
             return True
         if self._reading is None:
             return False
@@ -81,20 +91,31 @@ class RunNeed:
         except InputError:
             return True
 
-    def plan(self, plan_alone: PlanAlone, policy: PlacementPolicySpec, version: int) -> None:
+    def plan(
+        self,
+        plan_alone: PlanAlone,
+        policy: PlacementPolicySpec,
+        version: int,
+        find_past: FindPast = no_past,
+    ) -> None:
         """Read the run as it is now, and plan it.
 
         Args:
             plan_alone: plans a graph as if no other run were there.
             policy: says what is assumed.
             version: of the cluster and the policy.
+            find_past: of its pipeline.
         """
         self.planned_for, self.problem = version, ""
+        self.lacks_past = self.has_news = False
         self._planned_nodes = self.nodes
         try:
             widths = {} if self._reading is None else self._reading.widths
-            reading = read_run(self.observed, policy, widths, self.nodes)
-            self._reading = self._read_outcome(reading, policy)
+            reading = read_run(self.observed, policy, widths, self.nodes, find_past)
+            reading = self._read_outcome(reading, policy, find_past)
+            self.lacks_past = reading.past is None
+            # It may wait for days, and what past runs tell is large.
+            self._reading = replace(reading, forecast=None, past=None)
             self._planned = _facts_of(plan_alone(self._reading.graph), self._reading.graph)
         except (InputError, PlanningError) as error:
             self.refuse(str(error))
@@ -104,10 +125,20 @@ class RunNeed:
         self._planned, self.problem = None, problem[:MAX_MESSAGE_CHARACTERS]
 
     @property
+    def pipeline(self) -> str:
+        """The name of its pipeline; "" = it could not be read."""
+        return "" if self._reading is None else self._reading.graph.name
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is no longer waiting for its start."""
+        return self.observed.state.started_at is not None
+
+    @property
     def may_fit_later(self) -> bool:
         """Whether another cluster could change what is said of it."""
-        begun = self.observed.state.started_at is not None
-        return not begun or (self._planned is not None and bool(self._planned.unschedulable))
+        lacks_node = self._planned is not None and bool(self._planned.unschedulable)
+        return not self.has_begun or lacks_node
 
     def spec(self, makespan_seconds: float | None) -> RunRequestSpec:
         """What its RunRequest says.
@@ -170,7 +201,9 @@ class RunNeed:
             return None
         return (since + timedelta(seconds=makespan_seconds)).replace(microsecond=0)
 
-    def _read_outcome(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
+    def _read_outcome(
+        self, reading: RunReading, policy: PlacementPolicySpec, find_past: FindPast = no_past
+    ) -> RunReading:
         """Read what happened to the steps, and the graph again where a loop turns out otherwise.
 
         Raises:
@@ -181,7 +214,7 @@ class RunNeed:
             widths = new_widths(reading, self._outcome)
             if widths is None:
                 break
-            reading = read_run(self.observed, policy, widths, self.nodes)
+            reading = read_run(self.observed, policy, widths, self.nodes, find_past)
         return reading
 
 

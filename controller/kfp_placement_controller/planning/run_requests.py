@@ -10,12 +10,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
+from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
+from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.run_needs import RunNeed
+from kfp_placement_controller.planning.unwritten_runs import HistoryKey
 from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.contract.pipeline_history import history_name
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
@@ -36,17 +40,22 @@ class RunRequests:
 
     Attributes:
         planner: plans runs, and knows which have a plan in force.
+        histories: the past of their namespaces.
         retry_seconds: between two tries of the same write.
     """
 
     planner: Planner
+    histories: Histories
     retry_seconds: float
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
     _namespaces: set[str] = field(default_factory=set)
     _changed: dict[RunKey, None] = field(default_factory=dict)
     _retries: dict[RunKey, datetime] = field(default_factory=dict)
     _revisions: dict[RunKey, int] = field(default_factory=dict)
+    _without_past: set[RunKey] = field(default_factory=set)
+    _news: set[HistoryKey] = field(default_factory=set)
     _all_changed: bool = False
+    _has_more: bool = False
     _version: int = 0
 
     # What comes in.
@@ -86,6 +95,12 @@ class RunRequests:
         self._retries.pop(key, None)
         self._changed[key] = None
 
+    def history_changed(self, change: Change[ObservedHistory]) -> None:
+        """Runs of a pipeline have ended, or some of them no longer count."""
+        namespace, name = change.key
+        if namespace in self._namespaces:
+            self._news.add((namespace, name))
+
     def conditions_changed(self) -> None:
         """The cluster, the policy or a namespace is another: runs are planned again, in turn."""
         self._version += 1
@@ -100,8 +115,8 @@ class RunRequests:
 
     @property
     def has_backlog(self) -> bool:
-        """Whether there is more to do than one look may take."""
-        return self._all_changed or bool(self._changed)
+        """Whether there was more to do than one look may take."""
+        return self._has_more
 
     def due(
         self, policy: PlacementPolicySpec, now: datetime
@@ -112,23 +127,28 @@ class RunRequests:
             policy: in force.
             now: the time.
         """
+        self._has_more = False
         if self._all_changed:
             self._all_changed = False
             self._changed |= dict.fromkeys(self._needs)
         self._changed |= dict.fromkeys(key for key, at in self._retries.items() if at <= now)
         self._changed |= dict.fromkeys(self._with_new_plans())
+        self._changed |= dict.fromkeys(self._with_news())
         # Those without a plan first: others are waiting for what these need.
         keys = sorted(self._changed, key=self._was_planned)
         plans = 0
         for key in keys:
-            need = self._needs.get(key)
-            if need is not None and self._takes_part(need) and self._is_due(need, policy):
-                if plans >= PLANS_PER_EVALUATION:
-                    break
-                plans += 1
-                self._plan(need, policy)
+            # Before all else: a defect in one must not hide those behind it forever.
             del self._changed[key]
+            need = self._needs.get(key)
+            to_plan = need if need is not None and self._must_plan(need, policy) else None
+            if to_plan is not None and plans >= PLANS_PER_EVALUATION:
+                self._changed[key], self._has_more = None, True
+                break
             self._retries.pop(key, None)
+            if to_plan is not None:
+                plans += 1
+                self._plan(to_plan, policy)
             action = None if need is None else self._action(need)
             if action is not None:
                 self._retries[key] = now + timedelta(seconds=self.retry_seconds)
@@ -138,9 +158,9 @@ class RunRequests:
         need = self._needs.get(key)
         return need is not None and need.planned_for is not None
 
-    def _is_due(self, need: RunNeed, policy: PlacementPolicySpec) -> bool:
+    def _must_plan(self, need: RunNeed, policy: PlacementPolicySpec) -> bool:
         """Whether a run must be planned, or planned again."""
-        if need.observed.ended:
+        if need.observed.ended or not self._takes_part(need):
             return False
         is_old = need.planned_for != self._version and need.may_fit_later
         return is_old or need.evaluate(policy)
@@ -150,13 +170,17 @@ class RunRequests:
             need.planned_for = self._version
             return
         together = {key for key, each in self._needs.items() if self._takes_part(each)}
-        plan_alone = partial(self.planner.plan_alone, need.observed.key, together, policy)
+        key = need.observed.key
+        plan_alone = partial(self.planner.plan_alone, key, together, policy)
+        find_past = partial(self.histories.past, key.namespace)
         try:
-            need.plan(plan_alone, policy, self._version)
+            need.plan(plan_alone, policy, self._version, find_past)
         except Exception as error:
             # Anybody may have written the run: a defect in our code must not hide all the others.
-            _LOG.exception("run %s/%s: defect in planning", *need.observed.key)
+            _LOG.exception("run %s/%s: defect in planning", *key)
             need.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
+        if self.histories.enabled and need.lacks_past:
+            self._without_past.add(key)
 
     def _action(self, need: RunNeed) -> WriteRequest | DeleteRequest | None:
         """What makes the RunRequest of a run say what it should; None = it does."""
@@ -181,6 +205,9 @@ class RunRequests:
             return stored.spec.model_copy(update=changes)
         if not self._takes_part(need) or need.planned_for is None:
             return None
+        if self._awaits_past(need) and stored is not None and stored.spec is not None:
+            # An earlier leader knew what past runs tell, and soon this one will.
+            return None
         planned = self.planner.registry.runs.get(observed.key)
         plan = None if planned is None else planned.plan
         if plan is not None:
@@ -190,6 +217,10 @@ class RunRequests:
             return spec.model_copy(update={"unschedulable": NO_NODES})
         return spec
 
+    def _awaits_past(self, need: RunNeed) -> bool:
+        """Whether a run that has not begun is about to be planned with its past."""
+        return need.lacks_past and not need.has_begun and self.histories.is_building
+
     def _with_new_plans(self) -> Iterator[RunKey]:
         """Runs whose plan has changed since their end was written last."""
         for run in self.planner.registry.planned() if self._namespaces else ():
@@ -197,6 +228,25 @@ class RunRequests:
                 revision = run.plan.revision
                 if self._revisions.get(run.key, revision) != revision:
                     yield run.key
+
+    def _with_news(self) -> Iterator[RunKey]:
+        """Runs of which past runs tell something new; of one that has begun, only if none did."""
+        if not self.histories.enabled:
+            return
+        news, self._news = self._news, set()
+        for key, need in self._needs.items() if news else ():
+            is_new = (key.namespace, history_name(need.pipeline)) in news
+            if is_new and need.pipeline and not need.has_begun:
+                need.has_news = True
+                yield key
+        for key in tuple(self._without_past):
+            lacking = self._needs.get(key)
+            if lacking is None or lacking.observed.ended:
+                self._without_past.discard(key)
+            elif self.histories.past(key.namespace, lacking.pipeline) is not None:
+                self._without_past.discard(key)
+                lacking.has_news = True
+                yield key
 
     def _takes_part(self, need: RunNeed) -> bool:
         namespace = need.observed.key.namespace

@@ -7,6 +7,7 @@ coordinator, every decision of it is carried out; nothing sleeps.
 import copy
 import json
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
@@ -293,7 +294,9 @@ class PlayedCluster:
         ended = all(player.phase in ("Succeeded", "Failed") for player in self.players.values())
         if until is None and ended:
             return True
-        moments = [self.kubelets.next_change(self.now), self.coordinator.next_at(self.now)]
+        # A planner that has more to do goes on at once, which takes its time.
+        next_at = max(self.coordinator.next_at(self.now), self.now + timedelta(milliseconds=10))
+        moments = [self.kubelets.next_change(self.now), next_at]
         self.now = min(moment for moment in moments if moment is not None and moment > self.now)
         return False
 

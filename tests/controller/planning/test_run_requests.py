@@ -41,8 +41,8 @@ HELD = {INSTANCE_LABEL: QUEUE_INSTANCE}
 class QueuedCluster:
     """A played cluster with queues installed; RunRequests are stored as an API server does."""
 
-    def __init__(self, *nodes: Any, **options: Any) -> None:
-        self.played: PlayedCluster = a_cluster(*nodes, **options)
+    def __init__(self, *nodes: Any, played: Any = None, **options: Any) -> None:
+        self.played: PlayedCluster = played or a_cluster(*nodes, **options)
         self.played.coordinator.queues = True
         self.played.read[WORKFLOWS] = observe_any_workflow
         self.carry_out_others = self.played._carry_out
