@@ -315,8 +315,7 @@ class Coordinator:
             "RunRequests get no answer": partial(self.requests.due, policy, now),
         }
         for what, due in parts.items():
-            # What it yields is worked out here, where a defect in it is caught.
-            yield from self._said.guarded(what, lambda due=due: tuple(due())) or ()
+            yield from self._said.guarded(what, partial(_all_of, due)) or ()
 
     def _past(self, namespace: str, pipeline: str) -> NamespacePast | None:
         """What is known of a pipeline: only who leads has seen all there is at the start."""
@@ -391,3 +390,8 @@ class Coordinator:
         run = self.registry.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:
             self.publisher.lost(run, now)
+
+
+def _all_of(due: Callable[[], Iterable[Action]]) -> Sequence[Action]:
+    """What is due, worked out at once: a defect in it shows here."""
+    return tuple(due())
