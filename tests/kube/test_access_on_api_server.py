@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_controller.sources.argo import WORKFLOWS
+from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.exceptions import AccessError
 from kfp_placement_kube.kinds import LEASES, NODES, PODS, Kind

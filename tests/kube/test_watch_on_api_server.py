@@ -12,7 +12,7 @@ from kfp_placement_controller.observed.attach_failures import (
     observe_attach_failure,
 )
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo import WORKFLOWS
+from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_kube.kinds import EVENTS, PODS, Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 from tests.controlplane import objects

@@ -1,6 +1,5 @@
 """A loop that decides: one thread takes in what has come, decides, and carries that out."""
 
-import gc
 import logging
 import threading
 from abc import ABC, abstractmethod
@@ -9,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
 from kfp_placement_controller.clock import ClockWatch
+from kfp_placement_controller.loops.garbage import keep_what_is_there, look_less_often
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_engine.model.durations import whole_seconds_text
 
@@ -22,18 +22,6 @@ STUCK_SECONDS = 120.0
 
 MAX_BATCH_SECONDS = 0.1
 """For changes between two looks: a graph is read in tens of milliseconds, and plans are awaited."""
-
-
-GENERATIONS = (700, 10, 50)
-"""Thresholds of the garbage collector. The last is 10 otherwise: to look through all that a planner
-has learned since its start takes 200 ms, and little of it is garbage."""
-
-
-def keep_what_is_there() -> None:
-    """Most objects of the start stay; looking through them takes up to 100 ms each time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GENERATIONS)
 
 
 class Decider(Protocol):
@@ -108,6 +96,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
                 # A replica that has not seen everything does not stand for election: others can
                 # lead, and report if none does.
                 keep_what_is_there()
+                look_less_often()
                 stand_for_election()
                 self.caught_up = True
             if self.caught_up and not self._stopping.is_set():

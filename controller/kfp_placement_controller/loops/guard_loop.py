@@ -1,12 +1,12 @@
 """The loop of `extend`: lets the guard look after what is dead, about once a second."""
 
-import gc
 import logging
 import threading
 from collections.abc import Callable
 
 from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.extender.memory import Memory
+from kfp_placement_controller.loops.garbage import keep_what_is_there
 
 _LOG = logging.getLogger(__name__)
 
@@ -44,9 +44,7 @@ class GuardLoop:
         while not self._is_synced():
             if self._stopping.wait(TICK_SECONDS):
                 return
-        # Most objects of the start stay; looking through them takes up to 50 ms each time.
-        gc.collect()
-        gc.freeze()
+        keep_what_is_there()
         while not self._stopping.wait(TICK_SECONDS):
             self._memory.forget_moments()
             try:

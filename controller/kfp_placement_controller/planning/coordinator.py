@@ -22,8 +22,6 @@ from kfp_placement_controller.kinds import (
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
-from kfp_placement_controller.observed.namespaces import ObservedNamespace
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
@@ -36,7 +34,7 @@ from kfp_placement_controller.planning.actions import (
     WriteHistory,
     WritePlacement,
 )
-from kfp_placement_controller.planning.cluster_state import ClusterState, matters
+from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.evaluations import Evaluations
 from kfp_placement_controller.planning.first_plans import FirstPlans
 from kfp_placement_controller.planning.forecasts import Forecasts
@@ -112,7 +110,10 @@ class Coordinator:
             past=self._past,
         )
         self.planner = Planner(self.registry, self.cluster, self.learned, self.params)
-        self.reactions = Reactions(self.registry, self.cluster, self.planner, self.policy)
+        self.requests = RunRequests(self.planner, self.histories, self.params.retry_seconds)
+        self.reactions = Reactions(
+            self.registry, self.cluster, self.planner, self.policy, self.requests
+        )
         self.evaluations = Evaluations(self.registry, self.planner, self.learned, self.params)
         self.first_plans = FirstPlans(self.planner, self.params.evaluation_seconds)
         self.gates = GateDecisions(self.registry, self.cluster, self.params.retry_seconds)
@@ -120,7 +121,6 @@ class Coordinator:
         self.forecasts = Forecasts(self.planner, self.histories)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
-        self.requests = RunRequests(self.planner, self.histories, self.params.retry_seconds)
         nodes = self.cluster.nodes
         unplanned = UnplannedRuns(
             self.sources, self.registry, nodes, lambda: self.policy.spec, self.params
@@ -129,14 +129,14 @@ class Coordinator:
         self._said = SaidOnce(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
-            NODES: self._node,
+            NODES: self.reactions.node,
             PLACEMENT_METADATA: self._placement,
             PODS: self._pod,
             CLAIMS: self.reactions.claim,
             VOLUMES: self.reactions.volume,
             EVENTS: self.reactions.attach_failure,
             LOCATIONS: self.reactions.location,
-            NAMESPACES: self._namespace,
+            NAMESPACES: self.reactions.namespace,
             POLICIES: self._policy,
             PIPELINE_HISTORIES: self._history,
             RUN_QUEUES: self._queue,
@@ -356,26 +356,12 @@ class Coordinator:
         leads = self.epoch is not None
         self.gates.pod_changed(change, self.policy.spec, now, leads=leads)
 
-    def _node(self, change: Change[ObservedNode], now: datetime) -> None:
-        self.reactions.node(change, now)
-        if change.new is not None:
-            self.histories.factors.know_speed(change.new.node.name, change.new.node.speed)
-        if matters(change.old, change.new):
-            self.requests.conditions_changed()
-
-    def _namespace(self, change: Change[ObservedNamespace], now: datetime) -> None:
-        self.reactions.namespace(change, now)
-        if change.old != change.new:
-            self.requests.conditions_changed()
-
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
-        before = self.policy.spec
+        before = self.policy.spec.history
         self.reactions.policy(change, now)
         history = self.policy.spec.history
-        if before.history != history:
+        if before != history:
             self._aside(partial(self.forecasts.use_settings, history))
-        if before != self.policy.spec:
-            self.requests.conditions_changed()
 
     def _history(self, change: Change[ObservedHistory], _now: datetime) -> None:
         self._aside(partial(self.histories.changed, change))

@@ -1,4 +1,4 @@
-"""What a change of the cluster, or of what was asked for, means for the plans of runs."""
+"""What a change of the cluster, or of what was asked for, means for plans and RunRequests."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +12,7 @@ from kfp_placement_controller.planning.cluster_state import ClusterState, matter
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import PlacementPolicy
@@ -24,26 +25,31 @@ V = TypeVar("V")
 
 @dataclass
 class Reactions:
-    """Notes what the cluster is now, and says which runs must be planned again for it.
+    """Notes what the cluster is now, and says what must be planned again for it.
 
     Attributes:
         registry: the runs.
         cluster: where they run.
         planner: plans them.
         in_force: the policy.
+        requests: what runs need, which is planned as well.
     """
 
     registry: RunRegistry
     cluster: ClusterState
     planner: Planner
     in_force: PolicyInForce
+    requests: RunRequests
 
     def node(self, change: Change[ObservedNode], now: datetime) -> None:
         """A node is new, has changed or is gone."""
         name = change.key[1]
         _keep(self.cluster.nodes, name, change.new)
+        if change.new is not None:
+            self.cluster.factors.know_speed(name, change.new.node.speed)
         if not matters(change.old, change.new):
             return
+        self.requests.conditions_changed()
         if takes_less(change.old, change.new):
             for each in self.registry.planned():
                 if each.waits_on(name):
@@ -76,6 +82,8 @@ class Reactions:
     def namespace(self, change: Change[ObservedNamespace], _now: datetime) -> None:
         """What a namespace says of taking part; counts from its next run on."""
         _keep(self.registry.namespaces, change.key[1], change.new)
+        if change.old != change.new:
+            self.requests.conditions_changed()
 
     def policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         """A PlacementPolicy is new, has changed or is gone; only one counts."""
@@ -90,6 +98,7 @@ class Reactions:
                 each.run.changed = True
         if before != after:
             self._all_anew(Trigger.POLICY, now)
+            self.requests.conditions_changed()
 
     def attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
         """A volume could not be attached; the next evaluation of the run sees it."""

@@ -10,9 +10,9 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.namespace_past import NamespacePast
-from kfp_placement_controller.planning.run_reading import RunReading, no_past, read_run
+from kfp_placement_controller.planning.run_reading import Refusal, RunReading, no_past, read_run
 from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun
-from kfp_placement_controller.planning.tracked_run import Refusal, TrackedRun
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec

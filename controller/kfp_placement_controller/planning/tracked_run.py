@@ -10,7 +10,12 @@ from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
-from kfp_placement_controller.planning.run_reading import RunReading, new_widths, read_run
+from kfp_placement_controller.planning.run_reading import (
+    Refusal,
+    RunReading,
+    new_widths,
+    read_run,
+)
 from kfp_placement_controller.planning.run_variants import (
     OpenRun,
     PlannedRun,
@@ -32,17 +37,6 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A run cannot be read.
-
-    Attributes:
-        why: in words.
-    """
-
-    why: str
 
 
 @dataclass(frozen=True)

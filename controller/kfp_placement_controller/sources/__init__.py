@@ -1,6 +1,6 @@
 """Where runs come from: the objects of a workflow engine, read as runs."""
 
-from kfp_placement_controller.sources.argo import ArgoSource
+from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_controller.sources.source import RunSources
 

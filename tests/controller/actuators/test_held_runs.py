@@ -10,7 +10,7 @@ from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo import WORKFLOWS
+from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_engine.contract.keys import (
     PREEMPTED_ANNOTATION,
     PREEMPTED_LABEL,

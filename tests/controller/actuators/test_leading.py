@@ -15,7 +15,8 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo import WORKFLOWS, observe_workflow
+from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
+from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError

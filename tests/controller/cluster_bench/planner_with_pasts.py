@@ -22,7 +22,7 @@ import orjson
 
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
-from kfp_placement_controller.loops.decision_loop import keep_what_is_there
+from kfp_placement_controller.loops.garbage import keep_what_is_there, look_less_often
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning.actions import Action
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -195,6 +195,7 @@ def measure(sizes: HistorySizes) -> Found:
         kept_bytes = _observe(coordinator, path)
         start_seconds = time.process_time() - started
     keep_what_is_there()
+    look_less_often()
     cluster = _Cluster(coordinator)
     for number in range(sizes.active):
         name, namespace = _pipeline(number // sizes.namespaces), f"ns-{number % sizes.namespaces}"

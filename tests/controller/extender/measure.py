@@ -6,7 +6,6 @@ machine says more of the machine.
 """
 
 import copy
-import gc
 import json
 import platform
 import random
@@ -18,6 +17,7 @@ from benchmarks.data import data_folder
 from kfp_placement_controller.extender.answers import Answer, Answers
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
+from kfp_placement_controller.loops.garbage import keep_what_is_there
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
@@ -115,9 +115,8 @@ def main() -> None:
     pod = recorded_pod()
     memory = filled(pod, random.Random(0))
     answers = Answers(lambda: memory.known, DeviationNotes().decided)
-    gc.collect()
     # As the process does once it knows everything.
-    gc.freeze()
+    keep_what_is_there()
     print(f"Python {platform.python_version()}, {platform.machine()}\n")
     print("| answer | p50 ms | p99 ms |\n|---|---|---|")
     for name, verb, questions in cases(pod, memory, answers):

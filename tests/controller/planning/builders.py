@@ -5,7 +5,7 @@ from typing import Any
 
 from kfp_placement_controller.observed.pods import ObservedPod, Owner
 from kfp_placement_controller.planning.run_pods import RunPod
-from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PlacementPolicy

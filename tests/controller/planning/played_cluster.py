@@ -29,7 +29,8 @@ from kfp_placement_controller.planning.actions import (
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo import WORKFLOWS, observe_workflow
+from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
+from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError

@@ -14,7 +14,8 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo import WORKFLOWS, ArgoSource
+from kfp_placement_controller.sources.argo.source import ArgoSource
+from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_engine.contract.keys import PIPELINES_LABEL
 from kfp_placement_engine.model.keys import RunKey

@@ -11,7 +11,7 @@ from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.run_reading import read_run
 from kfp_placement_controller.planning.tracked_run import FirstPromise, TrackedRun
-from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.promise import TimeRange
 from tests.controller.planning.builders import START, a_pod, after

@@ -3,7 +3,7 @@
 from kfp_placement_controller.planning.learning import LearnedOverheads, RunningCentre
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.step_states import StepStatus
-from kfp_placement_controller.sources.argo import WorkflowIndex
+from kfp_placement_controller.sources.argo.workflow_content import WorkflowIndex
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.model.step_state import StepState
 from tests.controller.planning.builders import START, a_pod, after

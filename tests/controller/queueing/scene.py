@@ -21,7 +21,7 @@ from kfp_placement_controller.queueing.actions import (
 )
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo import WORKFLOWS
+from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.run_queue import RunQueueStatus

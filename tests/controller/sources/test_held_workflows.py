@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.sources.argo import ArgoSource
+from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
 from kfp_placement_engine.exceptions import InputError

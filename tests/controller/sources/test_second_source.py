@@ -20,7 +20,7 @@ from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.planning.actions import Action, SayFindings, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
-from kfp_placement_controller.sources.argo import ArgoSource
+from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.source import (
     ObservedRun,
     PodRun,

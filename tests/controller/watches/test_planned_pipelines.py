@@ -7,7 +7,7 @@ import pytest
 from kfp_placement_controller.kinds import PLACEMENT_METADATA
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.placed_runs import observe_placed_run
-from kfp_placement_controller.sources.argo import ArgoSource
+from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_engine.contract.keys import PIPELINES_LABEL, SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
