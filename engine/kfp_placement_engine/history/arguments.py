@@ -23,6 +23,11 @@ _NEXT_TO_NOTHING = 0.1
 """Zero, of which there is no logarithm, counts as this part of the least value above it."""
 
 
+_FARTHEST = 10.0
+"""More than this many times the largest value that was seen counts as this: nobody knows how far a
+line goes on, and a wrong number must not promise years."""
+
+
 class ByArgument(NamedTuple):
     """What an argument tells of the next value.
 
@@ -55,25 +60,28 @@ class ValuesByArgument:
         columns = zip(*(row for _, row in known), strict=True)
         self._columns = [_explaining(seconds, column) for column in columns]
 
-    def next(self, arguments: Sequence[float]) -> ByArgument | None:
+    def next(self, arguments: Sequence[float], least: float) -> ByArgument | None:
         """The next value, by the argument that explains past ones best; None = none does.
 
         Args:
             arguments: of the next one.
+            least: standard deviation at least of what is left.
         """
         if len(arguments) != self._count:
             return None
         told: list[ByArgument] = []
         for place, (values, wanted) in enumerate(zip(self._columns, arguments, strict=True)):
-            found = None if values is None else _next(values, wanted)
+            found = None if values is None else _next(values, wanted, least)
             if found is not None:
                 told.append(ByArgument(place, found))
         return min(told, key=lambda each: each.found.error, default=None)
 
 
-def _next(values: SizedValues, wanted: float) -> BySize | None:
+def _next(values: SizedValues, wanted: float, least: float) -> BySize | None:
     """The next value by one argument; None = it does not help."""
-    found = None if wanted < 0 else values.next(wanted)
+    if wanted < 0:
+        return None
+    found = values.next_of_now(min(wanted, _FARTHEST * max(values.sizes)), least)
     helps = found is not None and found.error < _HELPS * values.error_of_median
     return found if helps else None
 

@@ -4,11 +4,16 @@ Split conformal prediction, online (Vovk, Gammerman, Shafer 2005; Lei and others
 is divided by the spread that was forecast, and the quantiles of past ones widen or narrow the next.
 Misses of different levels, and of steps that were seen once, a few times and often, are kept apart:
 they are not alike.
+
+Of a step that is known itself they say how wide its interval is on either side, not where it lies.
+After a change all steps of a run are missed to one side for some runs; the estimates follow, and if
+the misses moved them as well, the change would count twice.
 """
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import NamedTuple
 
 from kfp_placement_engine.history.computed import Computed
@@ -17,6 +22,7 @@ from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.forecast import (
     MOST_DEVIATIONS,
+    OWN_LEVELS,
     Basis,
     Distribution,
     Forecast,
@@ -35,12 +41,23 @@ LEAST_MISSES = 20
 
 MOST_PIPELINES = 200
 
+_ONE_SIDED = 0.5
+"""Spreads; where the median of misses is further off, a change is to blame."""
+
+_LIMITS = 4
+"""Steps of the limit of misses within one spread, so that few shapes have to be made."""
+
+_NO_LIMIT = math.ceil(_LIMITS * MOST_DEVIATIONS)
+
 _FEW, _MANY = 2, 5
 """From how many values on they are a few, and many."""
 
 _HALF = (0.05, 0.2, 0.4, 0.6, 0.85, 1.1, 1.5, 2.1, 3.0)
 UNKNOWN = Shape((*(-each for each in reversed(_HALF)), *_HALF))
 """Before there are misses: about Student's t with four degrees of freedom."""
+
+_LARGE = 3.0
+"""Spreads; two such misses in a row to the same side are no chance."""
 
 _LONGEST = math.log(MAX_DURATION_SECONDS)
 
@@ -80,6 +97,42 @@ class Miss(NamedTuple):
     known: KnownEstimate
     log_ratio: float
 
+    @property
+    def deviations(self) -> float:
+        """By how many spreads."""
+        return self.log_ratio / self.known.estimate.spread
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the run before was missed like this: one change is to blame, and counts once."""
+        before = self.known.estimate.last_miss
+        is_large = abs(self.deviations) > _LARGE
+        return is_large and self.log_ratio * before > 0 and 2 * abs(before) > abs(self.log_ratio)
+
+
+class _Misses:
+    """The last misses of one kind.
+
+    Attributes:
+        deviations: in spreads, at most `MOST_DEVIATIONS`.
+        log_ratios: the same as logarithms of factors, without sign.
+    """
+
+    def __init__(self) -> None:
+        self.deviations = array("d")
+        self.log_ratios = array("f")
+
+    def __len__(self) -> int:
+        return len(self.deviations)
+
+    def add(self, misses: Sequence[Miss]) -> None:
+        """Keep some more."""
+        limited = (max(-MOST_DEVIATIONS, min(MOST_DEVIATIONS, each.deviations)) for each in misses)
+        self.deviations.extend(limited)
+        self.log_ratios.extend(abs(each.log_ratio) for each in misses)
+        del self.deviations[:-MISSES_KEPT]
+        del self.log_ratios[:-MISSES_KEPT]
+
 
 class Calibration:
     """The misses of one namespace, by pipeline and of all its pipelines."""
@@ -91,27 +144,24 @@ class Calibration:
             unknown: how forecasts miss, as long as too few misses are known.
         """
         self._unknown = unknown
-        self._of_all: dict[_Kind, array[float]] = {}
-        self._of_pipelines: Recent[str, dict[_Kind, array[float]]] = Recent(MOST_PIPELINES)
+        self._of_all: dict[_Kind, _Misses] = {}
+        self._of_pipelines: Recent[str, dict[_Kind, _Misses]] = Recent(MOST_PIPELINES)
+        self._owners = Computed(self._owner_of, MOST_PIPELINES)
+        self._largest = Computed(self._largest_of, MOST_PIPELINES)
         self._shapes = Computed(self._shape_of, MOST_PIPELINES)
-        self._chosen = Computed(self._choose, MOST_PIPELINES)
 
     def add_misses(self, misses: Sequence[Miss]) -> None:
         """Keep by how much the forecasts of one run missed."""
-        groups: dict[tuple[str, _Kind], list[float]] = {}
+        groups: dict[tuple[str, _Kind], list[Miss]] = {}
         for each in misses:
-            deviations = each.log_ratio / each.known.estimate.spread
-            limited = max(-MOST_DEVIATIONS, min(MOST_DEVIATIONS, deviations))
-            groups.setdefault((each.pipeline, each.known.kind), []).append(limited)
+            groups.setdefault((each.pipeline, each.known.kind), []).append(each)
         for (pipeline, kind), found in groups.items():
-            own: dict[_Kind, array[float]] = self._of_pipelines.used(pipeline, dict)
+            own: dict[_Kind, _Misses] = self._of_pipelines.used(pipeline, dict)
             every = -(-len(found) // MISSES_OF_RUN)
             for owned in (own, self._of_all):
-                kept = owned.setdefault(kind, array("d"))
-                kept.extend(found[::every])
-                del kept[:-MISSES_KEPT]
-        self._shapes.clear()
-        self._chosen.clear()
+                owned.setdefault(kind, _Misses()).add(found[::every])
+        for computed in (self._owners, self._largest, self._shapes):
+            computed.clear()
 
     def or_of_all(self, others: "Calibration", kind: _Kind) -> "Calibration":
         """Others, if they have enough misses of a kind and this, of one pipeline, does not."""
@@ -120,7 +170,7 @@ class Calibration:
 
     def has_enough(self, kind: _Kind) -> bool:
         """Whether there are misses of a kind enough for an interval."""
-        return len(self._of_all.get(kind, ())) >= LEAST_MISSES
+        return kind in self._of_all and len(self._of_all[kind]) >= LEAST_MISSES
 
     def forecast(self, pipeline: str, known: KnownEstimate, log_scale: float) -> Forecast:
         """The distribution of what is known, and what it rests on; arguments as there."""
@@ -135,32 +185,62 @@ class Calibration:
             log_scale: logarithm of what the estimate is multiplied by.
         """
         log_seconds = min(known.estimate.log_seconds + log_scale, _LONGEST)
-        shape = self._chosen[pipeline, known.kind]
+        owner = self._owners[pipeline, known.kind]
+        shape = self._unknown if owner is None else self._shapes[owner, self._limit(owner, known)]
         return Distribution(math.exp(log_seconds), known.estimate.spread, shape)
 
-    def _choose(self, asked: tuple[str, _Kind]) -> Shape:
-        """By the nearest misses of which there are enough."""
-        for owner, kind in self._nearest(*asked):
-            if len(self._misses(owner)[kind]) >= LEAST_MISSES:
-                return self._shapes[owner, kind]
-        return self._unknown
+    def _limit(self, owner: "_Owner", known: KnownEstimate) -> int:
+        """How far misses of an iteration count, in parts of a spread.
 
-    def _shape_of(self, misses: tuple[str | None, _Kind]) -> Shape:
-        owner, kind = misses
-        return Shape(tuple(sorted(self._misses(owner)[kind])))
+        No further than such forecasts, or its own values, ever lay off: a spread that is
+        large since a change must not multiply misses that were many small spreads.
+        """
+        if known.basis.level is not Level.ITERATION:
+            return _NO_LIMIT
+        most = max(self._largest[owner], known.estimate.most_miss) / known.estimate.spread
+        return min(_NO_LIMIT, math.ceil(_LIMITS * most))
 
-    def _misses(self, owner: str | None) -> Mapping[_Kind, "array[float]"]:
-        """Those of a pipeline; None = of all."""
-        return self._of_all if owner is None else self._of_pipelines.get(owner, {})
+    def _owner_of(self, asked: tuple[str, _Kind]) -> "_Owner | None":
+        """The nearest misses of which there are enough; None = there are none."""
+        for owner in self._nearest(*asked):
+            if len(self._misses(owner)) >= LEAST_MISSES:
+                return owner
+        return None
 
-    def _nearest(self, pipeline: str, kind: _Kind) -> Iterator[tuple[str | None, _Kind]]:
+    def _largest_of(self, owner: "_Owner") -> float:
+        return max(self._misses(owner).log_ratios)
+
+    def _shape_of(self, limited: "tuple[_Owner, int]") -> Shape:
+        owner, limit = limited
+        misses = sorted(self._misses(owner).deviations)
+        if owner.kind[0] not in OWN_LEVELS:
+            return Shape(tuple(misses))
+        most, half = limit / _LIMITS, len(misses) // 2
+        # Where nearly all lie on one side, they tell too little of the other.
+        above, below = (max(0.0, each - _ONE_SIDED) for each in (median(misses), -median(misses)))
+        low = (min(0.0, max(-most, each - above)) for each in misses[:half])
+        high = (max(0.0, min(most, each + below)) for each in misses[-half:])
+        return Shape((*low, 0.0, *high))
+
+    def _misses(self, owner: "_Owner") -> _Misses:
+        pipeline, kind = owner
+        of_all = self._of_all if pipeline is None else self._of_pipelines.get(pipeline, {})
+        return of_all[kind]
+
+    def _nearest(self, pipeline: str, kind: _Kind) -> "Iterator[_Owner]":
         """The pipeline's own first, then those of all; last its own that knew less or more."""
         level, knowledge = kind
+        own = self._of_pipelines.get(pipeline, {})
+        if kind in own:
+            yield _Owner(pipeline, kind)
+        if kind in self._of_all:
+            yield _Owner(None, kind)
         others = sorted({0, 1, 2} - {knowledge}, key=lambda each: (abs(each - knowledge), each))
-        for owner, other in (
-            (pipeline, kind),
-            (None, kind),
-            *((pipeline, (level, each)) for each in others),
-        ):
-            if other in self._misses(owner):
-                yield owner, other
+        yield from (_Owner(pipeline, (level, each)) for each in others if (level, each) in own)
+
+
+class _Owner(NamedTuple):
+    """Whose misses, of a pipeline or, with None, of all, and of which kind."""
+
+    pipeline: str | None
+    kind: _Kind

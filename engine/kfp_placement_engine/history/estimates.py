@@ -11,13 +11,11 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from kfp_placement_engine.history.arguments import ValuesByArgument
+from kfp_placement_engine.history.changes import levelled, robust_deviation, spread_if_changing
 from kfp_placement_engine.history.sizes import SizedValues
 
 RESOLUTION_SECONDS = 1 / math.sqrt(12)
 """Standard deviation of a time that is cut to a whole second, as Kubernetes writes them."""
-
-_NORMAL_OVER_MEDIAN = 1.4826
-"""Standard deviation of normal values over their median absolute deviation."""
 
 _OUTLYING = 5.0
 """Misses count up to this many standard deviations, as their median tells these."""
@@ -51,12 +49,16 @@ class Estimate(NamedTuple):
         spread: standard deviation of that.
         by_size: whether the size of the inputs counts.
         by_argument: place of the numeric argument that counts in place of it; None = none does.
+        last_miss: by how much the last value lies above it.
+        most_miss: by how much any of the values lies off at most.
     """
 
     log_seconds: float
     spread: float
     by_size: bool = False
     by_argument: int | None = None
+    last_miss: float = 0.0
+    most_miss: float = 0.0
 
 
 def middle_mean(values: Sequence[float]) -> float:
@@ -112,24 +114,32 @@ class PastValues:
             arguments: its numeric arguments, in the order of their names.
         """
         found, place = None, None
+        least = self._prior.by_size
         if input_bytes is not None and len(self._input_bytes) > 0:
-            found = self._sized.next(input_bytes)
+            found = self._sized.next_of_now(input_bytes, least)
         if arguments and self._arguments:
-            told = self._by_argument.next(arguments)
+            told = self._by_argument.next(arguments, least)
             if told is not None and (found is None or told.found.error < found.error):
                 place, found = told
         if found is None:
             return self._without_size
         expected = self._prior.by_size + found.extrapolation
         spread = _spread(found.misses, found.log_seconds, expected, self._prior)
-        return Estimate(found.log_seconds, spread, place is None, place)
+        misses = [-each for each in found.misses]
+        return _estimate(found.log_seconds, spread, misses, place is None, place)
 
     @cached_property
     def _without_size(self) -> Estimate:
-        logs = self._log_seconds
-        centre = self._centre_of(logs if self._recent is None else logs[-self._recent :])
+        logs, least = self._log_seconds, self._prior.spread
+        if self._recent is None:
+            centre = self._centre_of(logs)
+            spread = _spread([each - centre for each in logs], centre, least, self._prior)
+            return Estimate(centre, spread)
+        logs = levelled(logs, least)
+        centre = self._centre_of(logs[-self._recent :])
         misses = [each - centre for each in logs]
-        return Estimate(centre, _spread(misses, centre, self._prior.spread, self._prior))
+        spread = _spread(misses, centre, least, self._prior)
+        return _estimate(centre, max(spread, spread_if_changing(misses, least)), misses)
 
     @cached_property
     def _sized(self) -> SizedValues:
@@ -142,6 +152,18 @@ class PastValues:
         return ValuesByArgument(self._log_seconds[-_MOST_SIZES:], self._arguments[-_MOST_SIZES:])
 
 
+def _estimate(
+    log_seconds: float,
+    spread: float,
+    misses: Sequence[float],
+    by_size: bool = False,
+    by_argument: int | None = None,
+) -> Estimate:
+    last = misses[-1] if misses else 0.0
+    most = max(map(abs, misses), default=0.0)
+    return Estimate(log_seconds, spread, by_size, by_argument, last, most)
+
+
 def _spread(misses: Sequence[float], centre: float, expected: float, prior: Prior) -> float:
     """Shrunk to what is expected; small values vary by how they are measured too.
 
@@ -152,8 +174,3 @@ def _spread(misses: Sequence[float], centre: float, expected: float, prior: Prio
     squares = sum([(apart if apart < most else most) ** 2 for apart in map(abs, misses)])
     variance = (prior.weight * expected**2 + squares) / freedom
     return math.sqrt(variance + (prior.resolution / math.exp(centre)) ** 2)
-
-
-def robust_deviation(misses: Sequence[float]) -> float:
-    """Standard deviation of normal values whose median absolute value is that of the misses."""
-    return _NORMAL_OVER_MEDIAN * median(map(abs, misses)) if misses else 0.0

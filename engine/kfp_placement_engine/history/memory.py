@@ -12,7 +12,6 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter
 from statistics import median
 from typing import NamedTuple
 
@@ -200,15 +199,12 @@ class _Values:
         found = values.next(input_bytes)
         if found is None:
             return None
-        # The line's own misses are of values that it was drawn through. Those of the nearest sizes
-        # are in the order of the sizes, and each is compared with its own value.
-        if found.misses is values.misses_of_nearest:
-            actual = [each for each, _ in sorted(self._sized, key=itemgetter(1))]
-            misses = found.misses
-        else:
-            actual, misses = [each for each, _ in self._sized], values.misses_of_lines()
+        # The line's own misses are of values that it was drawn through.
+        is_nearest = found.misses is values.misses_of_nearest
+        misses = found.misses if is_nearest else values.misses_of_lines()
         margin = _margin([-each for each in misses])
-        wasted = math.fsum(map(_wasted, actual, (each + margin for each in misses)))
+        asked = zip(self._sized, misses, strict=True)
+        wasted = math.fsum(_wasted(log_bytes, miss + margin) for (log_bytes, _), miss in asked)
         return _Asked(found.log_seconds + margin + found.extrapolation, wasted)
 
     @cached_property

@@ -6,7 +6,7 @@ from collections.abc import KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from kfp_placement_engine.history.estimates import robust_deviation
+from kfp_placement_engine.history.changes import robust_deviation
 from kfp_placement_engine.history.recent import Recent
 
 RUNS_KEPT = 50

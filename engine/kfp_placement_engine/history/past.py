@@ -52,10 +52,10 @@ class Past:
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended: from its steps first, then from what was left."""
-        self.steps.observe(run.steps)
+        log_slowdown = self.steps.observe(run.steps)
         self.courses.observe(run)
         if run.played_seconds is not None and run.seconds is not None:
-            self.ends.observe(run.pipeline, run.played_seconds, run.seconds)
+            self.ends.observe(run.pipeline, run.played_seconds, run.seconds, log_slowdown)
         if run.driver_seconds is not None:
             self._driver_seconds.put(run.pipeline, run.driver_seconds)
         if self.memory is not None:

@@ -4,13 +4,19 @@ What is expected of a run is the median end of the samples of its plan; or, as t
 the plan alone. Both are early: pods wait for volumes and images, and steps on one node disturb each
 other. This is learned as one factor of each pipeline, from what runs took beyond what was expected
 of them before they began.
+
+When steps have changed, runs take longer than expected until the estimates of steps follow. That is
+no part of the factor: once they do, it would count twice.
 """
 
 import math
 from collections import deque
+from collections.abc import Collection
 from statistics import median
+from typing import NamedTuple
 
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
+from kfp_placement_engine.history.changes import robust_deviation
 from kfp_placement_engine.history.estimates import PastValues, Prior, middle_mean
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
@@ -25,6 +31,12 @@ MOST_PIPELINES = 200
 
 _OF_PIPELINE, _OF_NAMESPACE = Prior(0.06, resolution=0.0), Prior(0.3, resolution=0.0)
 """Runs of one pipeline differ by some percent; pipelines by how much their steps wait."""
+
+_CHANGED = 0.15
+"""Steps that are this much slower together, as a logarithm, may have changed."""
+
+_UNUSUAL = 4.0
+"""The same in standard deviations of what they were in other runs."""
 
 _HALF = (0.07, 0.2, 0.34, 0.49, 0.66, 0.84, 1.06, 1.35, 1.81)
 _UNKNOWN = Shape((*(-each for each in reversed(_HALF)), *_HALF))
@@ -47,10 +59,12 @@ class RunEnds:
                 are all.
         """
         self._of_namespace = of_namespace
-        self._factors: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
+        self._factors: Recent[str, deque[_Run]] = Recent(MOST_PIPELINES)
         self.calibration = Calibration(_UNKNOWN)
 
-    def observe(self, pipeline: str, expected_seconds: float, seconds: float) -> None:
+    def observe(
+        self, pipeline: str, expected_seconds: float, seconds: float, log_slowdown: float = 0.0
+    ) -> None:
         """Learn from a run that has ended.
 
         What cannot be true is left out.
@@ -59,16 +73,16 @@ class RunEnds:
             pipeline: its pipeline.
             expected_seconds: its end as it was expected before it began, from its begin.
             seconds: what it took.
+            log_slowdown: logarithm of the time of its steps over what was forecast of them.
         """
         if not (_is_usable(expected_seconds) and _is_usable(seconds)):
             return
-        factor = math.log(seconds) - math.log(expected_seconds)
-        known = self._known(pipeline)
-        if known is not None:
-            miss = Miss(pipeline, known, factor - known.estimate.log_seconds)
+        run = _Run(math.log(seconds) - math.log(expected_seconds), log_slowdown)
+        known, kept = self._known(pipeline), self._factors.used(pipeline, _last_runs)
+        if known is not None and not _is_repeated(kept, run):
+            miss = Miss(pipeline, known, run.log_factor - known.estimate.log_seconds)
             self.calibration.add_misses([miss])
-        kept = self._factors.used(pipeline, lambda: deque(maxlen=RUNS_KEPT))
-        kept.append(factor)
+        kept.append(run)
 
     def predict(self, pipeline: str, expected_seconds: float) -> Forecast | None:
         """When a run will have ended, from its begin.
@@ -95,16 +109,51 @@ class RunEnds:
         """By how much longer than expected a run takes."""
         own = self._factors.get(pipeline)
         if own:
-            found = PastValues(own, _OF_PIPELINE, centre_of=middle_mean).next()
+            found = PastValues(_of_now(own), _OF_PIPELINE, centre_of=middle_mean).next()
             # The next run differs from the centre, and the centre of a few from that of many.
             found = found._replace(spread=found.spread * math.sqrt(1 + 1 / len(own)))
             return KnownEstimate(Basis(Level.PIPELINE, len(own)), len(own), found)
-        others = [median(each) for each in self._factors.values()]
+        others = [median(_of_now(each)) for each in self._factors.values() if each]
         if not others:
             return None
         found = PastValues(others, _OF_NAMESPACE).next()
         runs = max(map(len, self._factors.values()))
         return KnownEstimate(Basis(Level.NAMESPACE, runs), len(others), found)
+
+
+class _Run(NamedTuple):
+    """A run that has ended.
+
+    Attributes:
+        log_factor: logarithm of what it took over what was expected.
+        log_slowdown: the same of its steps alone.
+    """
+
+    log_factor: float
+    log_slowdown: float
+
+
+def _last_runs() -> deque[_Run]:
+    return deque(maxlen=RUNS_KEPT)
+
+
+def _of_now(runs: Collection[_Run]) -> list[float]:
+    """Factors; of runs whose steps had changed, without what the steps alone took longer."""
+    return [each.log_factor - apart for each, apart in zip(runs, _changes(runs), strict=True)]
+
+
+def _changes(runs: Collection[_Run]) -> list[float]:
+    """By how much the steps of each run were slower than those of others; 0 = as usual."""
+    usual = median(each.log_slowdown for each in runs)
+    apart = [each.log_slowdown - usual for each in runs]
+    most = max(_CHANGED, _UNUSUAL * robust_deviation(apart))
+    return [each if abs(each) > most else 0.0 for each in apart]
+
+
+def _is_repeated(before: Collection[_Run], run: _Run) -> bool:
+    """Whether steps had changed in the run before as in this one: it is one change."""
+    *_, last, this = (0.0, *_changes([*before, run]))
+    return last * this > 0
 
 
 def _is_usable(seconds: float) -> bool:

@@ -8,8 +8,10 @@ Numeric arguments are compared in the same way (`arguments`).
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
-from operator import add, itemgetter
+from operator import add, sub
 from typing import NamedTuple
+
+from kfp_placement_engine.history.changes import levelled
 
 _SAME_SIZE = math.log(1.1)
 """Sizes that differ by less do not explain different times."""
@@ -38,7 +40,7 @@ class BySize(NamedTuple):
 
     Attributes:
         log_seconds: where it lies.
-        misses: by how much past values were missed.
+        misses: by how much past values were missed, in the order in which these were seen.
         extrapolation: how much further off it may be, where it lies far from what was seen.
         error: mean miss of past values, each predicted from the others; infinite if there are too
             few of them.
@@ -56,7 +58,11 @@ def _log_size(size: float) -> float:
 
 
 class SizedValues:
-    """Past run times with the sizes of their inputs; how they are related is found out once."""
+    """Past run times with the sizes of their inputs; how they are related is found out once.
+
+    Attributes:
+        sizes: of the inputs, bytes, in the order in which they were seen.
+    """
 
     def __init__(
         self,
@@ -72,7 +78,7 @@ class SizedValues:
             log_of: their logarithms, by which sizes are near to each other or not.
         """
         self._log_seconds = log_seconds
-        self._sizes = sizes
+        self.sizes = sizes
         self._log_of = log_of
         self._log_sizes = [log_of(each) for each in sizes]
 
@@ -84,9 +90,9 @@ class SizedValues:
     def next(self, size: float) -> BySize | None:
         """The next value by the size of its inputs, bytes; None if that does not help."""
         wanted = self._log_of(size)
-        if len(self._sizes) < 3:
+        if len(self.sizes) < 3:
             is_known = any(abs(each - wanted) <= _SAME_SIZE for each in self._log_sizes)
-            return None if is_known or not self._sizes else self._scaled_last(wanted)
+            return None if is_known or not self.sizes else self._scaled_last(wanted)
         least, most = min(self._log_sizes), max(self._log_sizes)
         if max(most, wanted) - min(least, wanted) <= _SAME_SIZE:
             return None
@@ -100,6 +106,23 @@ class SizedValues:
         log_seconds = self._line.log_seconds(size)
         return BySize(log_seconds, self._misses_of_line, _FAR * outside, self._error_of_lines)
 
+    def next_of_now(self, size: float, least: float) -> BySize | None:
+        """The same, as if all values had been like the last ones with inputs of their size.
+
+        Args:
+            size: of the next one's inputs, bytes.
+            least: standard deviation at least of what is left.
+        """
+        found = self.next(size)
+        if found is None:
+            return None
+        left = [-each for each in found.misses]
+        now = levelled(left, least)
+        if now is left:
+            return found
+        moved = map(add, self._log_seconds, map(sub, now, left))
+        return SizedValues(list(moved), self.sizes, self._log_of).next(size)
+
     def _scaled_last(self, log_size: float) -> BySize:
         """The last value in proportion to the size, except for the start of the container."""
         seconds = math.exp(self._log_seconds[-1])
@@ -109,14 +132,14 @@ class SizedValues:
         return BySize(math.log(max(LEAST_SECONDS, scaled)), extrapolation=_FAR * abs(apart))
 
     def _mean_of_nearest(self, log_size: float) -> float:
-        """The mean of the values of the two nearest sizes; of equally near ones the first count."""
+        """The mean of the values of the two nearest sizes; of equally near ones the last count."""
         apart = [abs(each - log_size) for each in self._log_sizes]
-        one, two, *_ = sorted(range(len(apart)), key=apart.__getitem__)
+        one, two, *_ = sorted(range(len(apart)), key=lambda number: (apart[number], -number))
         return (self._log_seconds[one] + self._log_seconds[two]) / 2
 
     @cached_property
     def _are_nearest_best(self) -> bool:
-        if len(self._sizes) <= 3:
+        if len(self.sizes) <= 3:
             return False
         to_beat = min(self._error_to_beat, _HELPS * self._error_of_lines)
         return self._error_of_nearest < to_beat
@@ -158,7 +181,7 @@ class SizedValues:
             others: _Sums = (weight - w, size - wx, seconds - wt, square - wxx, product - wxt)
             if min(others[0], others[3] / any_square) <= least_weight:
                 others = _total([*self._sums[:number], *self._sums[number + 1 :]])
-            log_seconds = _line_of(*others).log_seconds(self._sizes[number])
+            log_seconds = _line_of(*others).log_seconds(self.sizes[number])
             misses.append(log_seconds - self._log_seconds[number])
         return misses
 
@@ -166,27 +189,27 @@ class SizedValues:
     def misses_of_nearest(self) -> list[float]:
         """How each value is missed by the mean of two others, those of the nearest sizes.
 
-        The smallest size is first; there are at least three. Of two smaller and two larger ones
-        those count that are nearest, and of equally near ones the first.
+        There are at least three. Of two smaller and two larger ones those count that are nearest,
+        and of equally near ones the smaller.
         """
-        ordered = sorted(zip(self._log_sizes, self._log_seconds, strict=True), key=itemgetter(0))
+        order = sorted(range(len(self._log_sizes)), key=self._log_sizes.__getitem__)
+        ordered = [(self._log_sizes[each], self._log_seconds[each]) for each in order]
         row = [*[_SMALLER_THAN_ALL] * 2, *ordered, *[_LARGER_THAN_ALL] * 2]
-        misses = []
-        for lower, low, (size, value), high, higher in zip(
-            row, row[1:], row[2:], row[3:], row[4:], strict=False
-        ):
+        misses = [0.0] * len(order)
+        around = zip(row, row[1:], row[2:], row[3:], row[4:], strict=False)
+        for number, (lower, low, (size, value), high, higher) in zip(order, around, strict=True):
             if size - lower[0] <= high[0] - size:
                 one, two = lower, low
             elif higher[0] - size < size - low[0]:
                 one, two = high, higher
             else:
                 one, two = lower if size - lower[0] == size - low[0] else low, high
-            misses.append((one[1] + two[1]) / 2 - value)
+            misses[number] = (one[1] + two[1]) / 2 - value
         return misses
 
     @cached_property
     def _sums(self) -> list["_Sums"]:
-        return list(map(_sums_of, self._log_seconds, self._sizes))
+        return list(map(_sums_of, self._log_seconds, self.sizes))
 
     @cached_property
     def _total(self) -> "_Sums":
@@ -198,7 +221,7 @@ class SizedValues:
 
     @cached_property
     def _misses_of_line(self) -> list[float]:
-        line, values = self._line, zip(self._log_seconds, self._sizes, strict=True)
+        line, values = self._line, zip(self._log_seconds, self.sizes, strict=True)
         return [line.log_seconds(size) - log_seconds for log_seconds, size in values]
 
 

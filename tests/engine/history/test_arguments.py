@@ -173,8 +173,29 @@ arguments = st.lists(
 @example([(each / 3, (0.0, 10.0**each)) for each in range(9)], (0.0, 1e15))
 def test_whatever_comes_is_a_finite_time(past, wanted):
     values = ValuesByArgument([each for each, _ in past], [each for _, each in past])
-    told = values.next(wanted)
+    told = values.next(wanted, 0.08)
     if told is not None:
         assert math.isfinite(told.found.log_seconds)
         assert math.isfinite(told.found.error)
         assert all(map(math.isfinite, told.found.misses))
+
+
+def test_a_change_is_followed_where_an_argument_counts():
+    """Twice as long for the same number of epochs; what is known of epochs goes on to count."""
+    epochs = [5, 20, 10, 8, 15, 5, 20, 10, 8, 15, 12, 6, 18]
+    seconds = [10.0 * each * (2 if number >= 10 else 1) for number, each in enumerate(epochs)]
+    values = ValuesByArgument([math.log(each) for each in seconds], [(each,) for each in epochs])
+    told = values.next((10,), 0.08)
+    assert told is not None
+    assert math.exp(told.found.log_seconds) == pytest.approx(200, rel=0.05)
+
+
+def test_an_argument_far_beyond_all_seen_promises_no_years():
+    epochs = [5, 20, 10, 8, 15]
+    values = ValuesByArgument(
+        [math.log(10 * each) for each in epochs], [(each,) for each in epochs]
+    )
+    far, farther = values.next((1e7,), 0.08), values.next((1e15,), 0.08)
+    assert far == farther
+    assert far is not None
+    assert math.exp(far.found.log_seconds) == pytest.approx(2000, rel=0.05)

@@ -158,7 +158,7 @@ def test_a_run_is_compared_with_what_was_known_before_it():
     forecast = forecast_of(history, TRAIN).distribution
     history.observe(seen(TRAIN, 110)[0])
     (misses,) = (each for kind, each in history.calibration._of_all.items() if kind[1] == 2)
-    assert misses[-1] == pytest.approx(math.log(1.1) / forecast.spread, rel=0.01)
+    assert misses.deviations[-1] == pytest.approx(math.log(1.1) / forecast.spread, rel=0.01)
 
 
 def test_a_forecast_follows_what_other_namespaces_learn_of_a_node():
@@ -315,3 +315,63 @@ def test_namespaces_share_nothing_but_factors():
     one, two = History("team-a", factors), History("team-b", factors)
     one.observe(seen(TRAIN, 90)[0])
     assert two.predict(TRAIN) is None
+
+
+STEPS = [StepIdentity("churn", f"step-{number}") for number in range(7)]
+
+
+def after_a_change(times, before, after, changed=STEPS, seed=0):
+    """Runs of seven steps, of which some take so many times as long from one run on."""
+    random, history = Random(seed), History()
+    for run in range(before + after):
+        common = random.gauss(0, 0.03)
+        seconds = {
+            step: 60.0 * (1 + index) * math.exp(common + random.gauss(0, 0.07))
+            for index, step in enumerate(STEPS)
+        }
+        if run >= before:
+            seconds |= {step: times * seconds[step] for step in changed}
+        history.observe([Observation(step, each) for step, each in seconds.items()])
+    return [
+        (forecast_of(history, step).distribution, times * 60.0 * (1 + STEPS.index(step)))
+        for step in changed
+    ]
+
+
+@pytest.mark.parametrize("times", [0.1, 0.5, 1.5, 2, 10])
+@pytest.mark.parametrize("before", [6, 20])
+@pytest.mark.parametrize("changed", [STEPS, STEPS[4:5]], ids=["all steps", "one step"])
+def test_a_change_for_good_is_followed_within_three_runs_and_not_counted_twice(
+    times, before, changed
+):
+    """Neither the typical time nor the range may be off by a multiple then."""
+    for seed in range(2):
+        for found, true in after_a_change(times, before, 3, changed, seed):
+            assert found.median_seconds == pytest.approx(true, rel=0.25)
+            assert true / 2.5 < found.quantile(0.05) < 1.2 * true
+            assert true / 1.2 < found.quantile(0.95) < 2.5 * true
+
+
+@pytest.mark.parametrize("times", [0.1, 0.5, 2, 10])
+def test_two_runs_that_are_unlike_all_before_widen_the_range_to_both(times):
+    for found, true in after_a_change(times, 6, 2):
+        low, high = found.quantile(0.03), found.quantile(0.97)
+        assert low < true < high
+        assert low < true / times < high
+
+
+def test_a_change_of_long_ago_no_longer_widens_the_range():
+    unchanged = [each for each, _ in after_a_change(1, 60, 0)]
+    changed = [each for each, _ in after_a_change(10, 20, 40)]
+    for then, now in zip(unchanged, changed, strict=True):
+        width = now.quantile(0.95) / now.quantile(0.05)
+        assert width < 1.25 * then.quantile(0.95) / then.quantile(0.05)
+
+
+def test_one_outlier_among_twenty_moves_neither_the_typical_time_nor_the_range_by_much():
+    history = history_of(*seen(TRAIN, *(100 + number % 3 for number in range(20))))
+    before = forecast_of(history, TRAIN).distribution
+    history.observe(seen(TRAIN, 1000)[0])
+    after = forecast_of(history, TRAIN).distribution
+    assert after.median_seconds == pytest.approx(before.median_seconds, rel=0.02)
+    assert after.quantile(0.95) < 1.5 * before.quantile(0.95)

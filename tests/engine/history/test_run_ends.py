@@ -92,3 +92,18 @@ def test_one_run_that_hung_does_not_widen_all_that_follow():
     after = forecast_of(seen(*runs, (100, 1040), *runs[:10]), "churn", 100.0).distribution
     assert after.median_seconds == pytest.approx(before.median_seconds, rel=0.02)
     assert after.quantile(0.95) < 400
+
+
+def test_what_steps_took_longer_after_a_change_is_no_part_of_the_factor():
+    """The estimates of steps follow; counted twice, runs would be expected far too late."""
+    ends = seen(*[(100, 110)] * 6)
+    for _ in range(3):
+        ends.observe("churn", 100, 220, math.log(2))
+    found = forecast_of(ends, "churn", 200.0).distribution
+    assert found.median_seconds == pytest.approx(220, rel=0.02)
+    assert found.quantile(0.95) < 400
+
+
+def test_what_runs_took_longer_and_their_steps_did_not_is():
+    ends = seen(*[(100, 110)] * 3, *[(100, 220)] * 15)
+    assert forecast_of(ends, "churn", 100.0).distribution.median_seconds == pytest.approx(220)

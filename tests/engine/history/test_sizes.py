@@ -94,11 +94,12 @@ def test_each_value_is_compared_with_the_others_alone(pairs):
         for rest, (value, _) in zip(others, pairs, strict=True)
     ]
     assert sorted(past.misses_of_median()) == pytest.approx(sorted(of_median), abs=1e-9)
-    ordered = sorted(pairs, key=lambda pair: math.log(pair[1] + 1))
-    assert past.misses_of_nearest == pytest.approx(
-        [mean_of_nearest(ordered, number) - value for number, (value, _) in enumerate(ordered)],
-        abs=1e-9,
-    )
+    order = sorted(range(len(pairs)), key=lambda number: math.log(pairs[number][1] + 1))
+    ordered = [pairs[number] for number in order]
+    expected = [0.0] * len(pairs)
+    for place, number in enumerate(order):
+        expected[number] = mean_of_nearest(ordered, place) - pairs[number][0]
+    assert past.misses_of_nearest == pytest.approx(expected, abs=1e-9)
 
 
 def mean_of_nearest(ordered, number):
