@@ -81,6 +81,10 @@ class Iteration:
         row = array("d", arguments).tobytes() or width * _UNKNOWN
         self._arguments = (self._arguments + row)[-most * len(row) :]
 
+    def forget_arguments(self) -> None:
+        """Those of its values are not known any more."""
+        self._arguments = b""
+
     @property
     def _width(self) -> int:
         """How many arguments a value has."""

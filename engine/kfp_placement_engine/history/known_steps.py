@@ -79,6 +79,15 @@ class KnownStep:
             log_seconds, observation.node, observation.input_bytes, most, observation.arguments
         )
 
+    def has_arguments_of(self, identity: StepIdentity) -> bool:
+        """Whether an argument means what it did: not in other code of the same image.
+
+        Values are kept without names, and by another function the first may be the second. Where
+        the image is another one too, as with every build, the function need not be.
+        """
+        is_other_code = identity.component != self.component and identity.image == self.image
+        return not (is_other_code and identity.component and self.component)
+
     def _may_go(self, iteration: Iteration) -> bool:
         return iteration.name is None or iteration.last_run < self.runs - 1
 
@@ -149,6 +158,9 @@ class KnownSteps:
         identity = observation.identity
         step = self._steps.pop(identity.key, None) or KnownStep(identity.key)
         self._steps[step.key] = step
+        if not step.has_arguments_of(identity):
+            for each in step.iterations:
+                each.forget_arguments()
         self._sort_in(step, identity)
         step.runs += is_first
         step.add(observation, log_seconds)

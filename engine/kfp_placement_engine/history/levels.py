@@ -134,6 +134,8 @@ class Levels:
                 for level in WIDER
             )
             return next((known for known in others if known is not None), None)
+        if not step.has_arguments_of(identity):
+            arguments = ()
         iteration = step.iteration(identity.iteration)
         if iteration is None:
             return self.of_step(step, input_bytes, arguments)

@@ -199,3 +199,35 @@ def test_an_argument_far_beyond_all_seen_promises_no_years():
     assert far == farther
     assert far is not None
     assert math.exp(far.found.log_seconds) == pytest.approx(2000, rel=0.05)
+
+
+def trained(component, image, count=len(EPOCHS)):
+    """Runs of some code, in which the first argument decides."""
+    step = StepIdentity("churn", "train", component=component, image=image)
+    return [
+        [Observation(step, 10 * each, arguments=(float(each), 256.0))] for each in EPOCHS[:count]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("component", "image", "counts"),
+    [("code-1", "python:3", True), ("code-2", "python:3", False), ("code-2", "python:4", True)],
+    ids=["the same", "other code", "another build"],
+)
+def test_arguments_of_other_code_do_not_count(component, image, counts):
+    """`epochs, rows` may have become `batch, epochs`: values are kept without names."""
+    history = History()
+    for run in trained("code-1", "python:3"):
+        history.observe(run)
+    step = StepIdentity("churn", "train", component=component, image=image)
+    arguments = {"batch": 256.0, "epochs": 20.0}
+    found = history.predict(step, arguments=arguments)
+    assert found is not None
+    assert found.basis.by_argument == ("batch" if counts else "")
+    if not counts:
+        assert typical(found) < 200
+    for run in trained(component, image):
+        history.observe(run)
+    found = history.predict(step, arguments={"epochs": 40.0, "rows": 256.0})
+    assert found is not None
+    assert found.basis.by_argument == "epochs"
