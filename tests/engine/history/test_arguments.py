@@ -201,12 +201,10 @@ def test_an_argument_far_beyond_all_seen_promises_no_years():
     assert math.exp(far.found.log_seconds) == pytest.approx(2000, rel=0.05)
 
 
-def trained(component, image, count=len(EPOCHS)):
+def trained(component, image):
     """Runs of some code, in which the first argument decides."""
     step = StepIdentity("churn", "train", component=component, image=image)
-    return [
-        [Observation(step, 10 * each, arguments=(float(each), 256.0))] for each in EPOCHS[:count]
-    ]
+    return [[Observation(step, 10 * each, arguments=(float(each), 256.0))] for each in EPOCHS]
 
 
 @pytest.mark.parametrize(
