@@ -116,7 +116,8 @@ class SizedValues:
         found = self.next(size)
         if found is None:
             return None
-        left = [-each for each in found.misses]
+        # By the line, whichever way is better: the nearest values may be of before and after.
+        left = [-each for each in self._misses_of_line] if found.misses else []
         now = levelled(left, least)
         if now is left:
             return found
