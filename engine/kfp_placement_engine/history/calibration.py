@@ -12,6 +12,7 @@ the misses moved them as well, the change would count twice.
 
 import math
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -44,7 +45,7 @@ MOST_PIPELINES = 200
 _ONE_SIDED = 0.5
 """Spreads; where the median of misses is further off, a change is to blame."""
 
-_LIMITS = 4
+_LIMITS = 2
 """Steps of the limit of misses within one spread, so that few shapes have to be made."""
 
 _NO_LIMIT = math.ceil(_LIMITS * MOST_DEVIATIONS)
@@ -147,6 +148,7 @@ class Calibration:
         self._of_all: dict[_Kind, _Misses] = {}
         self._of_pipelines: Recent[str, dict[_Kind, _Misses]] = Recent(MOST_PIPELINES)
         self._owners = Computed(self._owner_of, MOST_PIPELINES)
+        self._sorted = Computed(self._sorted_of, MOST_PIPELINES)
         self._largest = Computed(self._largest_of, MOST_PIPELINES)
         self._shapes = Computed(self._shape_of, MOST_PIPELINES)
 
@@ -160,7 +162,7 @@ class Calibration:
             every = -(-len(found) // MISSES_OF_RUN)
             for owned in (own, self._of_all):
                 owned.setdefault(kind, _Misses()).add(found[::every])
-        for computed in (self._owners, self._largest, self._shapes):
+        for computed in (self._owners, self._sorted, self._largest, self._shapes):
             computed.clear()
 
     def or_of_all(self, others: "Calibration", kind: _Kind) -> "Calibration":
@@ -192,13 +194,14 @@ class Calibration:
     def _limit(self, owner: "_Owner", known: KnownEstimate) -> int:
         """How far misses of an iteration count, in parts of a spread.
 
-        No further than such forecasts, or its own values, ever lay off: a spread that is
-        large since a change must not multiply misses that were many small spreads.
+        No further than such forecasts, or its own values, ever lay off: a spread that is large
+        since a change must not multiply misses that were many small spreads.
         """
-        if known.basis.level is not Level.ITERATION:
+        largest = self._largest[owner]
+        most = max(largest.log_ratio, known.estimate.most_miss) / known.estimate.spread
+        if most >= largest.deviations or known.basis.level is not Level.ITERATION:
             return _NO_LIMIT
-        most = max(self._largest[owner], known.estimate.most_miss) / known.estimate.spread
-        return min(_NO_LIMIT, math.ceil(_LIMITS * most))
+        return math.ceil(_LIMITS * most)
 
     def _owner_of(self, asked: tuple[str, _Kind]) -> "_Owner | None":
         """The nearest misses of which there are enough; None = there are none."""
@@ -207,19 +210,23 @@ class Calibration:
                 return owner
         return None
 
-    def _largest_of(self, owner: "_Owner") -> float:
-        return max(self._misses(owner).log_ratios)
+    def _sorted_of(self, owner: "_Owner") -> list[float]:
+        return sorted(self._misses(owner).deviations)
+
+    def _largest_of(self, owner: "_Owner") -> "_Largest":
+        ordered = self._sorted[owner]
+        return _Largest(max(-ordered[0], ordered[-1]), max(self._misses(owner).log_ratios))
 
     def _shape_of(self, limited: "tuple[_Owner, int]") -> Shape:
         owner, limit = limited
-        misses = sorted(self._misses(owner).deviations)
+        misses = self._sorted[owner]
         if owner.kind[0] not in OWN_LEVELS:
             return Shape(tuple(misses))
-        most, half = limit / _LIMITS, len(misses) // 2
+        half, middle = len(misses) // 2, median(misses)
         # Where nearly all lie on one side, they tell too little of the other.
-        above, below = (max(0.0, each - _ONE_SIDED) for each in (median(misses), -median(misses)))
-        low = (min(0.0, max(-most, each - above)) for each in misses[:half])
-        high = (max(0.0, min(most, each + below)) for each in misses[-half:])
+        above, below = max(0.0, middle - _ONE_SIDED), max(0.0, -middle - _ONE_SIDED)
+        low = _within(misses[:half], -limit / _LIMITS, 0.0, -above)
+        high = _within(misses[-half:], 0.0, limit / _LIMITS, below)
         return Shape((*low, 0.0, *high))
 
     def _misses(self, owner: "_Owner") -> _Misses:
@@ -244,3 +251,19 @@ class _Owner(NamedTuple):
 
     pipeline: str | None
     kind: _Kind
+
+
+class _Largest(NamedTuple):
+    """The largest miss, in spreads, and as the logarithm of a factor."""
+
+    deviations: float
+    log_ratio: float
+
+
+def _within(misses: list[float], least: float, most: float, moved: float) -> list[float]:
+    """Ascending misses moved by so much, none of them beyond either limit."""
+    begin, end = bisect_left(misses, least - moved), bisect_right(misses, most - moved)
+    inside = misses[begin:end]
+    if moved:
+        inside = [each + moved for each in inside]
+    return [least] * begin + inside + [most] * (len(misses) - max(begin, end))

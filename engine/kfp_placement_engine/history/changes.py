@@ -49,26 +49,31 @@ def levelled(values: Sequence[float], least: float) -> Sequence[float]:
 
 def _changes(values: Sequence[float], least: float) -> Iterator[int]:
     """Where in the values others begin that are unlike those before."""
-    if len(values) < 2 * LAST or max(values) - min(values) <= _APART * least:
+    apart = _APART * least
+    if len(values) < 2 * LAST or max(values) - min(values) <= apart:
         return
-    begin, before = 0, sorted(values[:LAST])
-    for end in range(2 * LAST, len(values) + 1):
-        last = values[end - LAST : end]
-        if len(before) >= LAST and _are_unlike(before, last, least):
-            begin, before = end - LAST, []
-            yield begin
-        if end < len(values):
-            insort(before, values[end - LAST])
+    # This is asked of each step that is learned from, and nearly always in vain.
+    lowest = list(map(min, values, values[1:], values[2:]))
+    highest = list(map(max, values, values[1:], values[2:]))
+    before = sorted(values[:LAST])
+    for begin in range(LAST, len(values) - LAST + 1):
+        count = len(before)
+        if count >= LAST and (
+            lowest[begin] - before[count // 2] > apart
+            or before[(count - 1) // 2] - highest[begin] > apart
+        ):
+            last = values[begin : begin + LAST]
+            if _are_unlike(before, last):
+                yield begin
+                before = []
+        insort(before, values[begin])
 
 
-def _are_unlike(before: Sequence[float], last: Sequence[float], least: float) -> bool:
-    """Whether all of the last lie on one side of those before, which ascend."""
-    centre = (before[(len(before) - 1) // 2] + before[len(before) // 2]) / 2
+def _are_unlike(before: Sequence[float], last: Sequence[float]) -> bool:
+    """Whether all of the last are further from those before than either are from each other."""
+    centre, middle = median(before), median(last)
     apart = max(min(last) - centre, centre - max(last))
-    if apart <= _APART * least:
-        return False
-    middle = median(last)
-    among_last = math.sqrt(sum([(each - middle) ** 2 for each in last]) / LAST)
+    among_last = math.sqrt(sum([(each - middle) ** 2 for each in last]) / len(last))
     return apart > _APART * max(among_last, _among([each - centre for each in before]))
 
 
@@ -84,8 +89,10 @@ def spread_if_changing(misses: Sequence[float], least: float) -> float:
         misses: by how much each value lies above the centre of all, the last one at the end.
         least: standard deviation of such values at least.
     """
-    *before, one, two = misses if len(misses) >= LAST + 2 else (0.0, 0.0)
+    if len(misses) < LAST + 2:
+        return 0.0
+    one, two = misses[-2:]
     apart = max(min(one, two), -max(one, two))
-    if apart <= _APART * least or apart <= _APART * _among(before):
+    if apart <= _APART * least or apart <= _APART * _among(misses[:-2]):
         return 0.0
     return apart / _MAY_FOLLOW
