@@ -58,7 +58,7 @@ UNKNOWN = Shape((*(-each for each in reversed(_HALF)), *_HALF))
 """Before there are misses: about Student's t with four degrees of freedom."""
 
 _LARGE = 3.0
-"""Spreads; two such misses in a row to the same side are no chance."""
+"""Spreads; two such misses in a row to the same side are not chance."""
 
 _LONGEST = math.log(MAX_DURATION_SECONDS)
 
@@ -261,7 +261,7 @@ class _Largest(NamedTuple):
 
 
 def _within(misses: list[float], least: float, most: float, moved: float) -> list[float]:
-    """Ascending misses moved by so much, none of them beyond either limit."""
+    """Ascending misses, moved; none of them beyond either limit."""
     begin, end = bisect_left(misses, least - moved), bisect_right(misses, most - moved)
     inside = misses[begin:end]
     if moved:

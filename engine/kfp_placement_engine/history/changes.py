@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 
 LAST = 3
-"""So many values in a row that are unlike all before show a change; two may be outliers."""
+"""This many values in a row that are unlike all before show a change; two may be outliers."""
 
 _APART = 3.0
 """A change is this many times larger than values before and after it differ from each other."""
@@ -52,7 +52,7 @@ def _changes(values: Sequence[float], least: float) -> Iterator[int]:
     apart = _APART * least
     if len(values) < 2 * LAST or max(values) - min(values) <= apart:
         return
-    # This is asked of each step that is learned from, and nearly always in vain.
+    # This is asked of each step that is learned from, and nearly always there is no change.
     lowest = list(map(min, values, values[1:], values[2:]))
     highest = list(map(max, values, values[1:], values[2:]))
     before = sorted(values[:LAST])
