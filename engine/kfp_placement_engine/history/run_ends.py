@@ -6,7 +6,7 @@ other. This is learned as one factor of each pipeline, from what runs took beyon
 of them before they began.
 
 When steps have changed, runs take longer than expected until the estimates of steps follow. That is
-no part of the factor: once they do, it would count twice.
+not counted in the factor: once they do, it would count twice.
 """
 
 import math
