@@ -148,7 +148,10 @@ class RecordedRun(ResourceModel):
     """The same as expected before it began: the median of samples of its plan."""
 
     driver_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """What each driver takes in these samples."""
+    """What each driver takes in that."""
+
+    drivers: int | None = Field(default=None, ge=0, le=MAX_ROWS)
+    """How many drivers waited for each other on its way to its end."""
 
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """From its beginning to its end, without waits in a queue, if it ended well."""
@@ -217,6 +220,7 @@ class PipelineHistory(Resource):
                 steps=tuple(self._observations(run, steps)),
                 played_seconds=run.played_seconds,
                 driver_seconds=run.driver_seconds,
+                drivers=run.drivers,
                 seconds=run.seconds,
                 memory=tuple(self._memory(run, steps)),
                 loops=tuple(loop_widths(run.loops, steps)),
@@ -322,6 +326,7 @@ def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
         ended_at=run.ended_at,
         played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
         driver_seconds=None if run.driver_seconds is None else rounded(run.driver_seconds),
+        drivers=None if run.drivers is None else min(run.drivers, MAX_ROWS),
         seconds=None if run.seconds is None else rounded(run.seconds),
         steps=rows.add(run.steps, limit_bytes, run.memory),
         loops=rows.add_loops(run.loops),
