@@ -132,7 +132,7 @@ def drivers_in_a_row(
 ) -> int:
     """How many drivers waited for each other on the way to the end of a run, as it has run.
 
-    A run in which every driver takes a second more ends so many seconds later.
+    If each driver takes a second more, the run ends later by this many seconds.
     """
     groups = {group.name: group for group in graph.groups}
     steps = {step.name: step for step in graph.steps}

@@ -148,10 +148,10 @@ class RecordedRun(ResourceModel):
     """When it ended."""
 
     played_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """The same as expected before it began: the median of samples of its plan."""
+    """The same as expected before it began: the median of samples of its plan, with its drivers."""
 
     driver_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """What each driver takes in that."""
+    """What each driver took, and takes in that."""
 
     drivers: int | None = Field(default=None, ge=0, le=MAX_ROWS)
     """How many drivers waited for each other on its way to its end."""
