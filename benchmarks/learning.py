@@ -28,7 +28,7 @@ from benchmarks.learning_runs.memory import memory_cases
 from benchmarks.learning_runs.planning import planned_cases
 from benchmarks.learning_runs.run_ends import run_ends
 from benchmarks.learning_runs.samples import sample_costs
-from benchmarks.learning_runs.traces import Trace, read_trace, trace_files
+from benchmarks.learning_runs.traces import Trace, left_out_text, read_trace, trace_files
 from benchmarks.tables import Page, machine
 from kfp_placement.cli.output import check_target
 
@@ -57,7 +57,7 @@ def main(
 
     Raises:
         InputNotFoundError: no traces are there.
-        BenchmarkError: one cannot be read.
+        BenchmarkError: one cannot be read, or two are of one pipeline.
         RunError: the output cannot be written.
     """
     if only:
@@ -79,15 +79,22 @@ def main(
         planning=list(planned_cases(progress, data)),
         changed=list(changed_ends(progress)),
     )
-    figures = {"machine": machine(), **results.figures()}
-    show(Page("Learned run times", results.parts(), figures), echo, form, output)
+    left_out = {trace.pipeline: trace.left_out for trace in traces if trace.left_out}
+    notes = [f"{name}: {left_out_text(rows)}." for name, rows in left_out.items()]
+    about, *tables = results.parts()
+    figures = {"machine": machine(), "left_out": left_out, **results.figures()}
+    parts = [about, *([notes] if notes else []), *tables]
+    show(Page("Learned run times", parts, figures), echo, form, output)
 
 
 def _traces(data: Path | None, progress: Callable[[str], None]) -> list[Trace]:
     traces = []
     for path in trace_files(data):
         progress(f"reading {path.name}")
-        traces.append(read_trace(path))
+        trace = read_trace(path)
+        if trace.left_out:
+            progress(f"{path.name}: {left_out_text(trace.left_out)}")
+        traces.append(trace)
     return traces
 
 

@@ -256,7 +256,8 @@ def _about() -> list[str]:
         "not know the size. A run is planned on learned times, without nodes and sizes, and played",
         "by kube-default; `plan alone` is its makespan, `past ends` the median of the planned runs",
         "before, `ours` the plan times the factor by which the last runs took longer; `width` is",
-        "the interval over the truth.",
+        "the interval over the truth. Its nodes have what pods of any run, later ones too, asked",
+        "of them at a time, and its pipeline an order that has nearly all steps of every run.",
         *ABOUT_PLANS,
         f"{machine()}.",
     ]

@@ -1,7 +1,8 @@
 """When whole runs end, forecast before they begin: by plans on learned run times, and by past ends.
 
 The pipelines are those of one namespace, and run in turn. A plan is the order of the steps, the
-typical time of each and its requests, played by kube-default on the nodes of the trace.
+typical time of each and its requests, played by kube-default on the nodes of the trace. What nodes
+have, and which orders are complete, is said by all runs, later ones too: no trace says it before.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

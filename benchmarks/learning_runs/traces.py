@@ -17,8 +17,10 @@ from pathlib import Path
 
 from benchmarks.command import BenchmarkError
 from benchmarks.data import data_files
+from kfp_placement.report.values import counted
 from kfp_placement_engine.exceptions import InputNotFoundError
-from kfp_placement_engine.model.history import Observation, StepIdentity
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+from kfp_placement_engine.model.history import Observation, StepIdentity, is_usable_memory
 
 FOLDER = "cws-runs"
 COLUMNS = (
@@ -57,6 +59,16 @@ class TracedPod:
         """The step with its iteration, as the order has it."""
         return f"{self.observation.identity.step}|{self.observation.identity.iteration}"
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether its figures can be true: nothing is learned from others."""
+        times = (self.start_seconds, self.end_seconds, self.submitted_seconds)
+        return (
+            self.observation.is_usable
+            and (self.peak_bytes is None or is_usable_memory(self.peak_bytes))
+            and all(each is None or each <= MAX_DURATION_SECONDS for each in times)
+        )
+
 
 @dataclass(frozen=True)
 class Order:
@@ -79,11 +91,13 @@ class Trace:
         pipeline: its name.
         pods: of each run, in the order of the runs.
         order: of its steps; None = unknown.
+        left_out: how many rows cannot be true.
     """
 
     pipeline: str
     pods: tuple[tuple[TracedPod, ...], ...]
     order: Order | None = None
+    left_out: int = 0
 
     @cached_property
     def runs(self) -> tuple[tuple[Observation, ...], ...]:
@@ -99,34 +113,59 @@ def trace_files(data: Path | None = None) -> list[Path]:
 
     Raises:
         InputNotFoundError: there are none.
+        BenchmarkError: two are of one pipeline.
     """
-    return data_files(
+    files = data_files(
         data, FOLDER, lambda path: path.name.endswith(_ENDINGS), "traces (*.csv, *.csv.gz)"
     )
+    named: dict[str, Path] = {}
+    for path in files:
+        first = named.setdefault(_pipeline(path), path)
+        if first != path:
+            raise BenchmarkError(
+                f"{path}: is of the pipeline {_pipeline(path)!r}, as {first.name} is;"
+                " rename or remove one of them"
+            )
+    return files
+
+
+def _pipeline(path: Path) -> str:
+    return path.name.split(".")[0]
 
 
 def read_trace(path: Path) -> Trace:
     """A trace of the form of `cws-runs`; columns that are not needed are ignored.
 
-    What has no time is left out.
+    What has no time is left out, and what cannot be true is counted and left out.
 
     Raises:
         InputNotFoundError: there is no such file.
         BenchmarkError: the file is not a trace; the message names the line and what is wrong.
     """
     runs: dict[int, list[TracedPod]] = {}
-    pipeline = path.name.split(".")[0]
+    pipeline, left_out = _pipeline(path), 0
     for line, row in _rows(path):
         try:
             number, pod = _pod(pipeline, row)
         except (ValueError, OverflowError) as error:
             raise BenchmarkError(f"{path}, line {line}: {error}") from error
-        if pod is not None:
+        if pod is not None and pod.is_usable:
             runs.setdefault(number, []).append(pod)
+        elif pod is not None:
+            left_out += 1
     if not runs:
-        raise BenchmarkError(f"{path}: holds no steps with a time")
+        why = f"; {left_out_text(left_out)}" if left_out else ""
+        raise BenchmarkError(f"{path}: holds no steps with a time{why}")
     pods = tuple(tuple(runs[number]) for number in sorted(runs))
-    return Trace(pipeline, pods, _order(path.with_name(f"{pipeline}-order.json.gz")))
+    return Trace(pipeline, pods, _order(path.with_name(f"{pipeline}-order.json.gz")), left_out)
+
+
+def left_out_text(rows: int) -> str:
+    """How many rows of a trace do not count, and why."""
+    return (
+        f"{counted(rows, 'row')} left out: a run time over 31 days, a moment over 10 years after"
+        " the begin of the run, over 1 EiB read, or over 1 PiB of memory used cannot be true"
+    )
 
 
 def _order(path: Path) -> Order | None:

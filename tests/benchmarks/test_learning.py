@@ -107,6 +107,31 @@ def test_broken_files_are_refused(tmp_path, content):
         read_trace(path)
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *("0,9,1e308,1,8", "0,9,3e6,1,8", "0,9,3,1e308,8", "0,9,3,1,1e308", "0,1e308,3,1,8"),
+        "1e308,9,3,1,8",
+    ],
+)
+def test_rows_that_cannot_be_true_are_left_out_and_counted(tmp_path, odd):
+    path = tmp_path / "one.csv"
+    rows = [f"0,A,x,0,i,n,1,1,{each}" for each in (odd, "0,9,3,1,8", odd)]
+    path.write_text("\n".join([f"{HEADER},peak_rss_mb", *rows]))
+    trace = read_trace(path)
+    assert (len(trace.pods[0]), trace.left_out) == (1, 2)
+    path.write_text("\n".join([f"{HEADER},peak_rss_mb", *rows[::2]]))
+    with pytest.raises(BenchmarkError, match=r"one\.csv: holds no .*; 2 rows left out"):
+        read_trace(path)
+
+
+def test_two_traces_of_one_name_are_refused(tmp_path, capsys):
+    text = made_up_trace(tmp_path, "a").read_bytes()
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text))
+    assert command(["--data", str(tmp_path)]) == 1
+    assert "a.csv.gz: is of the pipeline 'a', as a.csv is;" in capsys.readouterr().err
+
+
 def test_large_and_strange_files_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(traces, "MOST_BYTES", 100)
     path = tmp_path / "large.csv"
@@ -127,14 +152,19 @@ def test_a_folder_without_traces_is_said(tmp_path, capsys):
 
 def test_all_tables_of_made_up_traces(tmp_path, capsys, monkeypatch):
     for name in ("one", "two"):
-        made_up_trace(tmp_path, name)
+        path = made_up_trace(tmp_path, name)
+    with path.open("a") as file:
+        file.write("99,A:GET,-,0,image:1,n0,1,1024,0,1,1e308,1\n")
     # A hundred runs of each mixture take half a minute.
     monkeypatch.setattr(learning, "promises", lambda progress: promises(progress, runs=2))
     # So does planning; it has tests of its own.
     monkeypatch.setattr(learning, "planned_cases", lambda progress, data: [])
     monkeypatch.setattr(learning, "changed_ends", lambda progress: changed_ends(progress, seeds=1))
     assert command(["--data", str(tmp_path), "-o", "json", "--output", str(tmp_path / "o.md")]) == 0
-    figures = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    figures = json.loads(printed.out)
+    assert figures["left_out"] == {"two": 1}
+    assert "two.csv: 1 row left out" in printed.err
     assert figures["same_inputs"]["5-9"]["forecasts"] == 2 * 5 * 8
     assert figures["same_inputs"]["5-9, one"]["median_errors"]["ours"] < 0.1
     assert figures["first_sight"]["same component"]["forecasts"] > 0
@@ -147,6 +177,7 @@ def test_all_tables_of_made_up_traces(tmp_path, capsys, monkeypatch):
     page = (tmp_path / "o.md").read_text()
     assert page.startswith("# Learned run times")
     assert "| 5-9 |" in page
+    assert "two: 1 row left out" in page
 
 
 def with_memory(path):

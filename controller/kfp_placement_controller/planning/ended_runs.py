@@ -10,7 +10,11 @@ from datetime import datetime, timedelta
 from statistics import median_high
 
 from kfp_placement_controller.observed.nodes import ObservedNode
-from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.learning import (
+    LearnedOverheads,
+    RunningCentre,
+    drivers_in_a_row,
+)
 from kfp_placement_controller.planning.memory_uses import (
     PeakOf,
     memory_uses,
@@ -70,8 +74,7 @@ def ended_run(
         return None
     # Time in a queue says nothing of a pipeline.
     began_at = life.begin + timedelta(seconds=run.held_seconds)
-    promised = run.first_promise
-    played_seconds = None if promised is None else promised.played_seconds - run.held_seconds
+    played = _played(run, reading)
     # One that took everything from the cache does not say what a run takes.
     is_whole = ended_well and steps and not _was_interrupted(run, life, began_at)
     seconds = _seconds(run, life, began_at) if is_whole else None
@@ -80,26 +83,47 @@ def ended_run(
         pipeline=reading.graph.name,
         ended_at=life.end,
         steps=steps,
-        played_seconds=_usable(played_seconds),
+        played_seconds=_usable(played.seconds),
         memory=memory,
         seconds=seconds,
         loops=tuple(_loop_widths(run)),
         left_out=left_out,
-        driver_seconds=_usable(_driver_seconds(run, reading)),
+        drivers=played.drivers,
+        driver_seconds=_usable(played.driver_seconds),
     )
 
 
-def _driver_seconds(run: TrackedRun, reading: RunReading) -> float | None:
-    """What each driver took in the run's samples, or if that was not known, in the run itself.
+@dataclass(frozen=True)
+class _Played:
+    """How a run was expected to end, with the drivers that it then had.
 
-    What other runs have shown is of other namespaces, too.
+    Attributes:
+        seconds: median end of the samples of its first plan; None = there are none.
+        drivers: how many waited for each other on its way; None = `seconds` is with others.
+        driver_seconds: what each of them took; None = not known.
     """
-    known = None if reading.forecast is None else reading.forecast.driver_seconds
-    if known is not None:
-        return known
-    shown = LearnedOverheads()
+
+    seconds: float | None
+    drivers: int | None
+    driver_seconds: float | None
+
+
+def _played(run: TrackedRun, reading: RunReading) -> _Played:
+    """What was expected of a run, were its drivers as quick as they have shown to be.
+
+    What drivers of other runs have shown does not count: these are of other namespaces, too.
+    """
+    promised, forecast = run.first_promise, reading.forecast
+    seconds = None if promised is None else promised.played_seconds - run.held_seconds
+    shown = LearnedOverheads(RunningCentre(least=1), RunningCentre(least=1))
     shown.learn_from(run, reading)
-    return shown.driver_seconds
+    own = shown.driver_seconds
+    sampled = None if forecast is None else forecast.driver_seconds
+    # A planner that has just started may not know what the one before it has played with.
+    if own is None or sampled is None or seconds is None:
+        return _Played(seconds, None, own)
+    drivers = drivers_in_a_row(reading.graph, run.statuses, run.observed.state.started_at)
+    return _Played(seconds + drivers * (own - sampled), drivers, own)
 
 
 @dataclass(frozen=True)

@@ -105,12 +105,24 @@ def read_run(
     graph = _with_learned_widths(run, graph, options, past)
     learned = None if past is None else past.learned_run(graph, policy.history.confidence)
     if learned is not None:
-        graph, forecast = learned.graph, learned.forecast
+        graph, forecast = learned.graph, _with_drivers(learned.forecast, policy)
     graph = with_type_defaults(graph, planning_policy(policy))
     if run.all_marked:
         graph = with_all_marked(graph)
     graph = limited_to(graph, [each.node_selector for each in nodes])
     return RunReading(graph, run.content.index(graph), widths, forecast, past)
+
+
+def _with_drivers(forecast: RunForecast, policy: PlacementPolicySpec) -> RunForecast:
+    """Where the pipeline's own past does not tell what drivers take, the policy or we say it.
+
+    What the cluster has shown, by which plans go, is of other namespaces and gone after a restart.
+    """
+    if forecast.driver_seconds is not None:
+        return forecast
+    given = planning_policy(policy).assumed_values().get("driver_seconds")
+    seconds = Assumptions.driver_seconds if given is None else given
+    return replace(forecast, driver_seconds=seconds)
 
 
 def _with_learned_widths(

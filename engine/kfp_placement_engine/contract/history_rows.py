@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -191,23 +192,35 @@ class HistoryRows:
             rows[position] = row
         return tuple(row for _, row in sorted(rows.items(), key=itemgetter(0)))
 
-    def add_loops(self, loops: Sequence[LoopWidth]) -> tuple[tuple[int, ...], ...]:
-        """The rows of one run's loops."""
-        kept = [each for each in loops if 0 <= each.width <= MAX_ITERATIONS][:MAX_COURSE_ROWS]
-        return self._counted([(self._task(each.loop), each.width) for each in kept])
+    def add_loops(
+        self, loops: Iterable[LoopWidth], limit_bytes: int
+    ) -> tuple[tuple[int, ...], ...]:
+        """The rows of one run's loops; the last ones that do not fit are left out."""
+        kept = ((each.loop, each.width) for each in loops if 0 <= each.width <= MAX_ITERATIONS)
+        return self._counted(kept, limit_bytes)
 
-    def add_left_out(self, tasks: Sequence[LeftOut]) -> tuple[tuple[int, ...], ...]:
-        """The rows of one run's tasks that were left out."""
-        kept = [each for each in tasks if max(each.cached, each.skipped) <= MAX_ITERATIONS]
-        return self._counted(
-            [(self._task(each.step), each.cached, each.skipped) for each in kept[:MAX_COURSE_ROWS]]
+    def add_left_out(
+        self, tasks: Iterable[LeftOut], limit_bytes: int
+    ) -> tuple[tuple[int, ...], ...]:
+        """The rows of one run's tasks that were left out, likewise."""
+        kept = (
+            (each.step, each.cached, each.skipped)
+            for each in tasks
+            if max(each.cached, each.skipped) <= MAX_ITERATIONS
         )
+        return self._counted(kept, limit_bytes)
 
-    def _task(self, path: str) -> int:
-        return self._index(self.steps, (path[:MAX_PATH_CHARACTERS], "", ""))
-
-    def _counted(self, rows: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-        self.json_bytes += sum(json_bytes(row) + 1 for row in rows)
+    def _counted(
+        self, entries: Iterable[tuple[str, *tuple[int, ...]]], limit_bytes: int
+    ) -> tuple[tuple[int, ...], ...]:
+        """Rows of paths with their numbers, with the paths within the limit."""
+        before, rows = self.json_bytes, list[tuple[int, ...]]()
+        for path, *counts in islice(entries, MAX_COURSE_ROWS):
+            row = (self._index(self.steps, (path[:MAX_PATH_CHARACTERS], "", "")), *counts)
+            self.json_bytes += json_bytes(row) + 1
+            if self.json_bytes - before > limit_bytes:
+                break
+            rows.append(row)
         return tuple(rows)
 
     def _row(self, entry: "_Entry") -> tuple[Any, ...]:

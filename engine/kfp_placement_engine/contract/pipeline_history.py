@@ -67,6 +67,9 @@ MAX_RUNS = 30
 MAX_RUN_BYTES = MAX_HISTORY_BYTES // 5
 """Of the rows of one run; of a larger one the last iterations of its widest loops are left out."""
 
+MAX_COURSE_BYTES = MAX_RUN_BYTES // 4
+"""Of its loops, and of its tasks that were left out, with their paths; the last ones go."""
+
 MAX_FORGOTTEN_STEPS = 200
 
 MAX_PIPELINE_CHARACTERS, MAX_UID_CHARACTERS = 253, 64
@@ -145,10 +148,13 @@ class RecordedRun(ResourceModel):
     """When it ended."""
 
     played_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """The same as expected before it began: the median of samples of its plan."""
+    """The same as expected before it began: the median of samples of its plan, with its drivers."""
 
     driver_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """What each driver takes in these samples."""
+    """What each driver took, and takes in that."""
+
+    drivers: int | None = Field(default=None, ge=0, le=MAX_ROWS)
+    """How many drivers waited for each other on its way to its end."""
 
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """From its beginning to its end, without waits in a queue, if it ended well."""
@@ -217,6 +223,7 @@ class PipelineHistory(Resource):
                 steps=tuple(self._observations(run, steps)),
                 played_seconds=run.played_seconds,
                 driver_seconds=run.driver_seconds,
+                drivers=run.drivers,
                 seconds=run.seconds,
                 memory=tuple(self._memory(run, steps)),
                 loops=tuple(loop_widths(run.loops, steps)),
@@ -280,7 +287,7 @@ def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
 def history_status(
     runs: Iterable[PastRun], limit_bytes: int = MAX_HISTORY_BYTES, *, runs_seen: int | None = None
 ) -> PipelineHistoryStatus:
-    """The status that holds the last runs of a pipeline, as many as fit.
+    """The status that holds the last runs of a pipeline, as many as fit; the last one always does.
 
     Args:
         runs: of one pipeline.
@@ -291,7 +298,7 @@ def history_status(
     rows = HistoryRows()
     recorded: list[RecordedRun] = []
     for run in latest:
-        found = _recorded(run, rows, min(limit_bytes, MAX_RUN_BYTES))
+        found = _recorded(run, rows, limit_bytes)
         if rows.is_full or rows.json_bytes > limit_bytes:
             break
         recorded.append(found)
@@ -309,23 +316,26 @@ def history_status(
 
 
 def as_stored(run: PastRun) -> PastRun:
-    """A run as an object keeps it: times are rounded, and of very wide loops some rows go."""
+    """A run as an object keeps it: times are rounded, and where there are too many some rows go."""
     spec = PipelineHistorySpec(pipeline=run.pipeline)
     (stored,) = PipelineHistory(spec=spec, status=history_status((run,))).past_runs()
     return stored
 
 
 def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
+    """A run, of which no more is kept than three quarters of what all may have."""
+    course_bytes = min(MAX_COURSE_BYTES, limit_bytes // 8)
     rows.json_bytes += _RUN_BYTES
     return RecordedRun(
         uid=run.uid,
         ended_at=run.ended_at,
         played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
         driver_seconds=None if run.driver_seconds is None else rounded(run.driver_seconds),
+        drivers=None if run.drivers is None else min(run.drivers, MAX_ROWS),
         seconds=None if run.seconds is None else rounded(run.seconds),
-        steps=rows.add(run.steps, limit_bytes, run.memory),
-        loops=rows.add_loops(run.loops),
-        left_out=rows.add_left_out(run.left_out),
+        steps=rows.add(run.steps, min(MAX_RUN_BYTES, limit_bytes // 2), run.memory),
+        loops=rows.add_loops(run.loops, course_bytes),
+        left_out=rows.add_left_out(run.left_out, course_bytes),
     )
 
 

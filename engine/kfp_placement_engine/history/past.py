@@ -1,9 +1,12 @@
 """All that the runs of one namespace tell: of steps, and of whole runs."""
 
+from collections import deque
 from collections.abc import Iterable
+from statistics import median_low
 
 from kfp_placement_engine.history.courses import Courses
 from kfp_placement_engine.history.history import History
+from kfp_placement_engine.history.levels import RECENT
 from kfp_placement_engine.history.memory import MemoryHistory
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.recent import Recent
@@ -46,7 +49,7 @@ class Past:
         self.ends: RunEnds = RunEnds(None if of_namespace is None else of_namespace.ends)
         self.memory = memory
         self.courses = Courses()
-        self._driver_seconds: Recent[str, float] = Recent(MOST_PIPELINES)
+        self._driver_seconds: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
         for run in sorted(runs, key=lambda each: (each.ended_at, each.uid)):
             self.observe(run)
 
@@ -54,10 +57,12 @@ class Past:
         """Learn from a run that has ended: from its steps first, then from what was left."""
         log_slowdown = self.steps.observe(run.steps)
         self.courses.observe(run)
-        if run.played_seconds is not None and run.seconds is not None:
-            self.ends.observe(run.pipeline, run.played_seconds, run.seconds, log_slowdown)
         if run.driver_seconds is not None:
-            self._driver_seconds.put(run.pipeline, run.driver_seconds)
+            last = self._driver_seconds.used(run.pipeline, lambda: deque(maxlen=RECENT))
+            last.append(run.driver_seconds)
+        played_seconds = self._played_seconds(run)
+        if played_seconds is not None and run.seconds is not None:
+            self.ends.observe(run.pipeline, played_seconds, run.seconds, log_slowdown)
         if self.memory is not None:
             self.memory.observe_run(run)
 
@@ -68,10 +73,23 @@ class Past:
     def driver_seconds(self, pipeline: str) -> float | None:
         """What each driver takes in samples of the pipeline's runs; None = not known.
 
-        It stays what it was first, so that `overrun` always tells of the same: what drivers take
-        beyond it now is in there. Two figures that both follow a change would count it twice.
+        The median of what it took in the last ones: a run whose drivers waited for room, such as
+        the first on nodes that had just started, is forgotten.
         """
-        return self._driver_seconds.get(pipeline)
+        last = self._driver_seconds.get(pipeline)
+        return median_low(last) if last else None
+
+    def _played_seconds(self, run: PastRun) -> float | None:
+        """How the run was expected to end, with the drivers of samples of today.
+
+        `overrun` thus tells of such samples. It would follow a change of drivers as well, and
+        what both follow would count twice.
+        """
+        now, drivers = self.driver_seconds(run.pipeline), run.drivers
+        played_seconds, then = run.played_seconds, run.driver_seconds
+        if played_seconds is None or drivers is None or now is None or then is None:
+            return played_seconds
+        return played_seconds + drivers * (now - then)
 
     def overrun(self, pipeline: str) -> Forecast | None:
         """How many times longer than its samples the next run takes; None = no run is known."""

@@ -155,10 +155,11 @@ class PastRun:
             not.
         played_seconds: the same as it was expected before it began: the median of samples of its
             plan on learned run times; None = there was no such plan.
-        driver_seconds: what each driver takes in these samples, or would have taken.
+        driver_seconds: what each driver took; `played_seconds` is with such drivers.
         memory: what its steps used, those included that were killed for it.
         loops: widths of its loops.
         left_out: tasks that did not run, or not in all iterations; of runs that ended well.
+        drivers: how many drivers waited for each other on the way to its end; None = not known.
     """
 
     uid: str
@@ -171,6 +172,7 @@ class PastRun:
     loops: tuple[LoopWidth, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     driver_seconds: float | None = None
+    drivers: int | None = None
 
 
 def text_digest(text: str) -> str:

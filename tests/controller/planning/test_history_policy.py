@@ -8,6 +8,7 @@ import pytest
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
@@ -163,3 +164,17 @@ def test_a_shorter_time_leaves_out_what_is_known_already():
     forecast = after.past.steps.predict(old.steps[0].identity)
     assert forecast is not None
     assert forecast.basis.runs == 1
+
+
+@pytest.mark.parametrize(("defaults", "seconds"), [({}, 5.0), ({"driver": 3}, 3.0)])
+def test_where_no_run_tells_what_drivers_take_the_policy_does(defaults, seconds):
+    """And not what the cluster has shown, which is of other namespaces, too."""
+    cluster = played()
+    raw = {"metadata": {"name": "default"}, "spec": {**NO_PULLS, "defaults": defaults}}
+    policy = read_resource(PlacementPolicy, raw)
+    cluster.coordinator.handle(POLICIES, Change(("", "default"), None, policy), cluster.now)
+    run = cluster.play(0, "other", iterations=SMALL)
+    reading = cluster.coordinator.registry.runs[RunKey("other", run)].variant.reading
+    assert reading is not None
+    assert reading.forecast is not None
+    assert reading.forecast.driver_seconds == seconds

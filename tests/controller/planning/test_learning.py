@@ -1,6 +1,10 @@
 """Overheads learned from finished pods."""
 
-from kfp_placement_controller.planning.learning import LearnedOverheads, RunningCentre
+from kfp_placement_controller.planning.learning import (
+    LearnedOverheads,
+    RunningCentre,
+    drivers_in_a_row,
+)
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.sources.argo.workflow_content import WorkflowIndex
@@ -114,3 +118,20 @@ def test_planned_pulls_are_no_overhead():
 def test_both_together_are_what_a_driver_takes():
     assert learned({"a": 12}).driver_seconds == 9
     assert LearnedOverheads().driver_seconds is None
+
+
+def drivers_before(**ends: float) -> int:
+    """Drivers that waited for each other in a run whose steps ended so many seconds after it."""
+    statuses = {
+        name.replace("_", "."): StepStatus(StepState.SUCCEEDED, ended_at=after(seconds))
+        for name, seconds in ends.items()
+    }
+    return drivers_in_a_row(GRAPH, statuses, START)
+
+
+def test_of_drivers_those_count_that_the_end_of_the_run_waited_for():
+    assert drivers_before(a=100) == 2
+    assert drivers_before(a=100, b=200, in_c=150) == 3
+    # The step in the group has its driver, and its group has one.
+    assert drivers_before(a=100, b=150, in_c=200) == 4
+    assert drivers_before() == 0

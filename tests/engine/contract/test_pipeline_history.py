@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
-from kfp_placement_engine.contract.history_rows import MAX_COURSE_ROWS
+from kfp_placement_engine.contract.history_rows import MAX_COURSE_ROWS, MAX_PATH_CHARACTERS
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     ForgottenStep,
     PipelineHistorySpec,
+    as_stored,
     history_status,
     unreadable_rows,
 )
@@ -256,6 +257,27 @@ def test_courses_are_bounded():
     left_out = tuple(LeftOut(f"step-{each}", 2) for each in range(1000))
     status = history_status([PastRun("u", "p", START, loops=loops, left_out=left_out)])
     assert len(status.runs[0].loops) == len(status.runs[0].left_out) == MAX_COURSE_ROWS
+
+
+def test_courses_of_long_names_cost_neither_their_run_nor_those_before():
+    def name(kind: str, number: int) -> str:
+        return f"{kind}{number:03d}".ljust(MAX_PATH_CHARACTERS, "\u00e4")
+
+    large = replace(
+        a_past_run(1, [an_observation(name("step", number)) for number in range(100)]),
+        loops=tuple(LoopWidth(name("loop", number), 2) for number in range(200)),
+        left_out=tuple(LeftOut(name("task", number), 2) for number in range(200)),
+    )
+    small = a_past_run(0, [an_observation("first")])
+    status = history_status([small, large])
+    assert [run.uid for run in status.runs] == ["uid-0", "uid-1"]
+    stored = as_stored(large)
+    for kept_rows, all_rows in (
+        (stored.steps, large.steps), (stored.loops, large.loops), (stored.left_out, large.left_out)
+    ):  # fmt: skip
+        assert 10 < len(kept_rows) < len(all_rows)
+        assert kept_rows == all_rows[: len(kept_rows)]
+    assert len(history_status([small, large], limit_bytes=20_000).runs) == 2
 
 
 @pytest.mark.parametrize(

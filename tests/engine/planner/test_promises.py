@@ -174,14 +174,41 @@ def test_drivers_take_in_samples_what_past_runs_were_played_with():
     assert driven_ends(25.0, 5.0, FAN_IN) == driven_ends(None, 25.0, FAN_IN)
 
 
-def test_what_drivers_take_is_kept_as_it_was_with_the_last_run():
-    past = Past()
-    assert with_history(DRIVEN, past).forecast.driver_seconds is None
-    for number, seconds in enumerate((7.5, None, 8.0, None)):
-        ended_at = datetime.fromtimestamp(number, UTC)
-        past.observe(PastRun(str(number), "chain", ended_at, driver_seconds=seconds))
-    past.observe(PastRun("other", "other", ended_at, driver_seconds=99.0))
+def a_driven_run(number, driver_seconds, seconds=None):
+    """A run of `chain` that was expected to take a minute beside its three drivers."""
+    played_seconds = None if seconds is None else 60 + 3 * driver_seconds
+    return PastRun(
+        str(number),
+        "chain",
+        datetime.fromtimestamp(number, UTC),
+        seconds=seconds,
+        played_seconds=played_seconds,
+        driver_seconds=driver_seconds,
+        drivers=3,
+    )
+
+
+def driven_past(*driver_seconds):
+    """Runs in which a driver took so long, one after the other."""
+    return Past(a_driven_run(number, each) for number, each in enumerate(driver_seconds))
+
+
+def test_drivers_take_what_they_did_in_the_last_runs():
+    assert with_history(DRIVEN, Past()).forecast.driver_seconds is None
+    past = driven_past(60.0, None, 8.0, None)
+    past.observe(PastRun("other", "other", datetime.now(UTC), driver_seconds=99.0))
     assert with_history(DRIVEN, past).forecast.driver_seconds == 8.0
+    assert driven_past(*[2.0] * 9, 40.0, 40.0).driver_seconds("chain") == 2.0
+    assert driven_past(*[2.0] * 9, 40.0, 40.0, 40.0).driver_seconds("chain") == 40.0
+
+
+@pytest.mark.parametrize(("sampled", "factor"), [(2.0, 90 / 66), (10.0, 1.0)])
+def test_a_change_of_drivers_that_samples_follow_is_not_in_the_factor_of_runs(sampled, factor):
+    past = driven_past(*[sampled] * 5)
+    past.observe(a_driven_run(9, 10.0, seconds=90.0))
+    overrun = past.overrun("chain")
+    assert overrun is not None
+    assert overrun.distribution.median_seconds == pytest.approx(factor)
 
 
 EVEN = np.exp(np.linspace(-0.3, 0.3, 101)) * 100
