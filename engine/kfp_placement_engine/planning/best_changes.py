@@ -6,6 +6,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from kfp_placement_engine.lowering import Lowered, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import Change
@@ -92,7 +94,7 @@ def best_changes(
     if forecast is None:
         return answer
     found = {single.change: trial for single, trial in zip(singles, trials, strict=True)}
-    return _told_by_samples(answer, trier, found, unchanged.result(), forecast.confidence)
+    return _told_by_samples(answer, trier, found, unchanged.result(), forecast.confidence, params)
 
 
 @dataclass(frozen=True)
@@ -215,18 +217,28 @@ def _told_by_samples(
     found: Mapping[Change, _Trial],
     unchanged: _Trial,
     confidence: float,
+    params: SuggestionParams,
 ) -> Suggestions:
     """The same with the gains by past runs, without those that may as well be losses."""
     before = trier.sampled(None, unchanged)
     if before is None:
         return answer
-    best = []
+    best, unsure, least = [], [], params.nothing * _typical_end(before)
     for each in answer.best:
         after = trier.sampled(each.change, found[each.change])
-        times = None if after is None else after.gain_over(before, confidence)
-        if times is None or times.low_seconds > 0:
-            best.append(replace(each, gain_range=times))
-    return replace(answer, best=tuple(best))
+        if after is None:
+            best.append(each)
+            continue
+        times = after.gain_over(before, confidence)
+        if round(times.low_seconds, _DIGITS) < 0:
+            unsure += [each.change] if times.high_seconds > 0 else []
+        elif times.typical_seconds >= least:
+            best.append(replace(each, gain_range=times, typical_end_seconds=_typical_end(after)))
+    return replace(answer, best=tuple(ranked(best, params.near)), unsure=tuple(unsure))
+
+
+def _typical_end(sampled: SampledEnd) -> float:
+    return float(np.median(sampled.factors * sampled.seconds))
 
 
 def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:
@@ -244,7 +256,7 @@ def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:
 
 
 def _gain(suggestion: Suggestion) -> float:
-    return round(suggestion.gain_seconds, _DIGITS)
+    return round(suggestion.told_gain_seconds, _DIGITS)
 
 
 def _cost(suggestion: Suggestion) -> tuple[float, ...]:
