@@ -153,7 +153,7 @@ def _duration(text: str) -> float:
     type=NamespaceType(),
     metavar="NAME",
     help="Namespace of the run, which decides whose volume claims it uses.  [default: the run's"
-    " own, if any, else with live the context's]",
+    " own, if any, else with live the context's, else the only one of the history]",
 )
 @click.option(
     "--seed",
