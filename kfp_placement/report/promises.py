@@ -40,7 +40,7 @@ def submission(plan: Plan) -> str:
 
 
 def headline(plan: Plan) -> str:
-    """When the run ends: `By past runs: ends after 12m (11m-14m); by 14m (95%).`.
+    """When the run ends: `By past runs: ends after 12m (11m-14m), by 14m (95%).`.
 
     "" where nobody asked, or the run does not end at all.
     """

@@ -212,6 +212,11 @@ def test_live_past_runs_without_a_cluster(plan, monkeypatch, tmp_path):
         ("--confidence", "sure"),
         ("--confidence", "100%"),
         ("--at", "soon"),
+        ("--at", "9999-12-31T23:50"),
+        ("--at", "10:14:61"),
+        ("--confidence", "80"),
+        ("--history", ""),
+        ("--history", "kindless.json"),
         ("--at", "25:00"),
         ("--history", "no.yaml"),
         ("--history", "-", "--cluster", "-"),
@@ -222,6 +227,7 @@ def test_live_past_runs_without_a_cluster(plan, monkeypatch, tmp_path):
     ids=lambda options: " ".join(str(option).rpartition("/")[2] for option in options),
 )
 def test_what_cannot_be_is_one_clear_error(run, history, golden, options):
+    history.with_name("kindless.json").write_text('{"a": 1}')
     result = run("plan", RUN, *(() if "--cluster" in options else ("-c", CLUSTER)), *options)
     assert result.exit_code in (1, 2, 3)
     golden(result.stderr.replace(CLUSTER, "cluster.yaml"))
@@ -236,6 +242,10 @@ def test_times_of_day():
 
     now = datetime.now().astimezone()
     assert abs(read("now") - now) < timedelta(minutes=1)
+    for text in ("0:00:07", "9:26:30", "23:59:59"):
+        found = read(text)
+        assert found.strftime("%H:%M:%S") == text.zfill(8)
+        assert timedelta(seconds=-2) < found - now < timedelta(days=1, seconds=1)
     for text in ("0:00", "10:26", "23:59"):
         found = read(text)
         assert found.strftime("%H:%M") == text.zfill(5)

@@ -96,9 +96,9 @@ def test_a_document_has_promise_and_basis_where_somebody_asked_for_past_runs():
 
 def test_the_sentence():
     assert headline(promised_plan()) == (
-        "By past runs: ends after 31m5s (28m20s-40m); by 40m (95%)."
+        "By past runs: ends after 31m5s (28m20s-40m), by 40m (95%)."
     )
-    assert headline(PLANS["at"]) == "By past runs: ends 10:45 (10:42-10:54); by 10:54 (95%)."
+    assert headline(PLANS["at"]) == "By past runs: ends 10:45 (10:42-10:54), by 10:54 (95%)."
     assert headline(UNKNOWN) == "End: unknown (no run seen of train)."
     assert headline(taxi_plan()) == headline(PLANS["stuck"]) == ""
 
