@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from kfp_placement.report import values
+from kfp_placement.report import gains, values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.document import number, range_document
 from kfp_placement.report.labels import told_names
@@ -26,12 +26,6 @@ Answer = ChangedPlan | Suggestions
 
 SHOWN = 8
 """Suggestions that are shown; documents for programs have all."""
-
-_NOTICEABLE = 5e-4
-"""Gains below this share of the run print as 0.0%."""
-
-_NOISE_SECONDS = 1e-3
-"""Ends closer than this are the same, however short the run is."""
 
 _TRIED = "one node more, one larger, a higher loop limit, an image everywhere, a shared volume"
 """Kinds of changes that are tried."""
@@ -50,32 +44,17 @@ def sentence(present: Plan, answer: ChangedPlan) -> str:
     after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
     if math.isinf(after):
         return f"With {changes} the run does not end, because {_unplaced(answer.plan)}"
-    times, typical = answer.gain_range, _typical_end_seconds(answer.plan)
+    times, typical = answer.gain_range, gains.typical_end_seconds(answer.plan)
     if times is not None and typical is not None:
         end = f"With {changes} the run ends after {values.duration(typical)} by past runs"
-        return f"{end}{_gain_by_past_runs(present, times)}."
+        return f"{end}{gains.gain_by_past_runs(present, times)}."
     end = f"With {changes} the run ends after {values.duration(after)}"
     if math.isinf(before):
         return f"{end}; without, it does not end."
     if not _differs(present, answer):
         return f"{end}, no earlier than without."
     word = "earlier" if answer.gain_seconds > 0 else "later"
-    return f"{end}: {_gain(present, answer.gain_seconds)} {word}."
-
-
-def _gain_by_past_runs(present: Plan, times: TimeRange) -> str:
-    """`: 11m7s (47.1%) earlier (10m14s-12m4s)`, or that it may be earlier or later."""
-    if not _shows(present, times):
-        return ", no earlier than without"
-    noise = _noise_seconds(present)
-    low, high = values.duration(abs(times.low_seconds)), values.duration(abs(times.high_seconds))
-    if times.low_seconds <= -noise and times.high_seconds >= noise:
-        return f": anything from {low} later to {high} earlier than without"
-    word = "later" if times.high_seconds < noise else "earlier"
-    if abs(times.typical_seconds) < noise:
-        return f": {_gain_range(present, times)} {word} than without"
-    gain = _gain(present, times.typical_seconds)
-    return f": {gain} {word} ({_gain_range(present, times)})"
+    return f"{end}: {gains.gain_text(present, answer.gain_seconds)} {word}."
 
 
 def heading(present: Plan, answer: Suggestions) -> str:
@@ -115,8 +94,8 @@ def remarks(answer: Suggestions) -> list[str]:
 
 
 def _order(answer: Suggestions) -> str:
-    gains = [each.told_gain_seconds for each in answer.best[:SHOWN]]
-    if all(first >= next_ for first, next_ in itertools.pairwise(gains)):
+    ranked = [each.told_gain_seconds for each in answer.best[:SHOWN]]
+    if all(first >= next_ for first, next_ in itertools.pairwise(ranked)):
         return ""
     return (
         "Of gains about as large as the largest, changes that add no node come first, then those"
@@ -126,7 +105,7 @@ def _order(answer: Suggestions) -> str:
 
 def _search_alone(answer: Suggestions) -> str:
     gain = answer.unchanged_gain_seconds
-    if not answer.best or gain <= _NOTICEABLE * answer.present_seconds:
+    if not answer.best or gain <= gains.NOTICEABLE * answer.present_seconds:
         return ""
     return (
         f"A longer search alone gains {values.duration(gain)} without any change; what the changes"
@@ -149,21 +128,13 @@ def _cells(present: Plan, suggestion: Suggestion) -> tuple[str, ...]:
     return (
         shown(suggestion.change.text, _CHANGE_CHARACTERS),
         values.duration(suggestion.makespan_seconds if typical is None else typical),
-        _gain(present, gain) if math.isfinite(gain) else values.NONE,
-        "" if times is None else _gain_range(present, times),
+        gains.gain_text(present, gain, times) if math.isfinite(gain) else values.NONE,
+        "" if times is None else gains.range_text(present, times),
     )
 
 
 def _has_ranges(answer: Suggestions) -> bool:
     return any(each.gain_range is not None for each in answer.best[:SHOWN])
-
-
-def _gain_range(present: Plan, times: TimeRange) -> str:
-    """`6m-11m`, whether earlier or later; `up to 11m` where it may be nothing, too."""
-    low, high = sorted((abs(times.low_seconds), abs(times.high_seconds)))
-    if low < _noise_seconds(present):
-        return f"up to {values.duration(high)}"
-    return f"{values.duration(low)}-{values.duration(high)}"
 
 
 def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> list[str]:
@@ -253,42 +224,14 @@ def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
     }
 
 
-def _gain(present: Plan, seconds: float) -> str:
-    """`4m52s (16.8%)`; no percentage where all run times are assumed, or the run lasts 0 s."""
-    amount, whole = values.duration(abs(seconds)), _whole_seconds(present)
-    if present.all_durations_assumed or whole <= 0:
-        return amount
-    return f"{amount} ({abs(seconds) / whole:.1%})"
-
-
 def _differs(present: Plan, answer: ChangedPlan) -> bool:
     """Whether the run ends at another time, by so much that it shows."""
     after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
     if math.isinf(after) or math.isinf(before):
         return after != before
     if answer.gain_range is not None:
-        return _shows(present, answer.gain_range)
-    return abs(answer.gain_seconds) >= _noise_seconds(present)
-
-
-def _shows(present: Plan, times: TimeRange) -> bool:
-    return max(-times.low_seconds, times.high_seconds) >= _noise_seconds(present)
-
-
-def _noise_seconds(present: Plan) -> float:
-    """Less does not show."""
-    return max(_NOTICEABLE * _whole_seconds(present), _NOISE_SECONDS)
-
-
-def _whole_seconds(present: Plan) -> float:
-    """When the run ends without the changes: by past runs, if they tell."""
-    typical = _typical_end_seconds(present)
-    return present.figures.makespan_seconds if typical is None else typical
-
-
-def _typical_end_seconds(plan: Plan) -> float | None:
-    ends = None if plan.promise is None else plan.promise.ends
-    return None if ends is None else ends.typical_seconds
+        return gains.shows(present, answer.gain_range)
+    return abs(answer.gain_seconds) >= gains.noise_seconds(present)
 
 
 def _unplaced(plan: Plan) -> str:

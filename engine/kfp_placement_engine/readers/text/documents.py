@@ -113,8 +113,8 @@ def _check_size(data: bytes, name: str, max_bytes: int) -> None:
     if len(data) > max_bytes:
         raise LimitError(
             f"{name}: larger than {max_bytes / 2**20:g} MiB; give a smaller file (`kfp-placement"
-            " cluster` makes one of a cluster, `kfp-placement history PIPELINE --output FILE` of the"
-            " past runs of one pipeline)"
+            " cluster` makes one of a cluster, `kfp-placement history PIPELINE --output FILE` of"
+            " one pipeline's past runs)"
         )
 
 
