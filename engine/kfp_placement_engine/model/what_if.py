@@ -67,8 +67,7 @@ class Suggestions:
         tried: how many changes were tried.
         present_seconds: makespan of the present plan; infinite = it does not end.
         unchanged_gain_seconds: what a longer search gains without any change. No gain counts it in.
-        unsure: changes that gain as much by the run times of the plan, with which the run may also
-            end later by past runs.
+        unsure: changes with which the run may end that much earlier by past runs, or later.
     """
 
     best: tuple[Suggestion, ...]

@@ -223,7 +223,7 @@ def _unmarked_steps(graph: RunGraph, marked_only: bool) -> list[Notice]:
     if opted_out:
         verb = "opts" if len(opted_out) == 1 else "opt"
         count = f"{len(opted_out)} of {len(executors)} steps {verb} out{_tasks(opted_out)}"
-        effect = _effect("them", marked_only)
+        effect = _effect("it" if len(opted_out) == 1 else "them", marked_only)
         texts.append(f'{count} with scheduler="default-scheduler": {effect}')
     return [Notice("unmarked-steps", each) for each in texts]
 

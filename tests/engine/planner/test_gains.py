@@ -137,8 +137,9 @@ def test_what_may_as_well_be_a_loss_is_no_suggestion():
         ([-1.0] * 40 + [170.0] * 160, False, True),
         ([0.0] * 160 + [170.0] * 40, False, False),
         ([-1.0] * 40 + [0.0] * 160, False, False),
+        ([-1.0] * 40 + [5.0] * 160, False, False),
     ],
-    ids=["never a loss", "at times a loss", "mostly nothing", "never a gain"],
+    ids=["never a loss", "at times a loss", "mostly nothing", "never a gain", "hardly a gain"],
 )
 def test_what_is_never_a_loss_is_suggested_and_what_may_be_one_is_named(
     monkeypatch, gains, is_told, is_unsure
