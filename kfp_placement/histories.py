@@ -45,7 +45,7 @@ class KnownPast:
         past: that; None = nothing is asked of them.
         notices: what of it could not be read, and does not count.
         runs: how many runs count, by pipeline of the namespace.
-        namespace: where these were; "" = not known.
+        namespace: where these were; "" = not known. A run that names none goes there.
         is_asked_for: somebody has named them: then a pipeline without any is a surprise.
     """
 
@@ -65,14 +65,20 @@ class KnownPast:
     def text(self, pipeline: str, source: str) -> str:
         """What is known of a pipeline: `past runs: 9 of team-a (history.yaml)`; "" = unasked.
 
+        A pipeline without past runs may still have times, of other pipelines with like steps.
+
         Args:
             pipeline: its name.
             source: where the runs are from.
         """
         if self.past is None:
             return ""
+        own, others = self.runs.get(pipeline, 0), sum(self.runs.values())
+        if own == 0 and others > 0:
+            where = f" in {self.namespace}" if self.namespace else ""
+            return f"past runs: none of this pipeline, {others} of others{where} ({source})"
         of_namespace = f" of {self.namespace}" if self.namespace else ""
-        return f"past runs: {self.runs.get(pipeline, 0)}{of_namespace} ({source})"
+        return f"past runs: {own}{of_namespace} ({source})"
 
 
 def named_history(of: str, value: object) -> str | os.PathLike[str] | None:

@@ -33,7 +33,7 @@ def check(
         history: past runs: the path of what `kfp-placement history --output` wrote; `"live"`, those
             of the run's namespace in the cluster; None or `"none"` = nothing is asked of them.
         namespace: where the run goes; by default its own, if it names one, else with `"live"` the
-            context's.
+            context's, else the only one of the history.
 
     Returns:
         The findings, the gravest first; shows as a table in a notebook, `print` it elsewhere, and
@@ -60,4 +60,5 @@ def check(
         api = None if known is None else known.api
         learned = past_given(past, namespace or graph.namespace, api, where)
         graph = learned.noted_on(graph)
+        place = place or learned.namespace
         return check_run(graph, cluster=where, default_namespace=place, past=learned.past)

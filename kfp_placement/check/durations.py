@@ -34,13 +34,15 @@ def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
             continue
         times, runs = range_of(forecast.distribution), forecast.basis.runs
         typical = times.typical_seconds
+        write = format_duration(rounded(typical))
+        is_rounded = write != format_duration(typical)
         if runs < ENOUGH_RUNS or 1 / MOST_OFF < hint / max(typical, 1e-9) < MOST_OFF:
             continue
         yield Finding(
             Level.WARNING,
             "hint-off",
             f"the hint says {format_duration(hint)}, {counted(runs, 'run')} took"
-            f' {range_text(times)}: write duration="{format_duration(rounded(typical))}"',
+            f' {range_text(times)}: write duration="{write}"{" (rounded)" * is_rounded}',
             step.task,
         )
 

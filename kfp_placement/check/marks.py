@@ -4,11 +4,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kfp_placement.check.findings import Finding, Level
+from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.contract.types import near_marks
 from kfp_placement_engine.model.durations import marked_round_trip_text
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
+
+_LABEL = f"{PIPELINES_LABEL}={ALL_PIPELINES}"
+"""With it on its namespace a run needs no marks."""
 
 _NAMES = 3
 """Steps that one finding names."""
@@ -37,7 +41,8 @@ def unmarked_steps(graph: RunGraph) -> Iterator[Finding]:
             Level.WARNING,
             "unmarked",
             "no step is marked, so all stay with the cluster's default scheduler; put"
-            " @placed_pipeline() below @dsl.pipeline, or use place() on steps",
+            " @placed_pipeline() below @dsl.pipeline, use place() on steps, or have all runs of the"
+            f" namespace planned: label it {_LABEL}",
         )
         return
     groups = {group.name: group for group in graph.groups}
@@ -50,7 +55,7 @@ def unmarked_steps(graph: RunGraph) -> Iterator[Finding]:
                 Level.WARNING,
                 "unmarked",
                 "is not marked and stays with the cluster's default scheduler; use place() or"
-                " @placed",
+                f" @placed, or label the namespace {_LABEL}",
                 step.task,
             )
         elif pipeline not in reported:

@@ -146,6 +146,7 @@ def _report(
         past = read_past(history, namespace or graph.namespace, progress, live, known)
         graph = with_learned_widths(graph, past.past, source, known)
         graph = past.noted_on(graph)
+        place = place or past.namespace
         return check_run(graph, cluster=known, default_namespace=place, past=past.past)
 
 

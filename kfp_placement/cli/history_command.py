@@ -46,7 +46,10 @@ histories are not installed.
 @click.command(epilog=_EPILOG)
 @click.argument("pipeline", metavar="[PIPELINE]", required=False)
 @click.option(
-    "--file", metavar="FILE", type=INPUT_FILE, help="Read what --output wrote, or - for stdin."
+    "--file",
+    metavar="FILE",
+    type=INPUT_FILE,
+    help="Read what --output wrote, or - for stdin, and no cluster.",
 )
 @click.option(
     "-o",

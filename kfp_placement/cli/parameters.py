@@ -30,7 +30,10 @@ LOCAL_PATH = click.Path(path_type=Path, readable=False)
 _LARGEST_NUMBER = 2**63 - 1
 """What seeds of other tools go up to."""
 
-_TIME_OF_DAY = re.compile(r"[0-9]{1,2}:[0-9]{2}")
+_TIME_OF_DAY = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?")
+
+_LAST_YEAR = 9998
+"""Of times; a run of the next year may end later than a time can be written."""
 
 BEST = "best"
 """In place of a change: the single changes that help most."""
@@ -91,7 +94,7 @@ class ConfidenceType(click.ParamType):  # type: ignore[type-arg]
 
 
 class TimeType(click.ParamType):  # type: ignore[type-arg]
-    """`10:26`, `now`, or a date with a time; without a zone it is that of this machine."""
+    """`10:26`, `10:26:30`, `now`, or a date with a time; without a zone it is this machine's."""
 
     name = "time"
 
@@ -108,14 +111,19 @@ class TimeType(click.ParamType):  # type: ignore[type-arg]
         if text == "now":
             return present
         try:
-            if _TIME_OF_DAY.fullmatch(text):
-                found = datetime.combine(present.date(), time.fromisoformat(text.zfill(5)))
-                is_over = found.astimezone() < present.replace(second=0, microsecond=0)
+            if of_day := _TIME_OF_DAY.fullmatch(text):
+                time_of_day = time.fromisoformat(text if text[1] != ":" else f"0{text}")
+                found = datetime.combine(present.date(), time_of_day)
+                least = present.replace(microsecond=0)
+                is_over = found.astimezone() < (least if of_day[1] else least.replace(second=0))
                 return (found + timedelta(days=is_over)).astimezone()
-            return datetime.fromisoformat(text).astimezone()
+            at = datetime.fromisoformat(text).astimezone()
         except (ValueError, OverflowError):
             example = "10:26, now or 2026-11-26T10:26:00Z"
             self.fail(f"{text!r:.60} is not a time; write for example {example}", param, ctx)
+        if at.year > _LAST_YEAR:
+            self.fail(f"{text!r:.60} is too late; the last year is {_LAST_YEAR}", param, ctx)
+        return at
 
 
 class MakespanWithinType(click.ParamType):  # type: ignore[type-arg]

@@ -137,15 +137,15 @@ def _duration(text: str) -> float:
     "--confidence",
     type=ConfidenceType(),
     metavar="SHARE",
-    help="How often the ranges that are made of past runs are to hold; needs some.  [default: as"
-    " the policy says, else 90%]",
+    help="How often the ranges that are made of past runs are to hold; needs --history."
+    "  [default: as the policy says, else 90%]",
 )
 @click.option(
     "--at",
     type=TimeType(),
     metavar="TIME",
-    help="When the run is submitted, to see times of day: now, a date with a time, or 10:26, which"
-    " is tomorrow's if it has passed today.",
+    help="When the run is submitted, to see times of day: now, a date with a time, or 10:26 or"
+    " 10:26:30, which is tomorrow's if it has passed today.",
 )
 @click.option(
     "-n",
@@ -153,7 +153,7 @@ def _duration(text: str) -> float:
     type=NamespaceType(),
     metavar="NAME",
     help="Namespace of the run, which decides whose volume claims it uses.  [default: the run's"
-    " own, if any, else with live the context's]",
+    " own, if any, else with live the context's, else the only one of the history]",
 )
 @click.option(
     "--seed",

@@ -115,7 +115,12 @@ def make_plan(given: PlanInputs) -> PlannedRun:
 
             queued = queue_notices(live.cluster, namespace or live.namespace)
             run = replace(run, notices=(*run.notices, *queued))
-        overrides = replace(overrides, history=known.past, confidence=given.confidence)
+        overrides = replace(
+            overrides,
+            history=known.past,
+            confidence=given.confidence,
+            default_namespace=default_namespace or known.namespace,
+        )
         with usage_errors(InputError):
             request = plan_request(run, cluster, overrides, options)
             # Before the search: what does not exist is reported at once.

@@ -1,7 +1,8 @@
 """What past runs tell, in tables: what `history` prints."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import TypeGuard
 
 from kfp_placement.live.formatting import NONE, ago_text, moment_text, name_text
 from kfp_placement.live.past_times import PipelineDetails, PipelineTimes, StepTimes
@@ -16,6 +17,9 @@ from kfp_placement_engine.model.run_graph import DurationSource
 
 _MIN_NAME = 24
 _MIN_NOTE = 24
+
+_CLOCKS_APART = timedelta(days=1)
+"""By less clocks of machines may differ."""
 
 
 def pipelines_table(
@@ -44,7 +48,7 @@ def pipelines_table(
             f"{each.runs:,}",
             _takes(each.takes),
             _ago(each.last_run_at, now),
-            _forgotten(each.forget_before),
+            "; ".join(filter(None, [_forgotten(each.forget_before), _of_later(each, now)])),
         ]
         for each in pipelines
     ]
@@ -86,6 +90,8 @@ def _head(details: PipelineDetails, now: datetime) -> Iterator[str]:
     else:
         runs = values.counted(times.runs, "run")
         yield f"{title}: {runs}, the last {_ago(times.last_run_at, now)}"
+        if words := _of_later(times, now):
+            yield words
     if times.takes is not None:
         yield f"a run takes {range_text(times.takes)}"
     if details.overrun is not None:
@@ -153,7 +159,19 @@ def _forgotten(before: datetime | None) -> str:
 
 
 def _ago(at: datetime | None, now: datetime) -> str:
+    if _is_later(at, now):
+        return moment_text(at)
     return ago_text(None if at is None else max(0.0, (now - at).total_seconds()))
+
+
+def _of_later(times: PipelineTimes, now: datetime) -> str:
+    """That the last run cannot have ended at its time; earlier ones may not count because of it."""
+    wrong = "the last run has a date in the future: a clock was wrong, or the file was changed"
+    return wrong if _is_later(times.last_run_at, now) else ""
+
+
+def _is_later(at: datetime | None, now: datetime) -> TypeGuard[datetime]:
+    return at is not None and at - now > _CLOCKS_APART
 
 
 def _lines(lines: Sequence[str] | Iterator[str]) -> str:

@@ -51,7 +51,8 @@ class StepTimes:
         step: its path, the same for all iterations of a loop.
         runs: in which it was seen.
         iterations: different ones of its loop; 1 = it is in none.
-        takes: its run time, without transfers, on a node of speed 1; None = it never ended well.
+        takes: its run time, without transfers, as if all nodes stated the same speed; None = it
+            never ended well.
         basis: what that rests on; None likewise.
         input_bytes: size of the inputs that the time is for, those of the last run; None = not
             known.

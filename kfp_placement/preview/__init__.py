@@ -48,7 +48,8 @@ def preview(
         loop_widths: number of iterations by loop, where it is known only at run time.
         assume_cached: steps whose result is taken to be in KFP's cache.
         namespace: where the run goes, which says whose volume claims it uses; by default the run's
-            own, if it names one, else with `"live"` the context's.
+            own, if it names one, else with `"live"` the context's, else the only one of the
+            history.
         budget: time for the search: `500ms`, or seconds; by default the policy's, else 2 s.
         generations: stop the search after this many generations instead; replays a plan exactly.
         seed: of the random generator; by default the policy's, else 0.
@@ -123,6 +124,11 @@ def preview(
 
             queued = queue_notices(api, namespace or api.namespace)
             run = replace(run, notices=(*run.notices, *queued))
-        overrides = replace(overrides, history=learned.past, confidence=share)
+        overrides = replace(
+            overrides,
+            history=learned.past,
+            confidence=share,
+            default_namespace=default_namespace or learned.namespace,
+        )
         request = plan_request(run, known, overrides, options)
         return Preview(request.plan(), request)

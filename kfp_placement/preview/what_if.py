@@ -20,8 +20,9 @@ class WhatIf:
         changes: what changes, all of it together: `("+2 of worker",)`.
         plan: the plan then, as `preview` would have made it.
         gain: seconds by which the run ends earlier; negative = later, infinite = it ends only then,
-            minus infinite = it no longer ends.
-        gain_range: the same by past runs, as a range; None = they do not tell.
+            minus infinite = it no longer ends. It is that of `makespan`, so by typical run times.
+        gain_range: the gain by past runs, as a range, which the sentence says, as it says
+            `plan.ends`; None = they do not tell.
     """
 
     def __init__(self, present: Plan, answer: engine.ChangedPlan, plan: "Preview") -> None:
@@ -52,14 +53,18 @@ class Suggestion:
     Attributes:
         change: what changes, as `what_if` takes it: `+1 of worker`.
         makespan: seconds from the submission of the run to its end.
-        gain: seconds by which it ends earlier; infinite = it ends only then.
-        gain_range: the same by past runs, as a range; None = they do not tell.
+        gain: seconds by which it ends earlier; infinite = it ends only then. It is that of
+            `makespan`, so by typical run times.
+        gain_range: the gain by past runs, as a range, which the table shows; None = they do not
+            tell.
+        typical_end: seconds from the submission to the end by past runs, likewise.
     """
 
     change: str
     makespan: float
     gain: float
     gain_range: Range | None = None
+    typical_end: float | None = None
 
 
 class Suggestions(Sequence[Suggestion]):
@@ -75,6 +80,7 @@ class Suggestions(Sequence[Suggestion]):
                 each.makespan_seconds,
                 each.gain_seconds,
                 range_of(each.gain_range),
+                each.typical_end_seconds,
             )
             for each in answer.best
         )

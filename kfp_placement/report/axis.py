@@ -20,9 +20,19 @@ _KEY_GAP = 18.0
 
 
 class Scale:
-    """Seconds to pixels: `left` is time zero, `end` is at the right edge."""
+    """Seconds to pixels: `left` is time zero, `end` is at the right edge.
 
-    def __init__(self, end: float, width: float) -> None:
+    `written` is how a moment is written, and `rounded` one of the axis.
+    """
+
+    def __init__(
+        self,
+        end: float,
+        width: float,
+        written: Callable[[float | None], str] = values.duration,
+        rounded: Callable[[float], str] = values.duration,
+    ) -> None:
+        self.written, self.rounded = written, rounded
         self.end = end if end > 0 else 1.0
         self.width = width
         self.left = max(_LEAST_HEADINGS, width * _HEADINGS)
@@ -37,12 +47,7 @@ class Scale:
         return (self.right - self.left) * seconds / self.end
 
 
-def axis(
-    scale: Scale,
-    top: float,
-    bottom: float,
-    written: Callable[[float], str] = values.duration,
-) -> list[Markup]:
+def axis(scale: Scale, top: float, bottom: float) -> list[Markup]:
     """Round times above a line each."""
     parts = []
     count = int((scale.right - scale.left) / _TICK_PIXELS)
@@ -51,7 +56,7 @@ def axis(
         anchor = "end" if x > scale.right - 20 else "middle"
         line = f"M{number(x)} {number(top - 6)}V{number(bottom)}"
         parts.append(tag("path", d=line, class_="grid"))
-        label = plain(written(second))
+        label = plain(scale.rounded(second))
         parts.append(tag("text", label, x=x, y=top - 12, text_anchor=anchor, class_="tick"))
     return parts
 

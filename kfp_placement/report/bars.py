@@ -25,10 +25,12 @@ _WIDE_ENOUGH = 90.0
 class Bar:
     """A step's bar: `run` is the start of the run phase, `extent` what it takes of a lane.
 
-    `ends` is when the step ends by past runs, in pixels: low, typical and high.
+    `times` are its start and end, in words. `ends` is when the step ends by past runs, in pixels:
+    low, typical and high.
     """
 
     step: PlannedStep
+    times: str
     left: float
     run: float
     right: float
@@ -57,7 +59,8 @@ def bar_of(
     left = scale.x(start)
     right = max(scale.x(finish), left + 2.0)
     run = max(left, right - scale.pixels(step.duration_seconds)) if finish > start else left
-    place = partial(Bar, step, left, run, right, ends=_pixels(ends, scale))
+    times = f"{scale.written(step.start_seconds)} to {scale.written(step.finish_seconds)}"
+    place = partial(Bar, step, times, left, run, right, ends=_pixels(ends, scale))
     needed = text_width(label, _LABEL_SIZE) + 2 * _LABEL_GAP
     # The label is on the run phase alone: the tints before it are too light for its colour.
     inside = right - run
@@ -81,7 +84,7 @@ def _pixels(times: TimeRange | None, scale: Scale) -> tuple[float, float, float]
 def draw_bar(bar: Bar, y: float, height: float, pen: Pen, *, critical: bool) -> Markup:
     """The bar with its phases, hatches, label and tooltip; what the run's end waits for is bold."""
     step = bar.step
-    parts = [pen.tooltip(_bar_title(step)), *_phases(bar, y, height)]
+    parts = [pen.tooltip(_bar_title(step, bar.times)), *_phases(bar, y, height)]
     for flag, kind in ((step.conditional, "conditional"), (step.assumed, "assumed")):
         if flag:
             parts.append(_rect(bar.left, bar.right, y, height, fill=pen.hatch(kind)))
@@ -127,8 +130,7 @@ def _rect(left: float, right: float, y: float, height: float, **more: str) -> Ma
     return tag("rect", x=left, y=y, width=right - left, height=height, rx=2.0, **more)
 
 
-def _bar_title(step: PlannedStep) -> str:
-    times = f"{values.duration(step.start_seconds)} to {values.duration(step.finish_seconds)}"
+def _bar_title(step: PlannedStep, times: str) -> str:
     phases = [f"run {summary.run_time(step)}"]
     if values.noticeable(step.transfer_seconds):
         phases.insert(0, f"transfers {values.duration(step.transfer_seconds)}")

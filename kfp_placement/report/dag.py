@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from kfp_placement.report import summary, values
+from kfp_placement.report import promises, summary, values
 from kfp_placement.report.drawing import Drawing, Pen
 from kfp_placement.report.labels import fit, short_name, short_task, unlike
 from kfp_placement.report.layering import (
@@ -74,13 +74,13 @@ def _told_apart(boxes: Mapping[str, _Box]) -> dict[str, _Box]:
     return {name: replace(box, label=short[name]) for name, box in boxes.items()}
 
 
-def _step_box(step: PlannedStep, colours: NodeColours, cause: PlannedStep | None = None) -> _Box:
-    where = summary.where(step)
-    times = (
-        f", {values.duration(step.start_seconds)} to {values.duration(step.finish_seconds)}"
-        if step.node is not None
-        else ""
-    )
+def _step_box(
+    plan: Plan, step: PlannedStep, colours: NodeColours, cause: PlannedStep | None = None
+) -> _Box:
+    where, times = summary.where(step), ""
+    if step.node is not None:
+        moments = (step.start_seconds, step.finish_seconds)
+        times = f", {' to '.join(promises.moment(plan, each) for each in moments)}"
     waits = f"; {summary.waits(cause)}" if cause is not None else ""
     return _Box(
         label=short_name(step),
@@ -107,7 +107,7 @@ def _boxes(
         before = (box_of.get(parent, parent) for parent in step.depends_on)
         parents[box].update((parent, None) for parent in before if parent != box)
     boxes = {
-        box: _step_box(steps[0], colours, waiting.get(steps[0].name))
+        box: _step_box(plan, steps[0], colours, waiting.get(steps[0].name))
         if len(steps) == 1
         else _task_box(box, steps, colours)
         for box, steps in members.items()

@@ -50,7 +50,8 @@ class _Schedule:
 def gantt(plan: Plan, colours: NodeColours, limits: Limits, pen: Pen) -> Drawing:
     """The drawing."""
     schedules = _schedules(plan, limits)
-    scale = Scale(_end(schedules), limits.width)
+    moments = (partial(promises.moment, plan), partial(promises.round_moment, plan))
+    scale = Scale(_end(schedules), limits.width, *moments)
     legend, above = axis.key(legend_items(plan, limits), limits.width, pen)
     top = above + _TOP
     rows, y = [], top
@@ -66,7 +67,7 @@ def gantt(plan: Plan, colours: NodeColours, limits: Limits, pen: Pen) -> Drawing
         parts=[
             hatches(pen),
             *legend,
-            *axis.axis(scale, top, y, partial(promises.moment, plan)),
+            *axis.axis(scale, top, y),
             *axis.bound_line(plan.lower_bound.seconds, scale, top, y),
             *rows,
         ],
@@ -322,7 +323,7 @@ def _row_heading(
 def _driver(driver: PlannedDriver, scale: Scale, y: float, pen: Pen) -> Markup:
     left, right = scale.x(driver.start_seconds), scale.x(driver.finish_seconds)
     what = f"driver of {driver.name or 'the run'}"
-    times = f"{values.duration(driver.start_seconds)} to {values.duration(driver.finish_seconds)}"
+    times = f"{scale.written(driver.start_seconds)} to {scale.written(driver.finish_seconds)}"
     return tag(
         "rect",
         pen.tooltip(f"{what}: {times}"),

@@ -15,10 +15,16 @@ from kfp_placement_engine.model.promise import StepPromise, TimeRange, confidenc
 
 
 def moment(plan: Plan, seconds: float | None) -> str:
-    """A moment of the plan: since the submission, or the time of day."""
+    """A moment of the plan: since the submission, or the time of day to the second."""
     if plan.submitted_at is None or values.finite(seconds) is None:
         return values.duration(seconds)
-    return Clock(plan.submitted_at).text(seconds or 0.0)
+    return Clock(plan.submitted_at).text(seconds or 0.0, unit_seconds=1)
+
+
+def round_moment(plan: Plan, seconds: float) -> str:
+    """The same of an axis: `10:15` where it is a whole minute."""
+    words = moment(plan, seconds)
+    return words if plan.submitted_at is None else words.removesuffix(":00")
 
 
 def submission(plan: Plan) -> str:
@@ -28,11 +34,13 @@ def submission(plan: Plan) -> str:
     """
     if plan.submitted_at is None:
         return ""
-    return f"submitted {plan.submitted_at.astimezone():%Y-%m-%d %H:%M %Z}"
+    at = plan.submitted_at.astimezone()
+    time = f"{at:%H:%M:%S}" if at.second else f"{at:%H:%M}"
+    return f"submitted {at:%Y-%m-%d} {time} {at:%Z}"
 
 
 def headline(plan: Plan) -> str:
-    """When the run ends: `By past runs: ends after 12m (11m-14m); by 14m (95%).`.
+    """When the run ends: `By past runs: ends after 12m (11m-14m), by 14m (95%).`.
 
     "" where nobody asked, or the run does not end at all.
     """

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from kfp_placement.report import values
+from kfp_placement.report import gains, values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.document import number, range_document
 from kfp_placement.report.labels import told_names
@@ -27,19 +27,13 @@ Answer = ChangedPlan | Suggestions
 SHOWN = 8
 """Suggestions that are shown; documents for programs have all."""
 
-_NOTICEABLE = 5e-4
-"""Gains below this share of the run print as 0.0%."""
-
-_NOISE_SECONDS = 1e-3
-"""Ends closer than this are the same, however short the run is."""
-
 _TRIED = "one node more, one larger, a higher loop limit, an image everywhere, a shared volume"
 """Kinds of changes that are tried."""
 
 _FASTER = "NODE speed=2 or step STEP duration=10m"
 """Changes that make a run shorter, but are only planned where somebody names them."""
 
-_CHANGE_CHARACTERS, _SENTENCE_CHARACTERS, _STEPS_SHOWN = 160, 2000, 5
+_CHANGE_CHARACTERS, _SENTENCE_CHARACTERS, _STEPS_SHOWN, _UNSURE_SHOWN = 160, 2000, 5, 3
 _MIN_CHANGE = 12
 _CELL = "padding:2px 16px 2px 0;text-align:{side};vertical-align:top"
 
@@ -50,37 +44,48 @@ def sentence(present: Plan, answer: ChangedPlan) -> str:
     after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
     if math.isinf(after):
         return f"With {changes} the run does not end, because {_unplaced(answer.plan)}"
-    end = values.duration(after)
+    times, typical = answer.gain_range, gains.typical_end_seconds(answer.plan)
+    if times is not None and typical is not None:
+        end = f"With {changes} the run ends after {values.duration(typical)} by past runs"
+        return f"{end}{gains.gain_by_past_runs(present, times)}."
+    end = f"With {changes} the run ends after {values.duration(after)}"
     if math.isinf(before):
-        return f"With {changes} the run ends after {end}; without, it does not end."
+        return f"{end}; without, it does not end."
     if not _differs(present, answer):
-        return f"With {changes} the run ends after {end}, no earlier than without."
-    times = answer.gain_range
-    if times is not None and times.low_seconds <= 0 <= times.high_seconds:
-        low, high = values.duration(-times.low_seconds), values.duration(times.high_seconds)
-        return (
-            f"With {changes} the run ends after {end}; by past runs that may be anything from {low}"
-            f" later to {high} earlier than without."
-        )
-    gain = answer.gain_seconds if times is None else times.typical_seconds
-    word = "earlier" if gain > 0 else "later"
-    between = "" if times is None else f" ({_gain_range(times)})"
-    return f"With {changes} the run ends after {end}: {_gain(present, gain)} {word}{between}."
+        return f"{end}, no earlier than without."
+    word = "earlier" if answer.gain_seconds > 0 else "later"
+    return f"{end}: {gains.gain_text(present, answer.gain_seconds)} {word}."
 
 
 def heading(present: Plan, answer: Suggestions) -> str:
     """What the suggestions are, or that there are none."""
     tried = f"{values.counted(answer.tried, 'change')} tried"
+    unsure = _unsure(answer)
     does_not_end = math.isinf(answer.present_seconds)
     if answer.best:
         gained = "with which the run ends" if does_not_end else "that make the run shorter"
-        return f"Single changes {gained} ({tried}):"
+        return f"Single changes {gained} ({tried}{f'; {unsure}' if unsure else ''}):"
     gained = "lets the run end" if does_not_end else "makes the run 1% shorter"
+    if unsure:
+        return f"None of the single changes tried ({answer.tried:,}) surely {gained}; {unsure}."
     others = "NODE nvidia.com/gpu=1 or step STEP max-latency=off" if does_not_end else _FASTER
     return (
         f"None of the single changes tried ({answer.tried:,}) {gained}: {_TRIED}. Others can be"
         f" named, such as {others}."
     )
+
+
+def _unsure(answer: Suggestions) -> str:
+    """Which changes were left out, as past runs cannot tell a gain from a loss; "" = none."""
+    if not answer.unsure:
+        return ""
+    names = ", ".join(
+        shown(each.text, _CHANGE_CHARACTERS) for each in answer.unsure[:_UNSURE_SHOWN]
+    )
+    left = len(answer.unsure) - _UNSURE_SHOWN
+    more = f" and {left:,} more" if left > 0 else ""
+    count = f"{len(answer.unsure):,} more" if answer.best else f"{len(answer.unsure):,}"
+    return f"{count} may help or not, past runs cannot tell: {names}{more}"
 
 
 def remarks(answer: Suggestions) -> list[str]:
@@ -89,8 +94,8 @@ def remarks(answer: Suggestions) -> list[str]:
 
 
 def _order(answer: Suggestions) -> str:
-    gains = [each.gain_seconds for each in answer.best[:SHOWN]]
-    if all(first >= next_ for first, next_ in itertools.pairwise(gains)):
+    ranked = [each.told_gain_seconds for each in answer.best[:SHOWN]]
+    if all(first >= next_ for first, next_ in itertools.pairwise(ranked)):
         return ""
     return (
         "Of gains about as large as the largest, changes that add no node come first, then those"
@@ -100,7 +105,7 @@ def _order(answer: Suggestions) -> str:
 
 def _search_alone(answer: Suggestions) -> str:
     gain = answer.unchanged_gain_seconds
-    if not answer.best or gain <= _NOTICEABLE * answer.present_seconds:
+    if not answer.best or gain <= gains.NOTICEABLE * answer.present_seconds:
         return ""
     return (
         f"A longer search alone gains {values.duration(gain)} without any change; what the changes"
@@ -118,24 +123,18 @@ def rows(present: Plan, answer: Suggestions) -> list[tuple[str, ...]]:
 
 
 def _cells(present: Plan, suggestion: Suggestion) -> tuple[str, ...]:
-    times, gain = suggestion.gain_range, suggestion.gain_seconds
-    gain = gain if times is None else times.typical_seconds
+    times, gain = suggestion.gain_range, suggestion.told_gain_seconds
+    typical = suggestion.typical_end_seconds
     return (
         shown(suggestion.change.text, _CHANGE_CHARACTERS),
-        values.duration(suggestion.makespan_seconds),
-        _gain(present, gain) if math.isfinite(gain) else values.NONE,
-        "" if times is None else _gain_range(times),
+        values.duration(suggestion.makespan_seconds if typical is None else typical),
+        gains.gain_text(present, gain, times) if math.isfinite(gain) else values.NONE,
+        "" if times is None else gains.range_text(present, times),
     )
 
 
 def _has_ranges(answer: Suggestions) -> bool:
     return any(each.gain_range is not None for each in answer.best[:SHOWN])
-
-
-def _gain_range(times: TimeRange) -> str:
-    """`6m-11m`, whether earlier or later."""
-    bounds = sorted((abs(times.low_seconds), abs(times.high_seconds)))
-    return "-".join(map(values.duration, bounds))
 
 
 def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> list[str]:
@@ -146,7 +145,7 @@ def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> 
     if answer.best:
         titles = [
             Column("CHANGE", shrink_to=_MIN_CHANGE),
-            Column("MAKESPAN", right=True),
+            Column("ENDS" if _has_ranges(answer) else "MAKESPAN", right=True),
             Column("SHORTER BY", right=True),
             *([Column("RANGE", right=True)] if _has_ranges(answer) else []),
         ]
@@ -209,23 +208,20 @@ def _range_document(times: TimeRange | None) -> dict[str, Any]:
     return {} if times is None else {"gainRange": range_document(times)}
 
 
+def _typical_end(seconds: float | None) -> dict[str, Any]:
+    return {} if seconds is None else {"typicalEndSeconds": number(seconds)}
+
+
 def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
     return {
         "change": suggestion.change.text,
         "makespanSeconds": number(suggestion.makespan_seconds),
         "gainSeconds": number(suggestion.gain_seconds),
         **_range_document(suggestion.gain_range),
+        **_typical_end(suggestion.typical_end_seconds),
         "nodesAdded": suggestion.nodes_added,
         "cpuAdded": format_resource("cpu", suggestion.cpu_added_milli),
     }
-
-
-def _gain(present: Plan, seconds: float) -> str:
-    """`4m52s (16.8%)`; no percentage where all run times are assumed, or the run lasts 0 s."""
-    amount, whole = values.duration(abs(seconds)), present.figures.makespan_seconds
-    if present.all_durations_assumed or whole <= 0:
-        return amount
-    return f"{amount} ({abs(seconds) / whole:.1%})"
 
 
 def _differs(present: Plan, answer: ChangedPlan) -> bool:
@@ -233,7 +229,9 @@ def _differs(present: Plan, answer: ChangedPlan) -> bool:
     after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
     if math.isinf(after) or math.isinf(before):
         return after != before
-    return abs(answer.gain_seconds) >= max(_NOTICEABLE * before, _NOISE_SECONDS)
+    if answer.gain_range is not None:
+        return gains.shows(present, answer.gain_range)
+    return abs(answer.gain_seconds) >= gains.noise_seconds(present)
 
 
 def _unplaced(plan: Plan) -> str:
@@ -273,7 +271,10 @@ def _told(present: Plan, answer: ChangedPlan) -> list[str]:
 
 def _anomaly(present: Plan, answer: ChangedPlan) -> str:
     """Why more of something makes the run end later, which nobody expects; else ""."""
-    if not answer.is_anomaly or not _differs(present, answer) or answer.plan.dispatch != "ready":
+    times = answer.gain_range
+    is_later = times is None or times.typical_seconds < 0
+    told = answer.is_anomaly and is_later and _differs(present, answer)
+    if not told or answer.plan.dispatch != "ready":
         return ""
     return (
         "More room at a time changes which steps start first. Gates keep the order of the plan"
@@ -291,7 +292,9 @@ def _wrapped(sentences: Iterable[str], columns: int | None) -> list[str]:
 
 
 def _table(present: Plan, answer: Suggestions) -> Markup:
-    heads = ["change", "makespan", "shorter by", *(["range"] if _has_ranges(answer) else [])]
+    heads = ["change", "makespan", "shorter by"]
+    if _has_ranges(answer):
+        heads = ["change", "ends", "shorter by", "range"]
     sides = ["left", *["right"] * (len(heads) - 1)]
     head = [
         tag("th", text(title), scope="col", style=_CELL.format(side=side))

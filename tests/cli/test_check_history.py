@@ -55,7 +55,7 @@ def test_a_hint_that_is_far_too_long_or_too_short():
     (long,) = found(hinted("train", 1200.0), times)
     assert (long.step, long.code, str(long.level)) == ("train", "hint-off", "warning")
     assert long.message.startswith("the hint says 20m, 9 runs took 4m12s (")
-    assert long.message.endswith('): write duration="4m15s"')
+    assert long.message.endswith('): write duration="4m15s" (rounded)')
     (short,) = found(hinted("train", 60.0), times)
     assert short.message.startswith("the hint says 1m, 9 runs took")
     assert found(hinted("train", 126.0), times)[0].message.startswith("the hint says 2m6s")

@@ -4,9 +4,11 @@ import json
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import jsonschema
 import pytest
+import yaml
 
 from kfp_placement.cli.parameters import TimeType
 from kfp_placement.schemas import schema
@@ -127,6 +129,20 @@ def test_forgotten_runs_are_none(plan, tmp_path, history):
     assert unseen_pipelines(json.loads(plan(*where).stdout)) == []
 
 
+def test_the_only_namespace_of_a_file_is_that_of_the_run(run, history, tmp_path):
+    """Where all pipelines of it are planned, no mark is missed."""
+    cluster = tmp_path / "cluster.yaml"
+    described = yaml.safe_load(Path(CLUSTER).read_text(encoding="utf-8"))
+    cluster.write_text(yaml.safe_dump({**described, "pipelines": {"team-a": "all"}}))
+    # Marks are in the second part of a package.
+    package = tmp_path / "pipeline.yaml"
+    package.write_text(Path(RUN).read_text(encoding="utf-8").partition("\n---\n")[0])
+    for command, quick in (("plan", EXACT), ("check", ())):
+        there = (command, package, "--cluster", cluster, *quick)
+        assert "marked" in run(*there).stdout
+        assert "marked" not in run(*there, "--history", history).stdout
+
+
 def test_options_reach_the_planner(plan, planner, history):
     plan("--history", history)
     assert planner.forecast.confidence == 0.9
@@ -152,7 +168,8 @@ def test_the_table_says_how_many_past_runs_count(plan, history, tmp_path):
     piped = plan("--history", "-", *EXACT, stdin=history.read_bytes()).stdout
     assert "\npast runs: 9 of team-a (stdin)\n" in piped
     renamed_file = history_file(tmp_path / "h.json", *renamed("taxi-v2"))
-    assert "past runs: 0 of team-a (" in plan("--history", renamed_file, *EXACT).stdout
+    other = plan("--history", renamed_file, *EXACT).stdout
+    assert "past runs: none of this pipeline, 1 of others in team-a (" in other
     days = [datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=each) for each in (-200, 0, 1)]
     runs = [replace(run, ended_at=day) for run, day in zip(runs_of(TAXI, 3), days, strict=True)]
     old = history_file(tmp_path / "old.json", history_object(runs))
@@ -195,6 +212,11 @@ def test_live_past_runs_without_a_cluster(plan, monkeypatch, tmp_path):
         ("--confidence", "sure"),
         ("--confidence", "100%"),
         ("--at", "soon"),
+        ("--at", "9999-12-31T23:50"),
+        ("--at", "10:14:61"),
+        ("--confidence", "80"),
+        ("--history", ""),
+        ("--history", "kindless.json"),
         ("--at", "25:00"),
         ("--history", "no.yaml"),
         ("--history", "-", "--cluster", "-"),
@@ -205,6 +227,7 @@ def test_live_past_runs_without_a_cluster(plan, monkeypatch, tmp_path):
     ids=lambda options: " ".join(str(option).rpartition("/")[2] for option in options),
 )
 def test_what_cannot_be_is_one_clear_error(run, history, golden, options):
+    history.with_name("kindless.json").write_text('{"a": 1}')
     result = run("plan", RUN, *(() if "--cluster" in options else ("-c", CLUSTER)), *options)
     assert result.exit_code in (1, 2, 3)
     golden(result.stderr.replace(CLUSTER, "cluster.yaml"))
@@ -219,6 +242,10 @@ def test_times_of_day():
 
     now = datetime.now().astimezone()
     assert abs(read("now") - now) < timedelta(minutes=1)
+    for text in ("0:00:07", "9:26:30", "23:59:59"):
+        found = read(text)
+        assert found.strftime("%H:%M:%S") == text.zfill(8)
+        assert timedelta(seconds=-2) < found - now < timedelta(days=1, seconds=1)
     for text in ("0:00", "10:26", "23:59"):
         found = read(text)
         assert found.strftime("%H:%M") == text.zfill(5)

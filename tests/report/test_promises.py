@@ -1,6 +1,7 @@
 """What a plan promises by past runs, in table, report, document and notebook."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -95,9 +96,9 @@ def test_a_document_has_promise_and_basis_where_somebody_asked_for_past_runs():
 
 def test_the_sentence():
     assert headline(promised_plan()) == (
-        "By past runs: ends after 31m5s (28m20s-40m); by 40m (95%)."
+        "By past runs: ends after 31m5s (28m20s-40m), by 40m (95%)."
     )
-    assert headline(PLANS["at"]) == "By past runs: ends 10:45 (10:42-10:54); by 10:54 (95%)."
+    assert headline(PLANS["at"]) == "By past runs: ends 10:45 (10:42-10:54), by 10:54 (95%)."
     assert headline(UNKNOWN) == "End: unknown (no run seen of train)."
     assert headline(taxi_plan()) == headline(PLANS["stuck"]) == ""
 
@@ -138,8 +139,19 @@ def test_the_report_has_ranges_of_steps_as_words_and_as_whiskers():
     assert "90% range of the end, by past runs" in parse_page(page).text
 
 
-def test_the_axis_shows_times_of_day():
-    assert ">10:19</text>" in plan_html(PLANS["at"])
+def test_the_axis_and_what_it_says_of_steps_are_times_of_day():
+    page = plan_html(PLANS["at"])
+    assert ">10:19</text>" in page
+    # train, from 372 s to 1589 s, in both drawings.
+    titles = [each for each in re.findall("<title>([^<]*)</title>", page) if "10:20:12" in each]
+    assert len([each for each in titles if "10:20:12 to 10:40:29" in each]) == 2
+
+
+def test_start_and_end_do_not_contradict_their_ranges():
+    plan = promised_plan(submitted_at=AT.replace(second=7))
+    text = plan_table(plan, TableStyle(wide=True))
+    assert "submitted 2026-11-26 10:14:07 UTC" in text
+    assert re.search(r"^train .* 10:20:19 +10:40:36 ", text, re.MULTILINE)
 
 
 def test_a_notebook_shows_the_same_whatever_the_size():

@@ -1,5 +1,6 @@
 """Plans of real pipelines on the runs before: precedence of times, promises, wrong files."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -293,6 +294,37 @@ def test_rows_that_somebody_has_broken_do_not_count_and_are_told(tmp_path):
     assert [notice.code for notice in broken.warnings] == ["bad-history"]
     assert "pipeline 'taxi' has" in broken.warnings[0].message
     assert whole.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "mistyped"),
+    [
+        ((), "status", "stauts"),
+        (("status",), "runs", "rnus"),
+        (("status", "runs", 3), "seconds", "second"),
+        (("spec", "forgetSteps", 0), "before", "befor"),
+    ],
+)
+def test_mistyped_names_in_a_file_are_told(tmp_path, place, name, mistyped):
+    sound = history_object(
+        runs_of(TAXI, 9), forget_steps=[{"step": "train", "before": "2026-01-01T00:00:00Z"}]
+    )
+    part = sound
+    for key in place:
+        part = part[key]
+    part[mistyped] = part[name]
+    where = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place)
+    expected = f"{where}.{mistyped}: is not known here; did you mean {name}?".lstrip(".")
+    with pytest.raises(RunError, match=re.escape(f"h.json: PipelineHistory 'taxi': {expected}")):
+        planned(history_file(tmp_path / "h.json", sound))
+
+
+def test_what_a_newer_planner_or_kubernetes_adds_to_a_file_is_skipped(tmp_path):
+    newer = history_object(runs_of(TAXI, 9))
+    newer["metadata"] |= {"managedFields": [{"manager": "plan"}], "annotation": {}}
+    newer["status"]["weather"] = "fine"
+    newer["status"]["runs"][0]["moods"] = [1]
+    assert planned(history_file(tmp_path / "h.json", newer)).plan.promise.ends is not None
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):

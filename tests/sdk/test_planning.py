@@ -78,8 +78,10 @@ def test_in_a_namespace_that_plans_all_pipelines_steps_count_as_marked(namespace
     plan = plan_request(run, cluster, asked, options).plan()
     planned = [step.name for step in plan.steps if "no scheduler mark" not in step.reason]
     assert planned == (["a"] if namespace == "team-a" else [])
-    (notice,) = (each for each in plan.notices if each.code == "unmarked-steps")
-    assert notice.message.startswith("1 of 2 steps is" if planned else "no step is marked")
+    told = [each.message for each in plan.notices if each.code == "unmarked-steps"]
+    unmarked = ["1 of 2 steps is not marked (a): left to the default scheduler"]
+    opted_out = '1 of 2 steps opts out (b) with scheduler="default-scheduler"'
+    assert told == [*([] if planned else unmarked), f"{opted_out}: left to the default scheduler"]
 
 
 def test_an_override_of_a_step_that_is_not_there_is_an_error():

@@ -205,9 +205,21 @@ def unknown_fields(
         part = getattr(model, fields[key]) if key in fields else None
         if key not in fields:
             yield str(key), tuple(names.values())
-        elif isinstance(part, ResourceModel) and isinstance(value, Mapping):
-            for place, known in unknown_fields(part, value):
-                yield f"{key}.{place}", known
+            continue
+        for place, inner, given_there in _parts(str(key), part, value):
+            for below, known in unknown_fields(inner, given_there):
+                yield f"{place}.{below}", known
+
+
+def _parts(
+    place: str, part: object, value: object
+) -> Iterator[tuple[str, ResourceModel, Mapping[str, object]]]:
+    """The models in a field, alone or in a list, each with its place and what it was given."""
+    if isinstance(part, ResourceModel) and isinstance(value, Mapping):
+        yield place, part, value
+    elif isinstance(part, tuple) and isinstance(value, list) and len(part) == len(value):
+        for number, (each, given) in enumerate(zip(part, value, strict=True)):
+            yield from _parts(f"{place}[{number}]", each, given)
 
 
 def readable_fields(model: type[ResourceModel], given: object) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class PipelineHistorySpec(ResourceModel):
     """Runs that ended before are forgotten."""
 
     forget_steps: Annotated[tuple[ForgottenStep, ...], Field(max_length=MAX_FORGOTTEN_STEPS)] = ()
-    """Steps whose times of before are forgotten; the runs count for the others."""
+    """Steps whose times before a moment do not count; the runs count for the other steps."""
 
     def forgets(self, step: str, ended_at: datetime) -> bool:
         """Whether the time of a step does not count, in a run that ended then."""
@@ -142,16 +142,16 @@ class RecordedRun(ResourceModel):
     """A run that has ended."""
 
     uid: str = Field(min_length=1, max_length=MAX_UID_CHARACTERS)
-    """Of the Workflow: no run is learned from twice."""
+    """ID of the Workflow: no run is learned from twice."""
 
     ended_at: Moment
     """When it ended."""
 
     played_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """The same as expected before it began: the median of samples of its plan, with its drivers."""
+    """How long the run was expected to take before it began: the median of samples of its plan."""
 
     driver_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """What each driver took, and takes in that."""
+    """What each driver took in it, and takes in these samples."""
 
     drivers: int | None = Field(default=None, ge=0, le=MAX_ROWS)
     """How many drivers waited for each other on its way to its end."""
@@ -188,10 +188,10 @@ class PipelineHistoryStatus(ResourceStatus):
     """Runs that were learned from, those that are no longer kept included."""
 
     typical: Makespan | None = None
-    """Median of what the runs that ended well took."""
+    """Median of what the runs that are kept and ended well took."""
 
     range: str | None = Field(default=None, max_length=64)
-    """The shortest and the longest of them."""
+    """The shortest and the longest run that is kept, of those that ended well."""
 
     last_run_at: Moment | None = None
     """When the last of them ended."""

@@ -177,7 +177,7 @@ class HistorySettings(ResourceModel):
     """Groups of namespaces; those of one group share what components and images have shown."""
 
     memory: MemorySource = MemorySource.OFF
-    """Where the peak memory of steps comes from."""
+    """Where the peak memory of steps comes from: nowhere, the metrics API, or a Prometheus."""
 
     prometheus_url: str | None = Field(
         default=None, alias="prometheusURL", max_length=1024, pattern=_HTTP_URL

@@ -33,12 +33,12 @@ def parse_confidence(value: object) -> float:
         share = round(float(text.removesuffix("%")) / (100 if text.endswith("%") else 1), 9)
     except ValueError:
         share = math.nan
-    if not LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE:
-        raise QuantityError(
-            f"{shown_value(value)} is not a confidence from 50% to 99.9%; write for example 90% or"
-            " 0.9"
-        )
-    return share
+    if LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE:
+        return share
+    write = "write for example 90% or 0.9"
+    if not text.endswith("%") and LEAST_CONFIDENCE <= share / 100 <= MOST_CONFIDENCE:
+        write = f"did you mean {confidence_text(share / 100)}?"
+    raise QuantityError(f"{shown_value(value)} is not a confidence from 50% to 99.9%; {write}")
 
 
 def confidence_text(confidence: float) -> str:

@@ -40,6 +40,7 @@ class Suggestion:
         nodes_added: how many nodes more.
         cpu_added_milli: how much CPU more, on all nodes together.
         gain_range: how much earlier it ends by past runs; None = they do not tell.
+        typical_end_seconds: when it typically ends by past runs; None = they do not tell.
     """
 
     change: Change
@@ -48,6 +49,12 @@ class Suggestion:
     nodes_added: int = 0
     cpu_added_milli: int = 0
     gain_range: TimeRange | None = None
+    typical_end_seconds: float | None = None
+
+    @property
+    def told_gain_seconds(self) -> float:
+        """The gain that is shown and ranked by: of past runs, if they tell."""
+        return self.gain_seconds if self.gain_range is None else self.gain_range.typical_seconds
 
 
 @dataclass(frozen=True)
@@ -56,16 +63,18 @@ class Suggestions:
 
     Attributes:
         best: those that gain at least 1% of the run, the best first; by past runs, where there are
-            any, the run surely ends earlier with each.
+            any, the run surely ends no later with each.
         tried: how many changes were tried.
         present_seconds: makespan of the present plan; infinite = it does not end.
         unchanged_gain_seconds: what a longer search gains without any change. No gain counts it in.
+        unsure: changes with which the run may end that much earlier by past runs, or later.
     """
 
     best: tuple[Suggestion, ...]
     tried: int
     present_seconds: float
     unchanged_gain_seconds: float = 0.0
+    unsure: tuple[Change, ...] = ()
 
 
 def end_seconds(figures: Figures) -> float:

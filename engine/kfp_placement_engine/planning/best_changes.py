@@ -6,6 +6,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from kfp_placement_engine.lowering import Lowered, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import Change
@@ -88,11 +90,14 @@ def best_changes(
             for (at, _), trial in zip(searched, results, strict=True):
                 if better(trial.terms, trials[at].terms):
                     trials[at] = trial
-    answer = _answer(present, singles, trials, unchanged.result(), params)
-    if forecast is None:
-        return answer
+    before = None if forecast is None else trier.sampled(None, unchanged.result())
+    if forecast is None or before is None:
+        return _answer(present, singles, trials, unchanged.result(), params)
+    # Past runs then tell which gains are large enough.
+    all_gains = replace(params, nothing=0.0)
+    answer = _answer(present, singles, trials, unchanged.result(), all_gains)
     found = {single.change: trial for single, trial in zip(singles, trials, strict=True)}
-    return _told_by_samples(answer, trier, found, unchanged.result(), forecast.confidence)
+    return _told_by_samples(answer, trier, found, before, forecast.confidence, params)
 
 
 @dataclass(frozen=True)
@@ -213,20 +218,26 @@ def _told_by_samples(
     answer: Suggestions,
     trier: _Trier,
     found: Mapping[Change, _Trial],
-    unchanged: _Trial,
+    before: SampledEnd,
     confidence: float,
+    params: SuggestionParams,
 ) -> Suggestions:
     """The same with the gains by past runs, without those that may as well be losses."""
-    before = trier.sampled(None, unchanged)
-    if before is None:
-        return answer
-    best = []
+    best, unsure, least = [], [], params.nothing * _typical_end(before)
     for each in answer.best:
         after = trier.sampled(each.change, found[each.change])
-        times = None if after is None else after.gain_over(before, confidence)
-        if times is None or times.low_seconds > 0:
-            best.append(replace(each, gain_range=times))
-    return replace(answer, best=tuple(best))
+        if after is None:
+            continue
+        times = after.gain_over(before, confidence)
+        if round(times.low_seconds, _DIGITS) < 0:
+            unsure += [each.change] if times.high_seconds >= least else []
+        elif times.typical_seconds >= least:
+            best.append(replace(each, gain_range=times, typical_end_seconds=_typical_end(after)))
+    return replace(answer, best=tuple(ranked(best, params.near)), unsure=tuple(unsure))
+
+
+def _typical_end(sampled: SampledEnd) -> float:
+    return float(np.median(sampled.factors * sampled.seconds))
 
 
 def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:
@@ -244,7 +255,7 @@ def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:
 
 
 def _gain(suggestion: Suggestion) -> float:
-    return round(suggestion.gain_seconds, _DIGITS)
+    return round(suggestion.told_gain_seconds, _DIGITS)
 
 
 def _cost(suggestion: Suggestion) -> tuple[float, ...]:

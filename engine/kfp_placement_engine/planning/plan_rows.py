@@ -210,19 +210,32 @@ def _unknown_images(graph: RunGraph, lowered: Lowered) -> list[Notice]:
 
 def _unmarked_steps(graph: RunGraph, marked_only: bool) -> list[Notice]:
     executors = [step for step in graph.steps if step.kind is StepKind.CONTAINER]
-    unmarked = [step for step in executors if not step.scheduler]
-    if not unmarked or graph.source == "wfformat":
+    unmarked = [step for step in executors if not (step.scheduler or step.unplanned)]
+    opted_out = [step for step in executors if step.unplanned and not step.scheduler]
+    if graph.source == "wfformat":
         return []
-    effect = (
-        "left to the default scheduler"
-        if marked_only
-        else "planned as if marked; in a cluster the default scheduler places unmarked steps "
-        "(--marked-only, marked_only in Python, shows that)"
+    texts = []
+    if unmarked:
+        verb = "is" if len(unmarked) == 1 else "are"
+        some = f"{len(unmarked)} of {len(executors)} steps {verb} not marked{_tasks(unmarked)}:"
+        count = "no step is marked: all are" if len(unmarked) == len(executors) else some
+        texts.append(f"{count} {_effect('unmarked steps', marked_only)}")
+    if opted_out:
+        verb = "opts" if len(opted_out) == 1 else "opt"
+        count = f"{len(opted_out)} of {len(executors)} steps {verb} out{_tasks(opted_out)}"
+        effect = _effect("it" if len(opted_out) == 1 else "them", marked_only)
+        texts.append(f'{count} with scheduler="default-scheduler": {effect}')
+    return [Notice("unmarked-steps", each) for each in texts]
+
+
+def _effect(steps: str, marked_only: bool) -> str:
+    """Where steps without a mark go."""
+    if marked_only:
+        return "left to the default scheduler"
+    return (
+        f"planned as if marked; in a cluster the default scheduler places {steps}"
+        " (--marked-only, marked_only in Python, shows that)"
     )
-    verb = "is" if len(unmarked) == 1 else "are"
-    some = f"{len(unmarked)} of {len(executors)} steps {verb} not marked{_tasks(unmarked)}:"
-    count = "no step is marked: all are" if len(unmarked) == len(executors) else some
-    return [Notice("unmarked-steps", f"{count} {effect}")]
 
 
 def used_assumptions(graph: RunGraph, cluster: Cluster, lowered: Lowered) -> tuple[str, ...]:

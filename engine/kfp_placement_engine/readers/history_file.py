@@ -1,9 +1,11 @@
 """Files of past runs: what `kfp-placement history --output` and `kubectl get plh -o yaml` write."""
 
+import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kfp_placement_engine.contract.fields import unknown_fields
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
@@ -21,6 +23,9 @@ _KIND = "PipelineHistory"
 _EXPECTED = "a history is what `kfp-placement history --output history.yaml` writes"
 _AGAIN = "the file may be incomplete or changed: export it again"
 _SHOWN = 5
+
+_NEAR = 0.75
+"""From this likeness on a name is a mistyped one: `rnus` for `runs`."""
 
 
 def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
@@ -120,15 +125,25 @@ def _objects(documents: Sequence[Any]) -> Iterator[Any]:
             yield document
         elif "pipelineInfo" in document:
             raise InputError(f"looks like a KFP pipeline package; {_EXPECTED}")
+        elif kind is None:
+            raise InputError(f"has no kind; {_EXPECTED}")
         else:
             raise InputError(f"holds kind {kind!r:.80}; {_EXPECTED}")
 
 
 def _read(parsed: Any) -> PipelineHistory:
     try:
-        return read_resource(PipelineHistory, parsed)
+        found = read_resource(PipelineHistory, parsed)
     except InputError as error:
         raise InputError(f"{error}; {_AGAIN}") from error
+    for place, known in unknown_fields(found, parsed):
+        # Kubernetes writes more into the metadata than is read, and a planner of a newer revision
+        # into the status. What is nearly a known name is a mistyped one.
+        near = difflib.get_close_matches(place.rpartition(".")[2][:80], known, 1, _NEAR)
+        if near and not place.startswith("metadata."):
+            of = f"{_KIND} {found.metadata.name or found.spec.pipeline!r:.80}"
+            raise InputError(f"{of}: {place:.120}: is not known here; did you mean {near[0]}?")
+    return found
 
 
 def _shortened(name: str) -> str:

@@ -70,6 +70,12 @@ def test_the_table_of_pipelines(golden):
     golden(pipelines_table([TIMES], NOW, TableStyle(), namespaces=False), "one namespace")
 
 
+def test_a_run_of_the_future_is_told(golden):
+    future = replace(TIMES, last_run_at=NOW.replace(year=2099))
+    golden(pipelines_table([future], NOW, TableStyle(), namespaces=False), "table")
+    golden(details_text(PipelineDetails(future), NOW, TableStyle()), "text")
+
+
 def test_the_text_of_a_pipeline(golden):
     details = PipelineDetails(TIMES, STEPS, TimeRange(0.97, 1.07, 1.18), 8)
     golden(details_text(details, NOW, TableStyle()))

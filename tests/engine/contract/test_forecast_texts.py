@@ -56,7 +56,7 @@ def test_ranges_since_the_submission_and_as_times_of_day():
 
 def test_a_promise_as_a_sentence():
     promise = Promise(ends=TIMES)
-    assert end_sentence(promise) == "ends after 12m (11m-14m); by 14m (95%)"
+    assert end_sentence(promise) == "ends after 12m (11m-14m), by 14m (95%)"
     assert (ends_text(promise), latest_end_text(promise)) == ("12m (11m-14m)", "by 14m (95%)")
     assert latest_end_text(Promise(0.8, ends=TIMES)) == "by 14m (90%)"
     assert ends_text(Promise(0.8, ends=TIMES)) == "12m (80%: 11m-14m)"

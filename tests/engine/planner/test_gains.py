@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pytest
 
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
@@ -17,6 +18,7 @@ from kfp_placement_engine.planning.best_changes import best_changes
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.planning.promises import SampledEnd
 from kfp_placement_engine.planning.warm_start import replayed
 from kfp_placement_engine.planning.what_if import what_if
 from kfp_placement_engine.search.simulation import simulate_durations
@@ -124,4 +126,36 @@ def test_what_may_as_well_be_a_loss_is_no_suggestion():
     assert told
     for each in told:
         assert each.gain_range is not None
-        assert 0 < each.gain_range.low_seconds <= each.gain_range.high_seconds
+        assert 0 <= each.gain_range.low_seconds <= each.gain_range.high_seconds
+        assert each.typical_end_seconds is not None
+
+
+@pytest.mark.parametrize(
+    ("gains", "is_told", "is_unsure"),
+    [
+        ([0.0] * 40 + [170.0] * 160, True, False),
+        ([-1.0] * 40 + [170.0] * 160, False, True),
+        ([0.0] * 160 + [170.0] * 40, False, False),
+        ([-1.0] * 40 + [0.0] * 160, False, False),
+        ([-1.0] * 40 + [5.0] * 160, False, False),
+    ],
+    ids=["never a loss", "at times a loss", "mostly nothing", "never a gain", "hardly a gain"],
+)
+def test_what_is_never_a_loss_is_suggested_and_what_may_be_one_is_named(
+    monkeypatch, gains, is_told, is_unsure
+):
+    case, cluster = Case(3), a_cluster(*nodes(2))
+    learned = with_history(case.graph, case.past)
+    present = plan_run(learned.graph, cluster, OPTIONS, forecast=learned.forecast)
+    ends = np.full(200, 1000.0)
+
+    def sampled(_trier, change, _trial):
+        return SampledEnd(ends if change is None else ends - np.array(gains), np.ones(200))
+
+    monkeypatch.setattr(f"{best_changes.__module__}._Trier.sampled", sampled)
+    found = best_changes(learned.graph, cluster, present, OPTIONS, forecast=learned.forecast)
+    assert bool(found.best) == is_told
+    assert bool(found.unsure) == is_unsure
+    for each in found.best:
+        assert each.typical_end_seconds == 830.0
+        assert each.told_gain_seconds == 170.0

@@ -42,6 +42,8 @@ def read_file(path: str | Path, *, max_bytes: int) -> bytes:
         InputError: it cannot be read, or is a folder.
         LimitError: it is larger than `max_bytes`.
     """
+    if not str(path):
+        raise InputError("the name of a file is empty; name a file")
     try:
         with Path(path).open("rb") as stream:
             data = stream.read(max_bytes + 1)
@@ -110,8 +112,9 @@ def parse_json(text: str, *, place: Place) -> Any:
 def _check_size(data: bytes, name: str, max_bytes: int) -> None:
     if len(data) > max_bytes:
         raise LimitError(
-            f"{name}: larger than {max_bytes / 2**20:g} MiB; give a smaller file"
-            " (for a cluster: `kfp-placement cluster` makes one)"
+            f"{name}: larger than {max_bytes / 2**20:g} MiB; give a smaller file (`kfp-placement"
+            " cluster` makes one of a cluster, `kfp-placement history PIPELINE --output FILE` of"
+            " one pipeline's past runs)"
         )
 
 
