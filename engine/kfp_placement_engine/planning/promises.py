@@ -1,7 +1,7 @@
 """What a plan promises: its run played many times, each time with run times as they may be."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 
@@ -31,6 +31,8 @@ USUAL = 1.1
 
 _NAMED = 3
 
+_Branch = tuple[str, tuple[str, ...]]
+"""Steps in one group with the same conditions run together, or not at all."""
 
 Play = Callable[[], tuple[Floats, Floats]]
 """[S, A] starts and ends of all activities in samples of the plan."""
@@ -145,22 +147,48 @@ def _unknown(run: int, lowered: Lowered, result: Result) -> str:
     if (own & problem.is_step & (problem.unplaceable | ~result.schedule.finished)).any():
         return "a step fits no node"
     assert active.forecast is not None  # asked by the caller
-    open_steps = [step for step in active.graph.steps if _counts(step, active)]
-    unseen = [step for step in open_steps if not _is_known(step, active.forecast)]
-    if not unseen:
-        learned = any(step.name in active.forecast.steps for step in open_steps)
-        return "" if learned or not open_steps else "all run times are given"
-    if len(unseen) == len(open_steps):
+    open_steps = [step for step in active.graph.steps if _is_open(step, active)]
+    taken = _branches_taken(active)
+    unseen = [
+        step
+        for step in open_steps
+        if _surely_runs(step, active, taken) and not _is_known(step, active.forecast)
+    ]
+    if open_steps and not any(_is_known(step, active.forecast) for step in open_steps):
         return "no run seen"
-    tasks = list(dict.fromkeys(step.task for step in unseen))
-    return f"no run seen of {listed(tasks, _NAMED)}"
+    if unseen:
+        tasks = list(dict.fromkeys(step.task for step in unseen))
+        return f"no run seen of {listed(tasks, _NAMED)}"
+    learned = any(_is_learned(step, active.forecast) for step in open_steps)
+    return "" if learned or not open_steps else "all run times are given"
 
 
-def _counts(step: Step, active: ActiveRun) -> bool:
-    """Whether the end of the run surely depends on how long the step takes."""
-    is_open = active.state_of(step.name) is not ProgressState.DONE
-    is_container = step.kind is StepKind.CONTAINER
-    return is_open and is_container and not (step.assumed_cached or step.conditions)
+def _is_open(step: Step, active: ActiveRun) -> bool:
+    """Whether the end of the run may depend on how long the step takes."""
+    state = active.state_of(step.name)
+    if step.kind is not StepKind.CONTAINER or state is ProgressState.DONE:
+        return False
+    return state is ProgressState.RUNNING or not step.assumed_cached
+
+
+def _surely_runs(step: Step, active: ActiveRun, taken: Collection[_Branch]) -> bool:
+    """Whether a step that is open depends on no condition that may not hold."""
+    is_running = active.state_of(step.name) is ProgressState.RUNNING
+    return is_running or not step.conditions or _branch(step) in taken
+
+
+def _branches_taken(active: ActiveRun) -> set[_Branch]:
+    """Branches of which a step runs, or has run."""
+    return {
+        _branch(step)
+        for step in active.graph.steps
+        if (progress := active.progress.get(step.name)) is not None
+        and (progress.state is ProgressState.RUNNING or progress.ran_seconds is not None)
+    }
+
+
+def _branch(step: Step) -> _Branch:
+    return step.group, step.conditions
 
 
 def _has_new_steps(active: ActiveRun) -> bool:
@@ -170,8 +198,10 @@ def _has_new_steps(active: ActiveRun) -> bool:
 
 
 def _is_known(step: Step, forecast: RunForecast) -> bool:
-    if step.duration_source is DurationSource.GIVEN:
-        return True
+    return step.duration_source is DurationSource.GIVEN or _is_learned(step, forecast)
+
+
+def _is_learned(step: Step, forecast: RunForecast) -> bool:
     known = forecast.steps.get(step.name)
     return known is not None and known.basis.level in KNOWN_LEVELS
 

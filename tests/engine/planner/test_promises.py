@@ -132,6 +132,41 @@ def test_a_step_that_takes_longer_than_ever_has_a_time_left():
     assert 605 < ends.typical_seconds < ends.high_seconds - 20
 
 
+BRANCHES = RunGraph(
+    "branches",
+    "argo-workflow",
+    (
+        Step("a", "a", component="a"),
+        Step("yes", "yes", depends_on=("a",), conditions=("x",), component="y"),
+        Step("yes2", "yes2", depends_on=("yes",), conditions=("x",), component="y2"),
+        Step("no", "no", depends_on=("a",), conditions=("not x",), component="n"),
+    ),
+)
+
+
+def test_nothing_is_promised_of_a_pipeline_of_branches_that_was_never_seen():
+    graph = replace(
+        BRANCHES, steps=tuple(replace(each, conditions=("x",)) for each in BRANCHES.steps)
+    )
+    promise = promised(with_history(graph, Past()))
+    assert (promise.ends, promise.unknown) == (None, "no run seen")
+
+
+def test_a_step_that_was_never_seen_counts_once_its_branch_is_taken():
+    seen = RunGraph("branches", "argo-workflow", BRANCHES.steps[:2])
+    learned = a_past(seen)
+    past = replace(
+        learned, graph=replace(BRANCHES, steps=(*learned.graph.steps, *BRANCHES.steps[2:]))
+    )
+    assert promised(past).ends is not None
+    ended = {"a": done(100.0)}
+    assert promised(past, ended, 120.0).ends is not None
+    taken = promised(past, {**ended, "yes": running(10.0)}, 120.0)
+    assert (taken.ends, taken.unknown) == (None, "no run seen of yes2")
+    not_seen = promised(past, {**ended, "yes": done(None), "no": running(10.0)}, 120.0)
+    assert (not_seen.ends, not_seen.unknown) == (None, "no run seen")
+
+
 def test_data_between_steps_is_read_once():
     steps = list(CHAIN.steps)
     steps[1] = replace(steps[1], inputs=(DataInput("s0", "out", 1000),), output_bytes={"o": 500})
