@@ -59,10 +59,11 @@ class _Made(NamedTuple):
 
 
 class _Pause(NamedTuple):
-    """Nothing of a namespace is forecast until then, after that number of failures in a row."""
+    """Nothing of a namespace is forecast for a time, after that number of failures in a row."""
 
     failures: int
-    until: datetime
+    since: datetime
+    length: timedelta
 
 
 @dataclass
@@ -120,7 +121,9 @@ class Forecasts:
         self._failed = {key: count for key, count in self._failed.items() if key in known}
         namespaces = {run.key.namespace for run in planned}
         self._pauses = {name: each for name, each in self._pauses.items() if name in namespaces}
-        paused = {name for name, each in self._pauses.items() if now < each.until}
+        paused = {
+            name for name, each in self._pauses.items() if _lasts(each.length, each.since, now)
+        }
         candidates = [
             run for run in planned if run.key.namespace not in paused and self._is_due(run, now)
         ]
@@ -166,7 +169,8 @@ class Forecasts:
 
     def _has_failed(self, key: RunKey, failure: RoundFailure, now: datetime) -> None:
         """It is tried again after a pause, a few times; failures in a row make it longer."""
-        failures = self._pauses.get(key.namespace, _Pause(0, now)).failures
+        before = self._pauses.get(key.namespace)
+        failures = 0 if before is None else before.failures
         if not failures:
             _LOG.warning(
                 "forecast of %s: %s; plans go on without such forecasts, which are tried again",
@@ -175,8 +179,8 @@ class Forecasts:
             )
         self._failed[key] = self._failed.get(key, 0) + 1
         self._made[key] = _Made(now, None)
-        until = now + min(LONGEST_PAUSE, PAUSE * 2 ** min(failures, 10))
-        self._pauses[key.namespace] = _Pause(failures + 1, until)
+        length = min(LONGEST_PAUSE, PAUSE * 2 ** min(failures, 10))
+        self._pauses[key.namespace] = _Pause(failures + 1, now, length)
 
     def _made_at(self, run: PlannedRun) -> datetime:
         made = self._made.get(run.key)
@@ -186,7 +190,7 @@ class Forecasts:
         """Whether a step has started or ended since, or should have, or it waits for its start."""
         made = self._made.get(run.key)
         if run.run.waits_to_begin:
-            is_new = made is None or now - made.at >= PAUSE_AFTER_START
+            is_new = made is None or not _lasts(PAUSE_AFTER_START, made.at, now)
             return is_new and run.reading.forecast is not None and not self._is_given_up(run)
         if run.reading.forecast is None or not run.reading.forecast.steps or run.plan.quick:
             return False
@@ -195,12 +199,17 @@ class Forecasts:
         if made is None:
             # The plan itself came with a promise; one that an earlier leader made may be old.
             return run.run.promise is None or bool(_progress(run.run))
-        if now - made.at < PAUSE:
+        if _lasts(PAUSE, made.at, now):
             return False
         return _progress(run.run) != made.progress or _is_overdue(run.run, now)
 
     def _is_given_up(self, run: PlannedRun) -> bool:
         return self._failed.get(run.key, 0) >= MOST_FAILURES
+
+
+def _lasts(pause: timedelta, since: datetime, now: datetime) -> bool:
+    """Whether a pause goes on; a clock that was set back must not make it longer."""
+    return timedelta() <= now - since < pause
 
 
 def _progress(run: TrackedRun) -> _Progress:

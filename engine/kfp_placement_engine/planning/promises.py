@@ -9,11 +9,11 @@ import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
-from kfp_placement_engine.model.forecast import KNOWN_LEVELS, Forecast, Level
+from kfp_placement_engine.model.forecast import Level
 from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
-from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
-from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.planning.remaining_times import remaining_durations
+from kfp_placement_engine.planning.stretched_ends import stretched_ends
+from kfp_placement_engine.planning.unknown_ends import why_unknown
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate_durations
@@ -21,16 +21,6 @@ from kfp_placement_engine.search.simulation import simulate_durations
 _LOG = logging.getLogger(__name__)
 
 SAMPLES = 200
-
-RUNS_OF_SAMPLES, MOST_APART = 6, 2.0
-"""Samples tell as much of how far ends lie apart as this many past runs do; but where they lie more
-than this many times further apart, that comes of rare times of steps, which runs did not show."""
-
-USUAL = 1.1
-"""By up to a tenth runs take longer, or less, in all of their parts."""
-
-_NAMED = 3
-
 
 Play = Callable[[], tuple[Floats, Floats]]
 """[S, A] starts and ends of all activities in samples of the plan."""
@@ -74,7 +64,7 @@ def _promise(
     run: int, lowered: Lowered, result: Result, forecast: RunForecast, play: Play
 ) -> Promise:
     active, confidence = lowered.runs[run], forecast.confidence
-    unknown = _unknown(run, lowered, result)
+    unknown = why_unknown(run, lowered, result)
     if unknown:
         return Promise(confidence, unknown=unknown)
     starts, ends = play()
@@ -85,6 +75,7 @@ def _promise(
         played - begin,
         forecast,
         since_submission_seconds=max(0.0, -active.release_seconds),
+        since_start_seconds=_since_start_seconds(active),
         has_begun=has_begun,
         has_new_steps=_has_new_steps(active),
     )
@@ -127,7 +118,7 @@ def sampled_end(lowered: Lowered, result: Result) -> SampledEnd | None:
     Two plans of one run, with the same forecast and seed, are played with the same run times.
     """
     forecast = lowered.runs[0].forecast
-    if forecast is None or _unknown(0, lowered, result):
+    if forecast is None or why_unknown(0, lowered, result):
         return None
     _, ends = _played(lowered, result)
     seconds = ends.max(axis=1)
@@ -136,31 +127,16 @@ def sampled_end(lowered: Lowered, result: Result) -> SampledEnd | None:
     return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
 
 
-def _unknown(run: int, lowered: Lowered, result: Result) -> str:
-    """Why nothing can be promised, or ""."""
-    active, problem = lowered.runs[run], lowered.problem
-    own = problem.arrays.run == run
-    if not own.any():
-        return "the run has ended"
-    if (own & problem.is_step & (problem.unplaceable | ~result.schedule.finished)).any():
-        return "a step fits no node"
-    assert active.forecast is not None  # asked by the caller
-    open_steps = [step for step in active.graph.steps if _counts(step, active)]
-    unseen = [step for step in open_steps if not _is_known(step, active.forecast)]
-    if not unseen:
-        learned = any(step.name in active.forecast.steps for step in open_steps)
-        return "" if learned or not open_steps else "all run times are given"
-    if len(unseen) == len(open_steps):
-        return "no run seen"
-    tasks = list(dict.fromkeys(step.task for step in unseen))
-    return f"no run seen of {listed(tasks, _NAMED)}"
-
-
-def _counts(step: Step, active: ActiveRun) -> bool:
-    """Whether the end of the run surely depends on how long the step takes."""
-    is_open = active.state_of(step.name) is not ProgressState.DONE
-    is_container = step.kind is StepKind.CONTAINER
-    return is_open and is_container and not (step.assumed_cached or step.conditions)
+def _since_start_seconds(active: ActiveRun) -> float:
+    """How long ago the first of the steps that run was started; 0 = none runs."""
+    return max(
+        (
+            each.seconds_since_start
+            for each in active.progress.values()
+            if each.state is ProgressState.RUNNING
+        ),
+        default=0.0,
+    )
 
 
 def _has_new_steps(active: ActiveRun) -> bool:
@@ -169,91 +145,10 @@ def _has_new_steps(active: ActiveRun) -> bool:
     return any(each.basis.level is not Level.ITERATION for each in active.forecast.steps.values())
 
 
-def _is_known(step: Step, forecast: RunForecast) -> bool:
-    if step.duration_source is DurationSource.GIVEN:
-        return True
-    known = forecast.steps.get(step.name)
-    return known is not None and known.basis.level in KNOWN_LEVELS
-
-
 def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
     """[S, A] starts and ends of all activities."""
     durations = remaining_durations(lowered, SAMPLES, np.random.default_rng(result.seed))
     return simulate_durations(lowered.problem, result.placement, durations)
-
-
-def stretched_ends(
-    ends: Floats,
-    forecast: RunForecast,
-    *,
-    since_submission_seconds: float = 0.0,
-    has_begun: bool = False,
-    has_new_steps: bool = False,
-) -> Floats:
-    """[S] ends of sampled runs, corrected by how past runs ended beside theirs.
-
-    Until a step has ended, the run ends as runs of the past did: the sample that ends first becomes
-    the least of their quantiles, and so on. Where the samples lie further apart than these, they
-    count as much as `RUNS_OF_SAMPLES` past runs; and alone, where the past did not have all of the
-    steps. Once a step has ended, its own steps tell more of the run than others do, and the past
-    only says how much longer all takes.
-
-    Args:
-        ends: [S] of the samples, from now on or from the begin of the run.
-        forecast: what past runs tell.
-        since_submission_seconds: how long ago the run was submitted.
-        has_begun: whether a step of the run has ended.
-        has_new_steps: whether the run has steps or iterations that were not seen.
-    """
-    overrun, middle = forecast.overrun, float(np.median(ends))
-    if overrun is None or middle <= 0:
-        return ends
-    factor = _factor_of_rest(middle, forecast, since_submission_seconds, has_begun=has_begun)
-    if has_begun:
-        return ends * factor
-    median, quantiles = overrun.distribution.median_seconds, _quantiles(overrun, ends.size)
-    past = np.log(quantiles[np.argsort(np.argsort(ends))] / median)
-    own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
-    if overrun.basis.level is Level.PIPELINE and not has_new_steps:
-        share = RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
-        own = np.clip(own, -MOST_APART * np.abs(past), MOST_APART * np.abs(past))
-    apart = np.sqrt((1 - share) * past**2 + share * np.maximum(past**2, own**2))
-    # Where samples are equal, as those of a run time that is given, half of them end earlier.
-    stretched: Floats = middle * factor * np.exp(np.copysign(apart, past))
-    return stretched
-
-
-def _quantiles(overrun: Forecast, count: int) -> Floats:
-    """As many, from the least to the greatest."""
-    places = (np.arange(count) + 0.5) / count
-    return np.array([overrun.distribution.quantile(place) for place in places.tolist()])
-
-
-def _factor_of_rest(
-    middle: float, forecast: RunForecast, since_submission_seconds: float, *, has_begun: bool
-) -> float:
-    """How many times longer than its samples the rest of a run takes.
-
-    Where runs take far longer or less than their samples, that lies somewhere: pods have waited for
-    a node at the start, or steps came from the cache. What was expected of the whole run, less the
-    time since its begin, is left; but no more than the factor says of what is left, and once a step
-    has ended little less than its samples.
-
-    Args:
-        middle: median of what the samples say is left.
-        forecast: what past runs tell, of which `overrun` is known.
-        since_submission_seconds: how long ago the run was submitted.
-        has_begun: whether a step has ended.
-    """
-    assert forecast.overrun is not None
-    factor, first = forecast.overrun.distribution.median_seconds, forecast.first_samples
-    if 1 / USUAL <= factor <= USUAL or (first is None and not has_begun):
-        return factor
-    least = max(factor, 1 / USUAL) if has_begun else factor
-    if first is None:
-        return min(1.0, least)
-    left = first.left_seconds(factor, since_submission_seconds) / middle
-    return min(max(left, min(1.0, least)), max(1.0, factor))
 
 
 def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
 
-from kfp_placement_controller.planning.forecasts import PAUSE, _is_overdue
+from kfp_placement_controller.planning.forecasts import PAUSE, _is_overdue, _lasts, _Made
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
@@ -104,10 +104,11 @@ def test_forecasts_of_a_namespace_that_fail_pause_those_of_no_other():
     forecasts, key = cluster.coordinator.forecasts, RunKey("team", name)
     for number in range(3):
         forecasts._has_failed(key, RoundFailure(number, "it was killed", died=True), cluster.now)
-    pauses = {name: each.until - cluster.now for name, each in forecasts._pauses.items()}
+    pauses = {name: each.length for name, each in forecasts._pauses.items()}
     assert pauses == {"team": 4 * PAUSE}
     asked = cluster.rounds[:]
-    cluster.run(lambda: cluster.now > forecasts._pauses["team"].until - timedelta(seconds=5))
+    until = cluster.now + 4 * PAUSE
+    cluster.run(lambda: cluster.now > until - timedelta(seconds=5))
     of_forecasts = [each.round for each in cluster.rounds[len(asked) :] if each.round.is_forecast]
     assert {run.key for each in of_forecasts for run in each.to_replan} == {f"other/{other}"}
 
@@ -119,3 +120,16 @@ def test_a_run_that_is_suspended_halfway_has_no_end():
     assert status_of(cluster, name).ends_unknown == "the run is held back"
     cluster.suspend(name, suspended=False)
     cluster.run(lambda: status_of(cluster, name).ends is not None)
+
+
+def test_a_clock_that_was_set_back_holds_up_no_forecast():
+    cluster, name = begun()
+    forecasts, key = cluster.coordinator.forecasts, RunKey("team", name)
+    run = next(each for each in cluster.coordinator.planner.registry.planned() if each.key == key)
+    forecasts._made[key] = _Made(cluster.now, frozenset())
+    assert not forecasts._is_due(run, cluster.now + PAUSE / 2)
+    assert forecasts._is_due(run, cluster.now - timedelta(hours=1))
+    forecasts._has_failed(key, RoundFailure(1, "it was killed", died=True), cluster.now)
+    pause = forecasts._pauses["team"]
+    assert _lasts(pause.length, pause.since, cluster.now)
+    assert not _lasts(pause.length, pause.since, cluster.now - timedelta(hours=1))

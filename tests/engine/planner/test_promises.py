@@ -25,7 +25,7 @@ from kfp_placement_engine.model.history import Observation, PastRun
 from kfp_placement_engine.model.promise import FirstSamples, RunForecast
 from kfp_placement_engine.model.run_graph import DataInput
 from kfp_placement_engine.planning.learned_times import with_history
-from kfp_placement_engine.planning.promises import stretched_ends
+from kfp_placement_engine.planning.stretched_ends import stretched_ends
 
 CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
 OPTIONS = PlanOptions(compare=(), quick=True)
@@ -130,6 +130,41 @@ def test_a_step_that_takes_longer_than_ever_has_a_time_left():
     before = {name: done(100.0) for name in ("s0", "s1", "s2")}
     ends = promised(learned, before | {"s3": running(300.0, 300.0)}, 600.0).ends
     assert 605 < ends.typical_seconds < ends.high_seconds - 20
+
+
+BRANCHES = RunGraph(
+    "branches",
+    "argo-workflow",
+    (
+        Step("a", "a", component="a"),
+        Step("yes", "yes", depends_on=("a",), conditions=("x",), component="y"),
+        Step("yes2", "yes2", depends_on=("yes",), conditions=("x",), component="y2"),
+        Step("no", "no", depends_on=("a",), conditions=("not x",), component="n"),
+    ),
+)
+
+
+def test_nothing_is_promised_of_a_pipeline_of_branches_that_was_never_seen():
+    graph = replace(
+        BRANCHES, steps=tuple(replace(each, conditions=("x",)) for each in BRANCHES.steps)
+    )
+    promise = promised(with_history(graph, Past()))
+    assert (promise.ends, promise.unknown) == (None, "no run seen")
+
+
+def test_a_step_that_was_never_seen_counts_once_its_branch_is_taken():
+    seen = RunGraph("branches", "argo-workflow", BRANCHES.steps[:2])
+    learned = a_past(seen)
+    past = replace(
+        learned, graph=replace(BRANCHES, steps=(*learned.graph.steps, *BRANCHES.steps[2:]))
+    )
+    assert promised(past).ends is not None
+    ended = {"a": done(100.0)}
+    assert promised(past, ended, 120.0).ends is not None
+    taken = promised(past, {**ended, "yes": running(10.0)}, 120.0)
+    assert (taken.ends, taken.unknown) == (None, "no run seen of yes2")
+    not_seen = promised(past, {**ended, "yes": done(None), "no": running(10.0)}, 120.0)
+    assert (not_seen.ends, not_seen.unknown) == (None, "no run seen")
 
 
 def test_data_between_steps_is_read_once():
@@ -250,6 +285,36 @@ def test_equal_samples_end_earlier_as_often_as_later():
     low, middle, high = stretched(1000, ends=np.full(101, 100.0))
     assert (low, middle, high) == (pytest.approx(110 / (high / 110)), pytest.approx(110), high)
     assert high > 115
+
+
+@pytest.mark.parametrize("since_start", [15.0, 50.0, 90.0, 130.0])
+def test_what_is_left_while_the_first_step_runs_lies_as_far_apart_as_in_longer_runs(since_start):
+    """Of runs that take 100 s, give or take, those that took longer than this one."""
+    factors = Distribution(1.0, 0.2, Shape(tuple(np.linspace(-2, 2, 41))))
+    forecast = RunForecast(overrun=Forecast(factors, Basis(Level.PIPELINE, 20)))
+    # The samples are quantiles of a step that is as long as the run, but lie nearer together.
+    own = Distribution(100.0, 0.02, factors.shape).after(since_start)
+    places = (np.arange(101) + 0.5) / 101
+    ends = np.array([own.quantile(each) for each in places.tolist()]) - since_start
+    left = stretched_ends(ends, forecast, since_start_seconds=since_start)
+    middle = float(np.median(ends))
+    whole = Distribution(since_start + middle, 0.2, factors.shape).after(since_start)
+    wanted = [whole.quantile(each) - since_start for each in (0.05, 0.5, 0.95)]
+    found = np.quantile(left, (0.05, 0.5, 0.95))
+    assert found[1] == pytest.approx(middle)
+    assert found[2] / found[1] >= 0.95 * wanted[2] / wanted[1]
+    assert found[0] / found[1] <= 1.2 * wanted[0] / wanted[1]
+
+
+def test_samples_of_a_first_step_that_runs_for_long_count_fully():
+    together = Distribution(1.0, 0.01, Shape((-1.0, 0.0, 1.0)))
+    forecast = RunForecast(overrun=Forecast(together, Basis(Level.PIPELINE, 1000)))
+    early, late = (
+        np.quantile(stretched_ends(EVEN, forecast, since_start_seconds=since), (0.05, 0.95))
+        for since in (1.0, 50.0)
+    )
+    assert early[1] / early[0] < 1.05
+    assert late == pytest.approx(np.quantile(EVEN, (0.05, 0.95)), rel=0.02)
 
 
 def rest(factor, now, held=0.0, left=100.0):

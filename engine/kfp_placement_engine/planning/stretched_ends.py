@@ -1,0 +1,108 @@
+"""Ends of sampled runs, corrected by how past runs ended beside their samples."""
+
+import numpy as np
+
+from kfp_placement_engine.model.forecast import Distribution, Level
+from kfp_placement_engine.model.promise import RunForecast
+from kfp_placement_engine.problem.problem import Floats
+
+RUNS_OF_SAMPLES, MOST_APART = 6, 2.0
+"""Samples tell as much of how far ends lie apart as this many past runs do; but where they lie more
+than this many times further apart, that comes of rare times of steps, which runs did not show."""
+
+REAL_SHARE = 0.1
+"""Of a run; once its first step has run for this long, that tells of its end."""
+
+USUAL = 1.1
+"""By up to a tenth runs take longer, or less, in all of their parts."""
+
+
+def stretched_ends(
+    ends: Floats,
+    forecast: RunForecast,
+    *,
+    since_submission_seconds: float = 0.0,
+    since_start_seconds: float = 0.0,
+    has_begun: bool = False,
+    has_new_steps: bool = False,
+) -> Floats:
+    """[S] ends of sampled runs, corrected by how past runs ended beside theirs.
+
+    Until a step has ended, the run ends as runs of the past did: the sample that ends first becomes
+    the least of their quantiles, and so on. Where the samples lie further apart than these, they
+    count as much as `RUNS_OF_SAMPLES` past runs; and alone, where the past did not have all of the
+    steps. While the first step runs, these runs are those that took longer than this one by now;
+    and once it has run for a real share of the run, what is left lies as far apart as the samples
+    or the quantiles do, whichever is more. Once a step has ended, the run's own steps tell more of
+    it than other runs do, and the past only says how much longer all takes.
+
+    Args:
+        ends: [S] of the samples, from now on or from the begin of the run.
+        forecast: what past runs tell.
+        since_submission_seconds: how long ago the run was submitted.
+        since_start_seconds: how long ago the first of the steps that run was started; 0 = none.
+        has_begun: whether a step of the run has ended.
+        has_new_steps: whether the run has steps or iterations that were not seen.
+    """
+    overrun, middle = forecast.overrun, float(np.median(ends))
+    if overrun is None or middle <= 0:
+        return ends
+    factor = _factor_of_rest(middle, forecast, since_submission_seconds, has_begun=has_begun)
+    if has_begun:
+        return ends * factor
+    left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
+    past = np.log(left[np.argsort(np.argsort(ends))] / np.median(left))
+    own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
+    is_early = since_start_seconds < REAL_SHARE * (since_start_seconds + middle)
+    if is_early and overrun.basis.level is Level.PIPELINE and not has_new_steps:
+        share = RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
+        own = np.clip(own, -MOST_APART * np.abs(past), MOST_APART * np.abs(past))
+    apart = np.sqrt((1 - share) * past**2 + share * np.maximum(past**2, own**2))
+    # Where samples are equal, as those of a run time that is given, half of them end earlier.
+    stretched: Floats = middle * factor * np.exp(np.copysign(apart, past))
+    return stretched
+
+
+def _left_by_past(
+    factors: Distribution, since_start_seconds: float, left_seconds: float, count: int
+) -> Floats:
+    """What is left of a run by what past runs took, given that it has not ended by now.
+
+    Args:
+        factors: how many times longer than their samples runs take.
+        since_start_seconds: for how long the run has gone on.
+        left_seconds: what is expected to be left of it.
+        count: how many quantiles, from the least to the greatest.
+    """
+    scale = (since_start_seconds + left_seconds) / factors.median_seconds
+    longer = factors.after(since_start_seconds / scale)
+    places = (np.arange(count) + 0.5) / count
+    seconds = scale * np.array([longer.quantile(place) for place in places.tolist()])
+    return np.asarray(np.maximum(seconds - since_start_seconds, 1e-9 * left_seconds))
+
+
+def _factor_of_rest(
+    middle: float, forecast: RunForecast, since_submission_seconds: float, *, has_begun: bool
+) -> float:
+    """How many times longer than its samples the rest of a run takes.
+
+    Where runs take far longer or less than their samples, that lies somewhere: pods have waited for
+    a node at the start, or steps came from the cache. What was expected of the whole run, less the
+    time since its begin, is left; but no more than the factor says of what is left, and once a step
+    has ended little less than its samples.
+
+    Args:
+        middle: median of what the samples say is left.
+        forecast: what past runs tell, of which `overrun` is known.
+        since_submission_seconds: how long ago the run was submitted.
+        has_begun: whether a step has ended.
+    """
+    assert forecast.overrun is not None
+    factor, first = forecast.overrun.distribution.median_seconds, forecast.first_samples
+    if 1 / USUAL <= factor <= USUAL or (first is None and not has_begun):
+        return factor
+    least = max(factor, 1 / USUAL) if has_begun else factor
+    if first is None:
+        return min(1.0, least)
+    left = first.left_seconds(factor, since_submission_seconds) / middle
+    return min(max(left, min(1.0, least)), max(1.0, factor))

@@ -1,0 +1,79 @@
+"""Why nothing can be promised of a run: a step that surely runs was not seen, or fits no node."""
+
+from collections.abc import Collection
+
+from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
+from kfp_placement_engine.model.forecast import KNOWN_LEVELS
+from kfp_placement_engine.model.promise import RunForecast
+from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
+from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.search.result import Result
+
+_NAMED = 3
+
+Branch = tuple[str, tuple[str, ...]]
+"""Steps in one group with the same conditions run together, or not at all."""
+
+
+def why_unknown(run: int, lowered: Lowered, result: Result) -> str:
+    """Why nothing can be promised, or ""."""
+    active, problem = lowered.runs[run], lowered.problem
+    own = problem.arrays.run == run
+    if not own.any():
+        return "the run has ended"
+    if (own & problem.is_step & (problem.unplaceable | ~result.schedule.finished)).any():
+        return "a step fits no node"
+    assert active.forecast is not None  # asked by the caller
+    open_steps = [step for step in active.graph.steps if _is_open(step, active)]
+    taken = branches_taken(active)
+    unseen = [
+        step
+        for step in open_steps
+        if _surely_runs(step, active, taken) and not _is_known(step, active.forecast)
+    ]
+    if open_steps and not any(_is_known(step, active.forecast) for step in open_steps):
+        return "no run seen"
+    if unseen:
+        tasks = list(dict.fromkeys(step.task for step in unseen))
+        return f"no run seen of {listed(tasks, _NAMED)}"
+    learned = any(_is_learned(step, active.forecast) for step in open_steps)
+    return "" if learned or not open_steps else "all run times are given"
+
+
+def _is_open(step: Step, active: ActiveRun) -> bool:
+    """Whether the end of the run may depend on how long the step takes."""
+    state = active.state_of(step.name)
+    if step.kind is not StepKind.CONTAINER or state is ProgressState.DONE:
+        return False
+    return state is ProgressState.RUNNING or not step.assumed_cached
+
+
+def _surely_runs(step: Step, active: ActiveRun, taken: Collection[Branch]) -> bool:
+    """Whether a step that is open depends on no condition that may not hold."""
+    is_running = active.state_of(step.name) is ProgressState.RUNNING
+    return is_running or not step.conditions or branch_of(step) in taken
+
+
+def branches_taken(active: ActiveRun) -> set[Branch]:
+    """Branches of which a step runs, or has run."""
+    return {
+        branch_of(step)
+        for step in active.graph.steps
+        if (progress := active.progress.get(step.name)) is not None
+        and (progress.state is ProgressState.RUNNING or progress.ran_seconds is not None)
+    }
+
+
+def branch_of(step: Step) -> Branch:
+    """The branch that a step is in."""
+    return step.group, step.conditions
+
+
+def _is_known(step: Step, forecast: RunForecast) -> bool:
+    return step.duration_source is DurationSource.GIVEN or _is_learned(step, forecast)
+
+
+def _is_learned(step: Step, forecast: RunForecast) -> bool:
+    known = forecast.steps.get(step.name)
+    return known is not None and known.basis.level in KNOWN_LEVELS
