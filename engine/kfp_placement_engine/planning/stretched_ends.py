@@ -25,6 +25,7 @@ def stretched_ends(
     since_start_seconds: float = 0.0,
     has_begun: bool = False,
     has_new_steps: bool = False,
+    has_open_branches: bool = False,
 ) -> Floats:
     """[S] ends of sampled runs, corrected by how past runs ended beside theirs.
 
@@ -43,10 +44,15 @@ def stretched_ends(
         since_start_seconds: how long ago the first of the steps that run was started; 0 = none.
         has_begun: whether a step of the run has ended.
         has_new_steps: whether the run has steps or iterations that were not seen.
+        has_open_branches: whether samples differ in what they leave out.
     """
     overrun, middle = forecast.overrun, float(np.median(ends))
     if overrun is None or middle <= 0:
         return ends
+    if has_open_branches:
+        # How runs ended beside one median is mostly which branches they took; samples know that.
+        usual = overrun.distribution.median_seconds
+        return ends * (usual if 1 / USUAL <= usual <= USUAL else 1.0)
     factor = _factor_of_rest(middle, forecast, since_submission_seconds, has_begun=has_begun)
     if has_begun:
         return ends * factor
