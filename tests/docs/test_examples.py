@@ -112,8 +112,8 @@ def test_past_runs_tell_what_is_shown(example, command):
 @pytest.mark.parametrize(
     "quoted",
     [
-        "`With this plan the run ends after 22m32s`",
-        "`ends after 23m35s (80%: 22m11s-25m4s), by 25m4s (90%)`",
+        "`With this plan the run ends after 22m37s`",
+        "`ends after 23m36s (80%: 22m11s-25m5s), by 25m5s (90%)`",
         "`a run takes 1.05 times (0.97-1.14) as long as its steps tell, by 8 runs`",
         "`705Mi of 2Gi`",
     ],

@@ -4,13 +4,18 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from statistics import median_high
 
+from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.model.history import LearnedWidth, PastRun
+from kfp_placement_engine.model.promise import Course
 
 LAST_RUNS = 5
 """Of a loop that count: a change is followed within three runs, and one outlier does not count."""
 
 MOST_LOOPS = 10_000
 """And tasks, of a namespace; what was not seen for longest goes first."""
+
+RUNS_KEPT, MOST_PIPELINES = 20, 200
+"""Runs of a pipeline of which it is known what they left out together."""
 
 TaskKey = tuple[str, str]
 """Pipeline, and path of a loop or task in it."""
@@ -35,6 +40,7 @@ class Courses:
 
     _widths: OrderedDict[TaskKey, deque[int]] = field(default_factory=OrderedDict)
     _left_out: OrderedDict[TaskKey, LeftOutRuns] = field(default_factory=OrderedDict)
+    _last: Recent[str, deque[Course]] = field(default_factory=lambda: Recent(MOST_PIPELINES))
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended."""
@@ -44,6 +50,9 @@ class Courses:
             widths.append(loop.width)
             self._widths[key] = widths
         ran = {each.identity.step for each in run.steps}
+        if run.seconds is not None:
+            kept = self._last.used(run.pipeline, lambda: deque(maxlen=RUNS_KEPT))
+            kept.append(_course(run, ran))
         for step in ran:
             self._left_out.pop((run.pipeline, step), None)
         for task in run.left_out:
@@ -66,6 +75,17 @@ class Courses:
             if name == pipeline
         }
 
+    def last(self, pipeline: str) -> tuple[Course, ...]:
+        """What each of the last runs of a pipeline that ended well left out, the oldest first."""
+        return tuple(self._last.get(pipeline, ()))
+
     def left_out(self, pipeline: str, step: str) -> LeftOutRuns:
         """The last runs in a row in which a task did not run."""
         return self._left_out.get((pipeline, step), LeftOutRuns())
+
+
+def _course(run: PastRun, ran: set[str]) -> Course:
+    """What a run left out; of a task that was both skipped and cached, the cache has a driver."""
+    left_out = [each for each in run.left_out if each.step not in ran]
+    cached = frozenset(each.step for each in left_out if each.cached)
+    return Course(frozenset(each.step for each in left_out if each.skipped) - cached, cached)

@@ -194,6 +194,24 @@ class FirstSamples:
 
 
 @dataclass(frozen=True)
+class Course:
+    """What one past run left out: tasks no iteration of which ran.
+
+    Attributes:
+        skipped: paths of tasks of branches that were not taken.
+        cached: of tasks that came from the cache.
+    """
+
+    skipped: frozenset[str] = frozenset()
+    cached: frozenset[str] = frozenset()
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """All of them."""
+        return self.skipped | self.cached
+
+
+@dataclass(frozen=True)
 class RunForecast:
     """What past runs tell of a run, before it is planned.
 
@@ -207,6 +225,7 @@ class RunForecast:
             knows.
         driver_seconds: what each driver takes in its samples; None = what the plan says. `overrun`
             was learned with it.
+        courses: what each of the last runs left out, the oldest first.
     """
 
     steps: Mapping[str, Forecast] = field(default_factory=dict)
@@ -215,3 +234,4 @@ class RunForecast:
     confidence: float = CONFIDENCE
     driver_seconds: float | None = None
     first_samples: FirstSamples | None = None
+    courses: tuple[Course, ...] = ()

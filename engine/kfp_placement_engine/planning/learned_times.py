@@ -50,6 +50,7 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
         overrun=past.overrun(graph.name),
         confidence=confidence,
         driver_seconds=past.driver_seconds(graph.name),
+        courses=past.courses.last(graph.name),
     )
     return LearnedRun(replace(graph, steps=steps), of_run)
 

@@ -11,6 +11,7 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.forecast import Level
 from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
+from kfp_placement_engine.planning.drawn_courses import leave_out, open_courses
 from kfp_placement_engine.planning.remaining_times import remaining_durations
 from kfp_placement_engine.planning.stretched_ends import stretched_ends
 from kfp_placement_engine.planning.unknown_ends import why_unknown
@@ -78,6 +79,7 @@ def _promise(
         since_start_seconds=_since_start_seconds(active),
         has_begun=has_begun,
         has_new_steps=_has_new_steps(active),
+        has_open_branches=len(open_courses(run, lowered)) > 1,
     )
     factors = left / np.maximum(played - begin, 1e-9)
     starts, ends = _stretched(starts, factors, begin), _stretched(ends, factors, begin)
@@ -123,7 +125,12 @@ def sampled_end(lowered: Lowered, result: Result) -> SampledEnd | None:
     _, ends = _played(lowered, result)
     seconds = ends.max(axis=1)
     has_new_steps = _has_new_steps(lowered.runs[0])
-    stretched = stretched_ends(seconds, forecast, has_new_steps=has_new_steps)
+    stretched = stretched_ends(
+        seconds,
+        forecast,
+        has_new_steps=has_new_steps,
+        has_open_branches=len(open_courses(0, lowered)) > 1,
+    )
     return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
 
 
@@ -147,7 +154,10 @@ def _has_new_steps(active: ActiveRun) -> bool:
 
 def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
     """[S, A] starts and ends of all activities."""
-    durations = remaining_durations(lowered, SAMPLES, np.random.default_rng(result.seed))
+    random = np.random.default_rng(result.seed)
+    durations = remaining_durations(lowered, SAMPLES, random)
+    for run in range(len(lowered.runs)):
+        leave_out(durations, open_courses(run, lowered), random)
     return simulate_durations(lowered.problem, result.placement, durations)
 
 

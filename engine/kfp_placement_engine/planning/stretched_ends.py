@@ -1,5 +1,7 @@
 """Ends of sampled runs, corrected by how past runs ended beside their samples."""
 
+import math
+
 import numpy as np
 
 from kfp_placement_engine.model.forecast import Distribution, Level
@@ -25,6 +27,7 @@ def stretched_ends(
     since_start_seconds: float = 0.0,
     has_begun: bool = False,
     has_new_steps: bool = False,
+    has_open_branches: bool = False,
 ) -> Floats:
     """[S] ends of sampled runs, corrected by how past runs ended beside theirs.
 
@@ -43,18 +46,26 @@ def stretched_ends(
         since_start_seconds: how long ago the first of the steps that run was started; 0 = none.
         has_begun: whether a step of the run has ended.
         has_new_steps: whether the run has steps or iterations that were not seen.
+        has_open_branches: whether samples differ in what they leave out.
     """
     overrun, middle = forecast.overrun, float(np.median(ends))
     if overrun is None or middle <= 0:
         return ends
     factor = _factor_of_rest(middle, forecast, since_submission_seconds, has_begun=has_begun)
+    if has_open_branches:
+        # How runs ended beside one median is mostly which branches they took; samples know that.
+        median = overrun.distribution.median_seconds
+        factor = median if 1 / USUAL <= median <= USUAL else 1.0
     if has_begun:
         return ends * factor
     left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
     past = np.log(left[np.argsort(np.argsort(ends))] / np.median(left))
     own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
+    if has_open_branches:
+        past = np.clip(past, -2 * math.log(USUAL), 2 * math.log(USUAL))
     is_early = since_start_seconds < REAL_SHARE * (since_start_seconds + middle)
-    if is_early and overrun.basis.level is Level.PIPELINE and not has_new_steps:
+    is_known = not (has_new_steps or has_open_branches)
+    if is_early and is_known and overrun.basis.level is Level.PIPELINE:
         share = RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
         own = np.clip(own, -MOST_APART * np.abs(past), MOST_APART * np.abs(past))
     apart = np.sqrt((1 - share) * past**2 + share * np.maximum(past**2, own**2))

@@ -1,5 +1,6 @@
 """Widths of loops, cache hits and branches of past runs."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from kfp_placement_engine.model.history import (
     PastRun,
     StepIdentity,
 )
+from kfp_placement_engine.model.promise import Course
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -75,3 +77,16 @@ def test_what_was_not_seen_for_longest_goes_first(monkeypatch, parts):
         assert set(past.courses.widths("p")) == {"t2", "t3"}
     else:
         assert [past.courses.left_out("p", f"t{n}").cached for n in range(4)] == [0, 0, 1, 1]
+
+
+def test_what_each_of_the_last_runs_left_out_is_known_of_those_that_ended_well():
+    ended = [
+        replace(a_run(0, CACHED), seconds=9.0),
+        replace(a_run(1, SKIPPED, ran="s"), seconds=9.0),
+        a_run(2, SKIPPED),
+        replace(a_run(3, SKIPPED), seconds=9.0),
+    ]
+    s = frozenset({"s"})
+    last = Past(ended).courses.last("p")
+    assert last == (Course(cached=s), Course(), Course(skipped=s))
+    assert Past(ended).courses.last("other") == ()

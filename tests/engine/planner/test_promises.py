@@ -317,6 +317,17 @@ def test_samples_of_a_first_step_that_runs_for_long_count_fully():
     assert late == pytest.approx(np.quantile(EVEN, (0.05, 0.95)), rel=0.02)
 
 
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_where_branches_are_open_how_runs_ended_stretches_nothing(has_begun):
+    """Half of the samples take a branch of ten times the time, and so did half of the runs."""
+    ends = np.array([100.0] * 51 + [1000.0] * 50)
+    for factor in (0.3, 3.0):
+        distribution = Distribution(factor, 1.0, Shape((-2.0, -1.0, 0.0, 1.0, 2.0)))
+        forecast = RunForecast(overrun=Forecast(distribution, Basis(Level.PIPELINE, 20)))
+        found = stretched_ends(ends, forecast, has_begun=has_begun, has_open_branches=True)
+        assert found / ends == pytest.approx(1.0, abs=0.22)
+
+
 def rest(factor, now, held=0.0, left=100.0):
     """What is left by the middle sample, of a run whose samples took 400 s at first."""
     overrun = Forecast(Distribution(factor, 0.1, Shape((-1.0, 0.0, 1.0))), Basis(Level.PIPELINE, 9))
