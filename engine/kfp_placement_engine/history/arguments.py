@@ -60,12 +60,12 @@ class ValuesByArgument:
         columns = zip(*(row for _, row in known), strict=True)
         self._columns = [_explaining(seconds, column) for column in columns]
 
-    def next(self, arguments: Sequence[float], least: float) -> ByArgument | None:
+    def next(self, arguments: Sequence[float], least: float | None) -> ByArgument | None:
         """The next value, by the argument that explains past ones best; None = none does.
 
         Args:
             arguments: of the next one.
-            least: standard deviation at least of what is left.
+            least: standard deviation at least of what is left; None = the values are not one a run.
         """
         if len(arguments) != self._count:
             return None
@@ -77,7 +77,7 @@ class ValuesByArgument:
         return min(told, key=lambda each: each.found.error, default=None)
 
 
-def _next(values: SizedValues, wanted: float, least: float) -> BySize | None:
+def _next(values: SizedValues, wanted: float, least: float | None) -> BySize | None:
     """The next value by one argument; None = it does not help."""
     if wanted < 0:
         return None

@@ -83,6 +83,7 @@ class PastValues:
         input_bytes: Sequence[float] = (),
         arguments: Sequence[tuple[float, ...]] = (),
         recent: int | None = None,
+        is_one_a_run: bool = False,
         centre_of: Callable[[Sequence[float]], float] = median,
     ) -> None:
         """Take them in the order in which they were seen.
@@ -94,6 +95,7 @@ class PastValues:
             arguments: their numeric arguments, () = unknown; likewise.
             recent: how many of the last values decide where the next one lies, if neither sizes
                 nor arguments help; None = all.
+            is_one_a_run: whether each value is of another run, so that a change of the step shows.
             centre_of: what lies in the middle of these.
         """
         self._log_seconds = log_seconds
@@ -101,6 +103,7 @@ class PastValues:
         self._input_bytes = input_bytes
         self._arguments = arguments
         self._recent = recent
+        self._is_one_a_run = is_one_a_run
         self._centre_of = centre_of
 
     def __len__(self) -> int:
@@ -114,7 +117,7 @@ class PastValues:
             arguments: its numeric arguments, in the order of their names.
         """
         found, place = None, None
-        least = self._prior.by_size
+        least = self._prior.by_size if self._is_one_a_run else None
         if input_bytes is not None and len(self._input_bytes) > 0:
             found = self._sized.next_of_now(input_bytes, least)
         if arguments and self._arguments:
@@ -131,14 +134,13 @@ class PastValues:
     @cached_property
     def _without_size(self) -> Estimate:
         logs, least = self._log_seconds, self._prior.spread
-        if self._recent is None:
-            centre = self._centre_of(logs)
-            spread = _spread([each - centre for each in logs], centre, least, self._prior)
-            return Estimate(centre, spread)
-        logs = levelled(logs, least)
-        centre = self._centre_of(logs[-self._recent :])
+        if self._is_one_a_run:
+            logs = levelled(logs, least)
+        centre = self._centre_of(logs if self._recent is None else logs[-self._recent :])
         misses = [each - centre for each in logs]
         spread = _spread(misses, centre, least, self._prior)
+        if not self._is_one_a_run:
+            return Estimate(centre, spread)
         return _estimate(centre, max(spread, spread_if_changing(misses, least)), misses)
 
     @cached_property

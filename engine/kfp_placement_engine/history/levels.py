@@ -214,6 +214,7 @@ class Levels:
             input_bytes=iteration.input_bytes,
             arguments=iteration.arguments,
             recent=RECENT,
+            is_one_a_run=iteration.name is not None,
         )
 
     def _typical_of(self, step: KnownStep) -> list[_Typical]:

@@ -106,16 +106,17 @@ class SizedValues:
         log_seconds = self._line.log_seconds(size)
         return BySize(log_seconds, self._misses_of_line, _FAR * outside, self._error_of_lines)
 
-    def next_of_now(self, size: float, least: float) -> BySize | None:
+    def next_of_now(self, size: float, least: float | None) -> BySize | None:
         """The same, as if all values had been like the last ones with inputs of their size.
 
         Args:
             size: of the next one's inputs, bytes.
-            least: standard deviation at least of what is left.
+            least: standard deviation at least of what is left; None = the values are not one a run,
+                and do not show a change.
         """
         found = self.next(size)
-        if found is None:
-            return None
+        if found is None or least is None:
+            return found
         # By the line, whichever way is better: the nearest values may be of before and after.
         left = [-each for each in self._misses_of_line] if found.misses else []
         now = levelled(left, least)
@@ -133,9 +134,9 @@ class SizedValues:
         return BySize(math.log(max(LEAST_SECONDS, scaled)), extrapolation=_FAR * abs(apart))
 
     def _mean_of_nearest(self, log_size: float) -> float:
-        """The mean of the values of the two nearest sizes; of equally near ones the last count."""
+        """The mean of the values of the two nearest sizes; of equally near ones the first count."""
         apart = [abs(each - log_size) for each in self._log_sizes]
-        one, two, *_ = sorted(range(len(apart)), key=lambda number: (apart[number], -number))
+        one, two, *_ = sorted(range(len(apart)), key=apart.__getitem__)
         return (self._log_seconds[one] + self._log_seconds[two]) / 2
 
     @cached_property
