@@ -48,6 +48,9 @@ _ONE_SIDED = 0.5
 _LIMITS = 2
 """Steps of the limit of misses within one spread, so that few shapes have to be made."""
 
+_BEYOND = 1.25
+"""The largest miss that was seen is not the largest there can be."""
+
 _NO_LIMIT = math.ceil(_LIMITS * MOST_DEVIATIONS)
 
 _FEW, _MANY = 2, 5
@@ -194,11 +197,11 @@ class Calibration:
     def _limit(self, owner: "_Owner", known: KnownEstimate) -> int:
         """How far misses of an iteration count, in parts of a spread.
 
-        No further than such forecasts, or its own values, ever lay off: a spread that is large
+        Little further than such forecasts, or its own values, ever lay off: a spread that is large
         since a change must not multiply misses that were many small spreads.
         """
         largest = self._largest[owner]
-        most = max(largest.log_ratio, known.estimate.most_miss) / known.estimate.spread
+        most = _BEYOND * max(largest.log_ratio, known.estimate.most_miss) / known.estimate.spread
         if most >= largest.deviations or known.basis.level is not Level.ITERATION:
             return _NO_LIMIT
         return math.ceil(_LIMITS * most)
