@@ -122,6 +122,8 @@ class _Misses:
         log_ratios: the same as logarithms of factors, without sign.
     """
 
+    __slots__ = ("deviations", "log_ratios")
+
     def __init__(self) -> None:
         self.deviations = array("d")
         self.log_ratios = array("f")
