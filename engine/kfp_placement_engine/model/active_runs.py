@@ -55,6 +55,11 @@ class StepProgress:
         if self.ran_seconds is not None and not 0 <= self.ran_seconds < math.inf:
             raise PlanningError(f"a step ran for {self.ran_seconds!r} s; it must be 0 or more")
 
+    @property
+    def has_run(self) -> bool:
+        """Whether it runs, or has run: one that was skipped or came from the cache has not."""
+        return self.state is ProgressState.RUNNING or self.ran_seconds is not None
+
 
 @dataclass(frozen=True)
 class ActiveRun:

@@ -80,7 +80,7 @@ def _tasks_that_ran(active: ActiveRun) -> tuple[set[str], set[str]]:
         progress = active.progress.get(step.name)
         if progress is None or step.kind is not StepKind.CONTAINER:
             continue
-        if progress.state is ProgressState.RUNNING or progress.ran_seconds is not None:
+        if progress.has_run:
             ran.add(step.task)
         elif progress.state is ProgressState.DONE:
             not_run.add(step.task)

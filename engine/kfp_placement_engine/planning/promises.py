@@ -11,7 +11,7 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.forecast import Level
 from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
-from kfp_placement_engine.planning.drawn_courses import leave_out, open_courses
+from kfp_placement_engine.planning.drawn_courses import OpenCourses, leave_out, open_courses
 from kfp_placement_engine.planning.remaining_times import remaining_durations
 from kfp_placement_engine.planning.stretched_ends import stretched_ends
 from kfp_placement_engine.planning.unknown_ends import why_unknown
@@ -26,6 +26,9 @@ SAMPLES = 200
 Play = Callable[[], tuple[Floats, Floats]]
 """[S, A] starts and ends of all activities in samples of the plan."""
 
+Courses = Callable[[int], OpenCourses]
+"""What may be left out of a run, by its number."""
+
 
 def promises_of(lowered: Lowered, result: Result) -> tuple[Promise | None, ...]:
     """When the runs and their steps start and end.
@@ -39,16 +42,20 @@ def promises_of(lowered: Lowered, result: Result) -> tuple[Promise | None, ...]:
         leaves the plan as it is, and the end unknown.
     """
     # The samples are of all runs together, and played once for all of them.
-    play = cache(partial(_played, lowered, result))
-    return tuple(_promise_of(run, lowered, result, play) for run in range(len(lowered.runs)))
+    courses = cache(partial(open_courses, lowered=lowered))
+    play = cache(partial(_played, lowered, result, courses))
+    runs = range(len(lowered.runs))
+    return tuple(_promise_of(run, lowered, result, courses, play) for run in runs)
 
 
-def _promise_of(run: int, lowered: Lowered, result: Result, play: Play) -> Promise | None:
+def _promise_of(
+    run: int, lowered: Lowered, result: Result, courses: Courses, play: Play
+) -> Promise | None:
     forecast = lowered.runs[run].forecast
     if forecast is None:
         return None
     try:
-        return _promise(run, lowered, result, forecast, play)
+        return _promise(run, lowered, result, forecast, courses, play)
     except Exception as error:
         defect = f"a defect in working it out: {type(error).__name__}"
         say_defect(f"the end of a run is not known: {defect}: {error!s:.200}")
@@ -62,7 +69,12 @@ def say_defect(text: str) -> None:
 
 
 def _promise(
-    run: int, lowered: Lowered, result: Result, forecast: RunForecast, play: Play
+    run: int,
+    lowered: Lowered,
+    result: Result,
+    forecast: RunForecast,
+    courses: Courses,
+    play: Play,
 ) -> Promise:
     active, confidence = lowered.runs[run], forecast.confidence
     unknown = why_unknown(run, lowered, result)
@@ -79,7 +91,7 @@ def _promise(
         since_start_seconds=_since_start_seconds(active),
         has_begun=has_begun,
         has_new_steps=_has_new_steps(active),
-        has_open_branches=len(open_courses(run, lowered)) > 1,
+        has_open_branches=len(courses(run)) > 1,
     )
     factors = left / np.maximum(played - begin, 1e-9)
     starts, ends = _stretched(starts, factors, begin), _stretched(ends, factors, begin)
@@ -122,14 +134,15 @@ def sampled_end(lowered: Lowered, result: Result) -> SampledEnd | None:
     forecast = lowered.runs[0].forecast
     if forecast is None or why_unknown(0, lowered, result):
         return None
-    _, ends = _played(lowered, result)
+    courses = cache(partial(open_courses, lowered=lowered))
+    _, ends = _played(lowered, result, courses)
     seconds = ends.max(axis=1)
     has_new_steps = _has_new_steps(lowered.runs[0])
     stretched = stretched_ends(
         seconds,
         forecast,
         has_new_steps=has_new_steps,
-        has_open_branches=len(open_courses(0, lowered)) > 1,
+        has_open_branches=len(courses(0)) > 1,
     )
     return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
 
@@ -152,12 +165,12 @@ def _has_new_steps(active: ActiveRun) -> bool:
     return any(each.basis.level is not Level.ITERATION for each in active.forecast.steps.values())
 
 
-def _played(lowered: Lowered, result: Result) -> tuple[Floats, Floats]:
+def _played(lowered: Lowered, result: Result, courses: Courses) -> tuple[Floats, Floats]:
     """[S, A] starts and ends of all activities."""
     random = np.random.default_rng(result.seed)
     durations = remaining_durations(lowered, SAMPLES, random)
     for run in range(len(lowered.runs)):
-        leave_out(durations, open_courses(run, lowered), random)
+        leave_out(durations, courses(run), random)
     return simulate_durations(lowered.problem, result.placement, durations)
 
 

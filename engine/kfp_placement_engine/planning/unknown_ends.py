@@ -60,8 +60,7 @@ def branches_taken(active: ActiveRun) -> set[Branch]:
     return {
         branch_of(step)
         for step in active.graph.steps
-        if (progress := active.progress.get(step.name)) is not None
-        and (progress.state is ProgressState.RUNNING or progress.ran_seconds is not None)
+        if (progress := active.progress.get(step.name)) is not None and progress.has_run
     }
 
 

@@ -94,7 +94,7 @@ def test_one_run_that_hung_does_not_widen_all_that_follow():
     assert after.quantile(0.95) < 400
 
 
-def test_what_steps_took_longer_after_a_change_is_no_part_of_the_factor():
+def test_what_steps_took_longer_after_a_change_is_not_counted_in_the_factor():
     """The estimates of steps follow; counted twice, runs would be expected far too late."""
     ends = seen(*[(100, 110)] * 6)
     for _ in range(3):
