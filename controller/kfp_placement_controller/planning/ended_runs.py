@@ -33,7 +33,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     MAX_UID_CHARACTERS,
     step_identity,
 )
-from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import LeftOut, LoopWidth, Observation, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
@@ -67,7 +67,7 @@ def ended_run(
     if reading is None or life is None or not _has_room_for(run, reading.graph):
         return None
     ended_well = state.end is RunEnd.SUCCEEDED
-    steps = tuple(_observations(run, reading.graph, nodes, life))
+    steps = tuple(_observations(run, reading, nodes, life))
     memory = tuple(memory_uses(run, reading.graph, nodes, peak_of))
     left_out = tuple(_left_out(run, reading.graph)) if ended_well else ()
     if not (steps or memory or left_out):
@@ -188,9 +188,9 @@ def _usable(seconds: float | None) -> float | None:
 
 
 def _observations(
-    run: TrackedRun, graph: RunGraph, nodes: Mapping[str, ObservedNode], life: _Life
+    run: TrackedRun, reading: RunReading, nodes: Mapping[str, ObservedNode], life: _Life
 ) -> Iterator[Observation]:
-    for step in graph.steps:
+    for step in reading.graph.steps:
         status, pod = run.statuses.get(step.name), run.pods.executor(step.name)
         if step.kind is not StepKind.CONTAINER or status is None or pod is None:
             continue
@@ -198,9 +198,9 @@ def _observations(
         if status.state is not StepState.SUCCEEDED or seconds is None:
             continue
         node = nodes.get(pod.pod.node_name)
-        moved = _transfer_seconds(step, node, graph)
+        moved = _transfer_seconds(step, node, reading)
         yield Observation(
-            identity=step_identity(graph.name, step),
+            identity=step_identity(reading.graph.name, step),
             # As it is stored, so that a new leader knows the same.
             seconds=max(0.0, round(seconds - moved, 1)),
             node=pod.pod.node_name,
@@ -243,9 +243,9 @@ def _ran_seconds(pod: RunPod, life: _Life) -> float | None:
     return (pod.ended_at - pod.running_at).total_seconds()
 
 
-def _transfer_seconds(step: Step, node: ObservedNode | None, graph: RunGraph) -> float:
-    """What a plan adds to the run time again, as lowering does, for data of known size."""
-    if graph.direct_transfers:
-        return 0.0
+def _transfer_seconds(step: Step, node: ObservedNode | None, reading: RunReading) -> float:
+    """What a plan adds to the run time again."""
+    direct, assumptions = reading.graph.direct_transfers, reading.assumptions
     rate = None if node is None else node.node.store_bytes_per_second
-    return step.moved_bytes / (rate or Assumptions.store_bytes_per_second)
+    moved_bytes = stored_bytes(step, assumptions, direct_transfers=direct)
+    return moved_bytes / (rate or assumptions.store_bytes_per_second)

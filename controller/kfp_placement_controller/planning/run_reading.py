@@ -15,7 +15,7 @@ from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.expected_times import StepOrder
 from kfp_placement_engine.planning.overrides import with_all_marked
-from kfp_placement_engine.planning.policy_options import with_type_defaults
+from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
 
@@ -40,6 +40,7 @@ class RunReading:
         graph: its steps.
         index: finds what its pods are for.
         widths: of loops, as they were known when the graph was read.
+        assumptions: what its plans assume, but for what is learned of the cluster meanwhile.
         forecast: what past runs tell of its steps; None = none are known.
         past: these runs.
     """
@@ -47,6 +48,7 @@ class RunReading:
     graph: RunGraph
     index: StepIndex
     widths: Mapping[str, int]
+    assumptions: Assumptions
     forecast: RunForecast | None = None
     past: NamespacePast | None = None
 
@@ -95,9 +97,11 @@ def read_run(
     Raises:
         InputError: malformed, or beyond a limit.
     """
+    in_force = planning_policy(policy)
+    assumptions = policy_assumptions(in_force)
     options = ReadOptions(
         loop_widths=dict(widths),
-        default_loop_width=policy.defaults.loop_width or Assumptions().loop_width,
+        default_loop_width=assumptions.loop_width,
         max_steps=MAX_STEPS,
     )
     graph, forecast = _graph(run, options), None
@@ -105,24 +109,23 @@ def read_run(
     graph = _with_learned_widths(run, graph, options, past)
     learned = None if past is None else past.learned_run(graph, policy.history.confidence)
     if learned is not None:
-        graph, forecast = learned.graph, _with_drivers(learned.forecast, policy)
-    graph = with_type_defaults(graph, planning_policy(policy))
+        graph, forecast = learned.graph, _with_drivers(learned.forecast, assumptions)
+    graph = with_type_defaults(graph, in_force)
     if run.all_marked:
         graph = with_all_marked(graph)
     graph = limited_to(graph, [each.node_selector for each in nodes])
-    return RunReading(graph, run.content.index(graph), widths, forecast, past)
+    index = run.content.index(graph)
+    return RunReading(graph, index, widths, assumptions, forecast, past)
 
 
-def _with_drivers(forecast: RunForecast, policy: PlacementPolicySpec) -> RunForecast:
+def _with_drivers(forecast: RunForecast, assumptions: Assumptions) -> RunForecast:
     """Where the pipeline's own past does not tell what drivers take, the policy or we say it.
 
     What the cluster has shown, by which plans go, is of other namespaces and gone after a restart.
     """
     if forecast.driver_seconds is not None:
         return forecast
-    given = planning_policy(policy).assumed_values().get("driver_seconds")
-    seconds = Assumptions.driver_seconds if given is None else given
-    return replace(forecast, driver_seconds=seconds)
+    return replace(forecast, driver_seconds=assumptions.driver_seconds)
 
 
 def _with_learned_widths(

@@ -125,7 +125,7 @@ class _Misses:
     __slots__ = ("deviations", "log_ratios")
 
     def __init__(self) -> None:
-        self.deviations = array("d")
+        self.deviations = array("f")
         self.log_ratios = array("f")
 
     def __len__(self) -> int:

@@ -13,14 +13,17 @@ VALUES_OF_ITERATION = 20
 _NUMBER = Struct("d")
 _UNKNOWN = _NUMBER.pack(math.nan)
 
+_LOG_SECONDS = Struct("f")
+"""Of single precision: run times are measured to a second, and this is exact to a millionth."""
+
 
 @dataclass(slots=True, eq=False)
 class Iteration:
     """Its last values.
 
-    A cluster may have a million values. So numbers are kept as the bytes of an array, which take 8
-    bytes each instead of 32, and sizes and arguments only if one is known. Room for all values is
-    taken at once: rows that grow leave holes in memory as large as they were before.
+    A cluster may have a million values. So numbers are kept as the bytes of an array, which take 4
+    or 8 bytes each instead of 32, and sizes and arguments only if one is known. Room for all values
+    is taken at once: rows that grow leave holes in memory as large as they were before.
 
     Attributes:
         name: what tells it apart; "" outside loops, None if it is not known.
@@ -58,7 +61,8 @@ class Iteration:
             arguments: numeric ones, in the order of their names; () = unknown.
         """
         if not self._count:
-            self._log_seconds, self._nodes = _UNKNOWN * most, ("",) * most
+            self._log_seconds = bytes(_LOG_SECONDS.size * most)
+            self._nodes = ("",) * most
         if input_bytes is not None:
             self._input_bytes = self._input_bytes or _UNKNOWN * most
         kept = -most * _NUMBER.size
@@ -67,7 +71,8 @@ class Iteration:
             self._input_bytes = (self._input_bytes + size)[kept:]
         if arguments or self._arguments:
             self._add_arguments(arguments, most)
-        self._log_seconds = (self._log_seconds + _NUMBER.pack(log_seconds))[kept:]
+        packed = self._log_seconds + _LOG_SECONDS.pack(log_seconds)
+        self._log_seconds = packed[-most * _LOG_SECONDS.size :]
         # Each pod brings its own copy of the name.
         self._nodes = (*self._nodes, sys.intern(node))[-most:]
         self._count = min(self._count + 1, most)
@@ -77,7 +82,7 @@ class Iteration:
         width = len(arguments) or self._width
         if width != self._width:
             # Those of older values were others.
-            self._arguments = len(self._log_seconds) // _NUMBER.size * width * _UNKNOWN
+            self._arguments = len(self._nodes) * width * _UNKNOWN
         row = array("d", arguments).tobytes() or width * _UNKNOWN
         self._arguments = (self._arguments + row)[-most * len(row) :]
 
@@ -88,7 +93,8 @@ class Iteration:
     @property
     def _width(self) -> int:
         """How many arguments a value has."""
-        return len(self._arguments) // len(self._log_seconds) if self._arguments else 0
+        rows = len(self._nodes)
+        return len(self._arguments) // (rows * _NUMBER.size) if self._arguments else 0
 
     def log_seconds(
         self, log_factors: Mapping[str, float], last: int = VALUES_OF_ITERATION
@@ -100,7 +106,7 @@ class Iteration:
             last: how many, if there are as many.
         """
         count = min(last, self._count)
-        kept = array("d", self._log_seconds[-count * _NUMBER.size :])
+        kept = array("f", self._log_seconds[-count * _LOG_SECONDS.size :])
         return list(map(sub, kept, map(log_factors.__getitem__, self._nodes[-count:])))
 
     @property

@@ -36,6 +36,21 @@ def input_bytes(data: DataInput, assumptions: Assumptions) -> int:
     return assumptions.output_bytes if data.size_bytes is None else data.size_bytes
 
 
+def download_bytes(step: Step, assumptions: Assumptions) -> int:
+    """What a step reads from the object store, unless data moves from node to node."""
+    return sum([input_bytes(data, assumptions) for data in step.inputs])
+
+
+def upload_bytes(step: Step) -> int:
+    """What a step writes to the object store, likewise."""
+    return sum(step.output_bytes.values())
+
+
+def stored_bytes(step: Step, assumptions: Assumptions, *, direct_transfers: bool) -> int:
+    """What a step moves from and to the object store while it runs."""
+    return 0 if direct_transfers else download_bytes(step, assumptions) + upload_bytes(step)
+
+
 def work_of(
     activities: Sequence[Activity], assumptions: Assumptions, *, direct_transfers: bool
 ) -> Work:
@@ -53,10 +68,8 @@ def work_of(
     duration[rows] = [duration_of(step, assumptions) for step in steps.values()]
     is_container[rows] = [step.kind is StepKind.CONTAINER for step in steps.values()]
     if not direct_transfers:
-        download[rows] = [
-            sum([input_bytes(data, assumptions) for data in step.inputs]) for step in steps.values()
-        ]
-        upload[rows] = [sum(step.output_bytes.values()) for step in steps.values()]
+        download[rows] = [download_bytes(step, assumptions) for step in steps.values()]
+        upload[rows] = [upload_bytes(step) for step in steps.values()]
     return Work(duration, is_container, is_container, download, upload)
 
 

@@ -262,12 +262,6 @@ class Step:
         known = [size for size in sizes if size is not None]
         return sum(known) if sizes and len(known) == len(sizes) else None
 
-    @property
-    def moved_bytes(self) -> int:
-        """What it reads and writes, as far as that is known."""
-        read = [each.size_bytes or 0 for each in self.inputs]
-        return sum(read) + sum(self.output_bytes.values())
-
 
 @dataclass(frozen=True)
 class Group:

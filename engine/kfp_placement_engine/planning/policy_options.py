@@ -49,9 +49,21 @@ def policy_options(policy: PlanningPolicy, driver_seconds: float | None = None) 
         weights=_given(policy.weights, usual.weights),
         latency_ruled_types=policy_types(step_types),
         latency_tolerance=policy_tolerance(rules.tolerance_ms, rules.tolerance_percent),
-        assumptions=_assumptions(policy, driver_seconds),
+        assumptions=policy_assumptions(policy, driver_seconds),
         params=_params(engine),
     )
+
+
+def policy_assumptions(policy: PlanningPolicy, driver_seconds: float | None = None) -> Assumptions:
+    """What is assumed: the policy's values, then learned ones, then the engine's.
+
+    Args:
+        policy: in force.
+        driver_seconds: as learned; None = not yet.
+    """
+    learned = {} if driver_seconds is None else {"driver_seconds": driver_seconds}
+    given = {**learned, **policy.assumed_values()}
+    return replace(Assumptions(), **given)  # type: ignore[arg-type]
 
 
 def options_on(cluster: Cluster, given: Mapping[str, Any]) -> PlanOptions:
@@ -163,13 +175,6 @@ def _params(engine: SearchPolicy) -> GeneticParams:
         population_size=_given(engine.population_size, usual.population_size),
         islands=_given(engine.islands, usual.islands),
     )
-
-
-def _assumptions(policy: PlanningPolicy, driver_seconds: float | None) -> Assumptions:
-    """What is assumed: the policy's values, then learned ones, then the engine's."""
-    learned = {} if driver_seconds is None else {"driver_seconds": driver_seconds}
-    given = {**learned, **policy.assumed_values()}
-    return replace(Assumptions(), **given)  # type: ignore[arg-type]
 
 
 def _with_defaults(step: Step, assumed: TypeAssumptions | None, sizes: Mapping[str, int]) -> Step:

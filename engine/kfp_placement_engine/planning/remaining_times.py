@@ -12,8 +12,8 @@ from kfp_placement_engine.history.common_factor import score_of
 from kfp_placement_engine.history.levels import SHORT_SECONDS
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.activities import needs_pod
+from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.forecast import OWN_LEVELS, CommonFactor, Distribution
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.planning.sampled_times import sampled_durations
@@ -122,7 +122,9 @@ def _score(step: Step, progress: StepProgress, active: ActiveRun, lowered: Lower
     known = active.forecast.steps.get(step.name)
     if known is None or known.basis.level not in OWN_LEVELS or progress.ran_seconds is None:
         return None
-    moved_bytes = 0 if active.graph.direct_transfers else step.moved_bytes
+    moved_bytes = stored_bytes(
+        step, lowered.options.assumptions, direct_transfers=active.graph.direct_transfers
+    )
     moved_seconds = moved_bytes / _store_rate(lowered, progress)
     seconds = (progress.ran_seconds - moved_seconds) * _speed(lowered, progress)
     if seconds < SHORT_SECONDS:
@@ -146,7 +148,7 @@ def _store_rate(lowered: Lowered, progress: StepProgress) -> float:
     """Bytes per second to the object store."""
     node = _node(lowered, progress)
     if node is None:
-        return Assumptions.store_bytes_per_second
+        return lowered.options.assumptions.store_bytes_per_second
     return float(lowered.problem.arrays.store_rate[node])
 
 

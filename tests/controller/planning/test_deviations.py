@@ -18,6 +18,7 @@ from kfp_placement_controller.sources.argo.workflow_content import WorkflowIndex
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import PlannedRow
+from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.constraints import NOT_READY_TAINT
 from tests.controller.planning.builders import a_pod, a_policy, a_workflow, after
 from tests.support.builders import a_node, a_run, a_step
@@ -39,7 +40,8 @@ class Scene:
         for name in ("a", "b"):
             self.cluster.nodes[name] = ObservedNode(a_node(name), ())
         graph = a_run(a_step("work"))
-        self.run = TrackedRun(a_workflow(), RunReading(graph, WorkflowIndex(graph, "run"), {}))
+        reading = RunReading(graph, WorkflowIndex(graph, "run"), {}, Assumptions())
+        self.run = TrackedRun(a_workflow(), reading)
         self.plan_on("a")
         registry = RunRegistry(lambda: self.policy, DEFAULT_SOURCES, runs={self.run.key: self.run})
         self.watch = DeviationWatch(registry, self.cluster)

@@ -1,5 +1,6 @@
 """What a run teaches, whatever its times say."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,13 +13,16 @@ from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.run_reading import read_run
 from kfp_placement_controller.planning.tracked_run import FirstPromise, TrackedRun
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.promise import TimeRange
-from tests.controller.planning.builders import START, a_pod, after
+from kfp_placement_engine.model.run_graph import DataInput
+from tests.controller.planning.builders import START, a_pod, a_policy, after
 from tests.controller.planning.noisy_cluster import a_run
 from tests.controlplane.times import write_time
 from tests.support.kubernetes import node_object
 
+NO_POLICY = PolicyInForce().spec
 END_SECONDS = 100
 NOW, BEGIN, RAN_UNTIL, END = (after(each) for each in (1000, 10, 40, END_SECONDS))
 
@@ -51,12 +55,16 @@ def taught(
     phase: str = "Succeeded",
     now: datetime = NOW,
     promised: float | None = None,
+    policy: PlacementPolicySpec = NO_POLICY,
+    inputs: tuple[DataInput, ...] = (),
 ) -> PastRun | None:
     """What a run teaches whose step `first` ran from one moment to the other."""
-    policy = PolicyInForce().spec
     observed = observe_workflow(a_workflow_that_ended(ended_at, phase))
     assert observed is not None
-    run = TrackedRun(observed, read_run(observed, policy))
+    reading = read_run(observed, policy)
+    steps = (replace(each, inputs=inputs) for each in reading.graph.steps)
+    reading = replace(reading, graph=replace(reading.graph, steps=tuple(steps)))
+    run = TrackedRun(observed, reading)
     pod = a_pod(
         workflow="nightly-0",
         argo_node_name="nightly-0.first",
@@ -80,6 +88,16 @@ def test_a_step_teaches_the_time_of_its_container():
         ("first", 30.0, "n0")
     ]
     assert (past.seconds, past.played_seconds) == (40, 90)
+
+
+def test_transfers_that_a_plan_adds_again_are_taken_off():
+    """With what the policy assumes of sizes and of the store, as plans do."""
+    inputs = (DataInput("before", "table", 125_000_000), DataInput("before", "rest", None))
+    policy = a_policy(defaults={"output": "5Mi", "storeBandwidth": "10M"})
+    for in_force, moved_seconds in ((NO_POLICY, 1.0), (policy, 12.5 + 5 * 2**20 / 10e6)):
+        past = taught(inputs=inputs, policy=in_force)
+        assert past is not None
+        assert [each.seconds for each in past.steps] == [pytest.approx(30 - moved_seconds, abs=0.1)]
 
 
 YEAR = timedelta(days=365)

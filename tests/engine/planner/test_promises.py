@@ -11,6 +11,7 @@ from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, pla
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.lowering.activities import JOIN_FROM
+from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.forecast import (
@@ -170,7 +171,10 @@ def test_a_step_that_was_never_seen_counts_once_its_branch_is_taken():
 def test_data_between_steps_is_read_once():
     steps = list(CHAIN.steps)
     steps[1] = replace(steps[1], inputs=(DataInput("s0", "out", 1000),), output_bytes={"o": 500})
-    assert steps[1].moved_bytes == 1500
+    assert stored_bytes(steps[1], Assumptions(), direct_transfers=False) == 1500
+    assert stored_bytes(steps[1], Assumptions(), direct_transfers=True) == 0
+    unknown = replace(steps[1], inputs=(DataInput("s0", "out", None),))
+    assert stored_bytes(unknown, Assumptions(output_bytes=7), direct_transfers=False) == 507
 
 
 DRIVEN = replace(CHAIN, steps=tuple(replace(step, has_driver=True) for step in CHAIN.steps))
