@@ -90,15 +90,16 @@ class Forecasts:
         for run in runs:
             if run.open is None:
                 # It may stay for days, and has no use for it.
-                run.past = None
+                run.use_past(None)
                 continue
             reading = run.variant.reading
             if reading is None:
                 continue
             past = self.histories.past(run.key.namespace, reading.graph.name)
-            if past is None or past is run.past:
+            if past is None:
                 continue
-            is_first, run.past = run.past is None, past
+            is_first = reading.past is None
+            run.use_past(past)
             if is_first:
                 run.reread(policy)
                 run.changed = True
@@ -109,7 +110,7 @@ class Forecasts:
         """The policy says something else of past runs: runs are read again with what it says."""
         self.histories.use(settings)
         for each in self.planner.registry.active():
-            each.run.past = None
+            each.run.use_past(None)
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[StartRound]:
         """The run that is forecast next, if it is time for one; one at a time, and no search."""

@@ -41,7 +41,7 @@ class RunReading:
         index: finds what its pods are for.
         widths: of loops, as they were known when the graph was read.
         forecast: what past runs tell of its steps; None = none are known.
-        past: these runs.
+        past: these runs; None = none are known, or nothing is left to plan.
     """
 
     graph: RunGraph
@@ -111,6 +111,17 @@ def read_run(
         graph = with_all_marked(graph)
     graph = limited_to(graph, [each.node_selector for each in nodes])
     return RunReading(graph, run.content.index(graph), widths, forecast, past)
+
+
+def read_again(
+    run: ObservedRun, reading: RunReading, policy: PlacementPolicySpec, nodes: NodeGroups = ()
+) -> RunReading:
+    """Read a run again, with the widths and the past runs of a reading.
+
+    Raises:
+        InputError: malformed, or beyond a limit.
+    """
+    return read_run(run, policy, reading.widths, nodes, lambda _pipeline: reading.past)
 
 
 def _with_drivers(forecast: RunForecast, policy: PlacementPolicySpec) -> RunForecast:

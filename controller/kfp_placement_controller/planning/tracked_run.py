@@ -14,6 +14,7 @@ from kfp_placement_controller.planning.run_reading import (
     Refusal,
     RunReading,
     new_widths,
+    read_again,
     read_run,
 )
 from kfp_placement_controller.planning.run_variants import (
@@ -104,7 +105,6 @@ class TrackedRun:
         read: its graph, or why there is none.
         nodes: that its queue has assigned to it; () = any.
         attach_failures: volumes that could not be attached, of all pods.
-        past: of its pipeline; None = nothing is known, or it has ended.
         pods: of the run.
         variant: what it is now: refused, without a plan yet, or planned.
         statuses: what happened to its steps, as of the last evaluation.
@@ -128,7 +128,6 @@ class TrackedRun:
     read: InitVar[RunReading | Refusal]
     nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
-    past: NamespacePast | None = field(init=False, default=None)
     pods: RunPods = field(init=False, default_factory=RunPods)
     variant: RunVariant = field(init=False)
     statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
@@ -152,7 +151,7 @@ class TrackedRun:
         if isinstance(read, Refusal):
             self.variant = RefusedRun(self, read.why)
         else:
-            self.variant, self.past = UnplannedRun(self, read), read.past
+            self.variant = UnplannedRun(self, read)
             self.pods.use_index(read.index)
 
     @property
@@ -203,11 +202,20 @@ class TrackedRun:
     def reread(self, policy: PlacementPolicySpec) -> None:
         """Read the graph again, as other things are assumed."""
         reading = self.variant.reading
-        widths = {} if reading is None else reading.widths
         try:
-            self._use(read_run(self.observed, policy, widths, self.nodes, self._find_past))
+            if reading is None:
+                self._use(read_run(self.observed, policy, nodes=self.nodes))
+            else:
+                self._use(read_again(self.observed, reading, policy, self.nodes))
         except InputError as error:
             self.refuse(str(error))
+
+    def use_past(self, past: NamespacePast | None) -> None:
+        """Its graph is read with this from now on; None = with none, so that it is let go."""
+        reading = self.variant.reading
+        if reading is not None and reading.past is not past:
+            # The graph stays, and with it what its plan covers.
+            self.variant = replace(self.variant, reading=replace(reading, past=past))
 
     def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
         """It may use these nodes from now on; () = any."""
@@ -322,9 +330,6 @@ class TrackedRun:
         pod = self.pods.executor(step)
         return pod is None or pod.ended
 
-    def _find_past(self, _pipeline: str) -> NamespacePast | None:
-        return self.past
-
     def _use(self, reading: RunReading) -> None:
         self.variant = self.variant.reread(reading)
         self.pods.use_index(reading.index)
@@ -338,7 +343,9 @@ class TrackedRun:
             if widths is None:
                 break
             try:
-                reading = read_run(self.observed, policy, widths, self.nodes, self._find_past)
+                reading = read_again(
+                    self.observed, replace(reading, widths=widths), policy, self.nodes
+                )
             except InputError as error:
                 reading = replace(reading, widths=widths)
                 self.variant = self.variant.reread(reading).refused(str(error))

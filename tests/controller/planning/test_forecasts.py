@@ -1,5 +1,7 @@
 """Runs are forecast again as they go on."""
 
+import gc
+import weakref
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -120,6 +122,21 @@ def test_a_run_that_is_suspended_halfway_has_no_end():
     assert status_of(cluster, name).ends_unknown == "the run is held back"
     cluster.suspend(name, suspended=False)
     cluster.run(lambda: status_of(cluster, name).ends is not None)
+
+
+def test_a_run_that_has_ended_holds_no_past():
+    """It may stay for days; what past runs tell is large, and there may be another by then."""
+    cluster, name = begun()
+    histories, run = cluster.coordinator.histories, tracked(cluster, name)
+    assert run.variant.reading is not None
+    past = weakref.ref(run.variant.reading.past)
+    assert past() is histories.past("team", run.variant.reading.graph.name)
+    cluster.run()
+    assert run.observed.ended
+    histories._forget("team")
+    gc.collect()
+    assert past() is None
+    assert len(cluster.coordinator.registry.runs) == RUNS + 1
 
 
 def test_a_clock_that_was_set_back_holds_up_no_forecast():
