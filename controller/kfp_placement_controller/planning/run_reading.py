@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
-from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
+from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.promise import RunForecast
@@ -21,6 +22,9 @@ from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
 
 MAX_STEPS = 10_000
 """More have no room in a PipelinePlacement of 1 MB, whatever is left out."""
+
+MAX_READINGS = 4
+"""Loops within loops: each reading shows the next level; further ones when the object changes."""
 
 _NO_WIDTHS: Mapping[str, int] = {}
 
@@ -122,6 +126,45 @@ def read_again(
         InputError: malformed, or beyond a limit.
     """
     return read_run(run, policy, reading.widths, nodes, lambda _pipeline: reading.past)
+
+
+class ReadOn(NamedTuple):
+    """A run as its object shows it now.
+
+    Attributes:
+        reading: its graph; the same object as before if no loop turned out otherwise.
+        outcome: what happened to the steps of this graph.
+        problem: why it cannot be read with the widths of `reading`, or "".
+    """
+
+    reading: RunReading
+    outcome: RunOutcome
+    problem: str = ""
+
+
+def read_on(
+    run: ObservedRun, reading: RunReading, policy: PlacementPolicySpec, nodes: NodeGroups = ()
+) -> ReadOn:
+    """Read what happened to the steps, and the graph again where a loop turns out otherwise.
+
+    Args:
+        run: as observed.
+        reading: the run as it was read before.
+        policy: says what is assumed.
+        nodes: that its queue has assigned to it; () = any.
+    """
+    outcome = run.content.outcome(reading.graph, reading.index)
+    for _ in range(MAX_READINGS):
+        widths = new_widths(reading, outcome)
+        if widths is None:
+            break
+        known = replace(reading, widths=widths)
+        try:
+            reading = read_again(run, known, policy, nodes)
+        except InputError as error:
+            return ReadOn(known, outcome, str(error))
+        outcome = run.content.outcome(reading.graph, reading.index)
+    return ReadOn(reading, outcome)
 
 
 def _with_drivers(forecast: RunForecast, policy: PlacementPolicySpec) -> RunForecast:

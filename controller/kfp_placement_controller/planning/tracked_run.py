@@ -13,8 +13,8 @@ from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.run_reading import (
     Refusal,
     RunReading,
-    new_widths,
     read_again,
+    read_on,
     read_run,
 )
 from kfp_placement_controller.planning.run_variants import (
@@ -256,7 +256,7 @@ class TrackedRun:
             self.promise_after_start = None
         triggers: set[Trigger] = set()
         if self._content_changed:
-            known = self._read_outcome(reading, policy)
+            known = self._read_on(reading, policy)
             if known is not reading:
                 triggers.add(Trigger.WIDTH)
             reading = known
@@ -335,23 +335,15 @@ class TrackedRun:
         self.pods.use_index(reading.index)
         self._content_changed = True
 
-    def _read_outcome(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
-        """Read what happened to the steps, and the graph again where a loop turns out otherwise."""
-        for _ in range(_MAX_READINGS):
-            self.outcome = self.observed.content.outcome(reading.graph, reading.index)
-            widths = new_widths(reading, self.outcome)
-            if widths is None:
-                break
-            try:
-                reading = read_again(
-                    self.observed, replace(reading, widths=widths), policy, self.nodes
-                )
-            except InputError as error:
-                reading = replace(reading, widths=widths)
-                self.variant = self.variant.reread(reading).refused(str(error))
-                break
-            self._use(reading)
-        return reading
+    def _read_on(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
+        """Read what happened to the steps; returns the graph as it is known now."""
+        found = read_on(self.observed, reading, policy, self.nodes)
+        self.outcome = found.outcome
+        if found.reading is not reading:
+            self._use(found.reading)
+        if found.problem:
+            self.refuse(found.problem)
+        return found.reading
 
     def _situation(self, policy: PlacementPolicySpec) -> RunSituation:
         return RunSituation(
@@ -360,7 +352,3 @@ class TrackedRun:
             gate_deadline_seconds=policy.gate_deadline_seconds,
             attach_failures=self.attach_failures,
         )
-
-
-_MAX_READINGS = 4
-"""Loops within loops: each reading shows the next level."""
