@@ -7,7 +7,8 @@ from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
 
-from kfp_placement_controller.planning.forecasts import PAUSE, _is_overdue, _lasts, _Made
+from kfp_placement_controller.planning.forecasts import MOST_FAILURES, PAUSE, _is_overdue, _Made
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
@@ -115,6 +116,18 @@ def test_forecasts_of_a_namespace_that_fail_pause_those_of_no_other():
     assert {run.key for each in of_forecasts for run in each.to_replan} == {f"other/{other}"}
 
 
+def test_a_run_made_again_under_its_name_is_forecast_whatever_failed_before():
+    cluster, name = begun()
+    forecasts, key = cluster.coordinator.forecasts, RunKey("team", name)
+    for number in range(MOST_FAILURES):
+        forecasts._has_failed(key, RoundFailure(number, "it was killed", died=True), cluster.now)
+    (run,) = cluster.coordinator.registry.planned()
+    at = cluster.now + timedelta(days=1)
+    assert not forecasts._is_due(run, at)
+    forecasts.forget(key)
+    assert forecasts._is_due(run, at)
+
+
 def test_a_run_that_is_suspended_halfway_has_no_end():
     cluster, name = begun()
     cluster.suspend(name)
@@ -148,5 +161,5 @@ def test_a_clock_that_was_set_back_holds_up_no_forecast():
     assert forecasts._is_due(run, cluster.now - timedelta(hours=1))
     forecasts._has_failed(key, RoundFailure(1, "it was killed", died=True), cluster.now)
     pause = forecasts._pauses["team"]
-    assert _lasts(pause.length, pause.since, cluster.now)
-    assert not _lasts(pause.length, pause.since, cluster.now - timedelta(hours=1))
+    assert lasts(pause.length, pause.since, cluster.now)
+    assert not lasts(pause.length, pause.since, cluster.now - timedelta(hours=1))
