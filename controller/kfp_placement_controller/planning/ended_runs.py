@@ -113,7 +113,7 @@ def _played(run: TrackedRun, reading: RunReading) -> _Played:
 
     What drivers of other runs have shown does not count: these are of other namespaces, too.
     """
-    promised, forecast = run.first_promise, reading.forecast
+    promised, forecast = run.promises.first, reading.forecast
     seconds = None if promised is None else promised.played_seconds - run.held_seconds
     shown = LearnedOverheads(RunningCentre(least=1), RunningCentre(least=1))
     shown.learn_from(run, reading)

@@ -161,8 +161,8 @@ class Forecasts:
         if run is not None and run.open is not None:
             plan = outcome.plans.get(key_text(asked.key))
             if plan is not None and asked.after_start:
-                if plan.promise is not None:
-                    run.promised_after_start(plan.promise)
+                if plan.promise is not None and run.waits_to_begin:
+                    run.promises.take_after_start(plan.promise)
             elif plan is not None:
                 run.promised(plan)
                 run.forecast_apart = False
@@ -202,7 +202,7 @@ class Forecasts:
             return False
         if made is None:
             # The plan itself came with a promise; one that an earlier leader made may be old.
-            return run.run.promise is None or bool(_progress(run.run))
+            return run.run.promises.last is None or bool(_progress(run.run))
         if lasts(PAUSE, made.at, now):
             return False
         return _progress(run.run) != made.progress or _is_overdue(run.run, now)
@@ -223,7 +223,7 @@ def _progress(run: TrackedRun) -> _Progress:
 
 def _is_overdue(run: TrackedRun, now: datetime) -> bool:
     """Whether a running step should have ended, another one started, or the run ended."""
-    expected = run.expected or run.promise
+    expected = run.promises.expected
     if expected is None:
         return False
     elapsed = (now - run.observed.submitted_at).total_seconds()

@@ -118,14 +118,25 @@ def read_run(
 
 
 def read_again(
-    run: ObservedRun, reading: RunReading, policy: PlacementPolicySpec, nodes: NodeGroups = ()
+    run: ObservedRun,
+    before: RunReading | None,
+    policy: PlacementPolicySpec,
+    nodes: NodeGroups = (),
 ) -> RunReading:
-    """Read a run again, with the widths and the past runs of a reading.
+    """Read a run again, with the widths and the past runs that it was read with before.
+
+    Args:
+        run: as observed.
+        before: as it was read; None = it could not be read, and is read without them.
+        policy: says what is assumed.
+        nodes: that its queue has assigned to it; () = any.
 
     Raises:
         InputError: malformed, or beyond a limit.
     """
-    return read_run(run, policy, reading.widths, nodes, lambda _pipeline: reading.past)
+    if before is None:
+        return read_run(run, policy, nodes=nodes)
+    return read_run(run, policy, before.widths, nodes, lambda _pipeline: before.past)
 
 
 class ReadOn(NamedTuple):

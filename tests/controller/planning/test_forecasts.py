@@ -5,7 +5,6 @@ import weakref
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from types import SimpleNamespace
 
 from kfp_placement_controller.planning.forecasts import MOST_FAILURES, PAUSE, _is_overdue, _Made
 from kfp_placement_controller.planning.pauses import lasts
@@ -61,38 +60,38 @@ def later(promise: Promise, seconds: float) -> Promise:
 def test_what_is_promised_of_steps_follows_though_the_run_ends_as_before():
     cluster, name = begun()
     run = tracked(cluster, name)
-    assert run.promise is not None
-    new = later(run.promise, 1200.0)
-    run.promised(SimpleNamespace(promise=new, release_seconds=0.0))  # type: ignore[arg-type]
-    assert run.promise.steps == new.steps
+    assert run.promises.last is not None
+    new = later(run.promises.last, 1200.0)
+    run.promises.take(new, 0.0, run.held_seconds, may_be_first=False)
+    assert run.promises.last.steps == new.steps
 
 
 def test_a_step_is_not_overdue_by_a_promise_that_a_later_forecast_has_moved_a_little():
     cluster, name = begun()
     run = tracked(cluster, name)
-    assert run.promise is not None
-    end = max(run.promise.steps[each].ends.typical_seconds for each in ["first"])
+    assert run.promises.last is not None
+    end = max(run.promises.last.steps[each].ends.typical_seconds for each in ["first"])
     now = run.observed.submitted_at + timedelta(seconds=end + 1)
     assert _is_overdue(run, now)
-    new = later(run.promise, 5.0)
-    run.promised(SimpleNamespace(promise=new, release_seconds=0.0))  # type: ignore[arg-type]
-    assert run.promise is not new
+    new = later(run.promises.last, 5.0)
+    run.promises.take(new, 0.0, run.held_seconds, may_be_first=False)
+    assert run.promises.last is not new
     assert not _is_overdue(run, now)
 
 
 def test_a_step_that_should_have_started_is_overdue_and_so_is_a_run_that_should_have_ended():
     cluster, name = begun()
     run = tracked(cluster, name)
-    assert run.expected is not None
-    assert run.expected.ends is not None
-    ends, starts = run.expected.ends, run.expected.steps["last"].starts
+    assert run.promises.expected is not None
+    assert run.promises.expected.ends is not None
+    ends, starts = run.promises.expected.ends, run.promises.expected.steps["last"].starts
     never = TimeRange(1e6, 1e6, 1e6)
     steps = {"last": StepPromise(starts, never)}
     submitted_at = run.observed.submitted_at
-    run.expected = Promise(ends=never, steps=steps)
+    run.promises.expected = Promise(ends=never, steps=steps)
     assert not _is_overdue(run, submitted_at + timedelta(seconds=starts.high_seconds - 1))
     assert _is_overdue(run, submitted_at + timedelta(seconds=starts.high_seconds + 1))
-    run.expected = Promise(ends=ends)
+    run.promises.expected = Promise(ends=ends)
     assert not _is_overdue(run, submitted_at + timedelta(seconds=ends.high_seconds - 1))
     assert _is_overdue(run, submitted_at + timedelta(seconds=ends.high_seconds + 1))
 
