@@ -50,6 +50,7 @@ from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.queue_guard import QueueGuard
 from kfp_placement_controller.planning.reactions import Reactions
+from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_learning import RunLearning
 from kfp_placement_controller.planning.run_registry import RunRegistry
@@ -109,16 +110,21 @@ class Coordinator:
             self.opt_in,
             past=self._past,
         )
-        self.planner = Planner(self.registry, self.cluster, self.learned, self.params)
-        self.requests = RunRequests(self.planner, self.histories, self.params.retry_seconds)
+        builder = RoundBuilder(self.registry, self.cluster, self.learned, self.params)
+        self.planner = Planner(self.registry, builder, self.params)
+        self.requests = RunRequests(
+            self.registry, builder, self.histories, self.params.retry_seconds
+        )
         self.reactions = Reactions(
             self.registry, self.cluster, self.planner, self.policy, self.requests
         )
         self.evaluations = Evaluations(self.registry, self.planner, self.learned, self.params)
-        self.first_plans = FirstPlans(self.planner, self.params.evaluation_seconds)
+        self.first_plans = FirstPlans(
+            self.registry, self.planner.problems, self.params.evaluation_seconds
+        )
         self.gates = GateDecisions(self.registry, self.cluster, self.params.retry_seconds)
         self.publisher = PlacementPublisher(self.params)
-        self.forecasts = Forecasts(self.planner, self.histories)
+        self.forecasts = Forecasts(self.registry, builder, self.planner, self.histories)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
         nodes = self.cluster.nodes

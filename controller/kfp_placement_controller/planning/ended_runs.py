@@ -21,7 +21,7 @@ from kfp_placement_controller.planning.memory_uses import (
     no_peak,
     usable_size,
 )
-from kfp_placement_controller.planning.planner import MOST_LAG
+from kfp_placement_controller.planning.parameters import MOST_LAG
 from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import last_end

@@ -13,7 +13,9 @@ from kfp_placement_controller.planning.actions import StartRound
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
+from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import PlannedRun, key_text
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -76,10 +78,14 @@ class Forecasts:
     """Says when runs are forecast again.
 
     Attributes:
-        planner: knows the runs, and how they are planned.
+        registry: the runs.
+        builder: makes the questions.
+        planner: searches, with which forecasts take turns.
         histories: the past of their namespaces.
     """
 
+    registry: RunRegistry
+    builder: RoundBuilder
     planner: Planner
     histories: Histories
     _made: dict[RunKey, _Made] = field(default_factory=dict)
@@ -90,7 +96,7 @@ class Forecasts:
         """Plan runs that came before the past of their pipeline was known with it."""
         if not self.histories.enabled:
             return
-        runs = self.planner.registry.open.ordered()
+        runs = self.registry.open.ordered()
         for run in runs:
             if run.open is None:
                 # It may stay for days, and has no use for it.
@@ -113,14 +119,14 @@ class Forecasts:
     def use_settings(self, settings: HistorySettings) -> None:
         """The policy says something else of past runs: runs are read again with what it says."""
         self.histories.use(settings)
-        for each in self.planner.registry.active():
+        for each in self.registry.active():
             each.run.use_past(None)
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[StartRound]:
         """The run that is forecast next, if it is time for one; one at a time, and no search."""
         if not self.histories.enabled or self._asked is not None or self.planner.is_busy:
             return []
-        planned = list(self.planner.registry.planned())
+        planned = list(self.registry.planned())
         known = {run.key for run in planned}
         self._made = {key: made for key, made in self._made.items() if key in known}
         namespaces = {run.key.namespace for run in planned}
@@ -140,7 +146,7 @@ class Forecasts:
         )
         self._made[run.key] = _Made(now, _progress(run.run), self._failures(run.key))
         after_start = run.run.waits_to_begin
-        forecast = self.planner.forecast_after_start if after_start else self.planner.forecast_round
+        forecast = self.builder.forecast_after_start if after_start else self.builder.forecast
         asked = forecast(run, policy, now)
         self._asked = _Asked(asked.number, run.key, after_start)
         return [StartRound(asked)]
@@ -151,7 +157,7 @@ class Forecasts:
         if asked is None or outcome.number != asked.number:
             return False
         self._asked = None
-        run = self.planner.registry.runs.get(asked.key)
+        run = self.registry.runs.get(asked.key)
         if isinstance(outcome, RoundFailure):
             self._has_failed(asked.key, outcome, now)
             return True

@@ -154,7 +154,7 @@ def test_a_run_that_has_ended_holds_no_past():
 def test_a_clock_that_was_set_back_holds_up_no_forecast():
     cluster, name = begun()
     forecasts, key = cluster.coordinator.forecasts, RunKey("team", name)
-    run = next(each for each in cluster.coordinator.planner.registry.planned() if each.key == key)
+    run = next(each for each in cluster.coordinator.registry.planned() if each.key == key)
     forecasts._made[key] = _Made(cluster.now, frozenset())
     assert not forecasts._is_due(run, cluster.now + PAUSE / 2)
     assert forecasts._is_due(run, cluster.now - timedelta(hours=1))
