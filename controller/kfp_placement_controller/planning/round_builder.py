@@ -6,7 +6,7 @@ from datetime import datetime
 
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.improvement import held_run
-from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import MOST_LAG, PlanningParams
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.planning.run_registry import RunRegistry

@@ -4,7 +4,6 @@ Runs with and without our mark. What is stored is compared with what should be: 
 continues from any state, and what others have changed is put right.
 """
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
+from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.planning.round_builder import RoundBuilder
@@ -27,8 +27,6 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
-
-_LOG = logging.getLogger(__name__)
 
 NO_NODES = "the cluster has no nodes"
 
@@ -174,12 +172,7 @@ class RunRequests:
         key = need.observed.key
         plan_alone = partial(self.builder.plan_alone, key, together, policy)
         find_past = partial(self.histories.past, key.namespace)
-        try:
-            need.plan(plan_alone, policy, self._version, find_past)
-        except Exception as error:
-            # Anybody may have written the run: a defect in our code must not hide all the others.
-            _LOG.exception("run %s/%s: defect in planning", *key)
-            need.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
+        attempt(key, partial(need.plan, plan_alone, policy, self._version, find_past), need.refuse)
         if self.histories.enabled and need.lacks_past:
             self._without_past.add(key)
 
