@@ -5,6 +5,7 @@ import weakref
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from kfp_placement_controller.planning.forecasts import MOST_FAILURES, PAUSE, _is_overdue, _Made
 from kfp_placement_controller.planning.pauses import lasts
@@ -141,13 +142,16 @@ def test_a_run_that_has_ended_holds_no_past():
     cluster, name = begun()
     histories, run = cluster.coordinator.histories, tracked(cluster, name)
     assert run.variant.reading is not None
-    past = weakref.ref(run.variant.reading.past)
-    assert past() is histories.past("team", run.variant.reading.graph.name)
+    past = histories.past("team", run.variant.reading.graph.name)
+    assert past is not None
+    assert run.variant.reading.past is past
+    held: list[weakref.ref[Any]] = [weakref.ref(past), weakref.ref(past.past)]
+    del past
     cluster.run()
     assert run.observed.ended
     histories._forget("team")
     gc.collect()
-    assert past() is None
+    assert [each() for each in held] == [None, None]
     assert len(cluster.coordinator.registry.runs) == RUNS + 1
 
 
