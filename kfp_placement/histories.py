@@ -185,7 +185,7 @@ def past_in(
     own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
     runs = Counter[str]()
     for each in own:
-        runs[each.spec.pipeline] += len(each.runs_that_count(policy.keep_days or KEEP_DAYS))
+        runs[each.spec.pipeline] += len(each.runs_that_count(policy.keep_days))
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     # Without those of no runs.
     return KnownPast(past, notices[:_UNREADABLE_SHOWN], +runs, where, is_asked_for=True)

@@ -35,21 +35,23 @@ from kfp_placement_controller.planning.actions import (
     WritePlacement,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.evaluations import Evaluations
 from kfp_placement_controller.planning.first_plans import FirstPlans
 from kfp_placement_controller.planning.forecasts import Forecasts
 from kfp_placement_controller.planning.gate_decisions import GateDecisions
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.memory_watch import MemoryAnswer
 from kfp_placement_controller.planning.namespace_past import NamespacePast
+from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.queue_guard import QueueGuard
 from kfp_placement_controller.planning.reactions import Reactions
+from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_learning import RunLearning
 from kfp_placement_controller.planning.run_registry import RunRegistry
@@ -109,16 +111,21 @@ class Coordinator:
             self.opt_in,
             past=self._past,
         )
-        self.planner = Planner(self.registry, self.cluster, self.learned, self.params)
-        self.requests = RunRequests(self.planner, self.histories, self.params.retry_seconds)
+        builder = RoundBuilder(self.registry, self.cluster, self.learned, self.params)
+        self.planner = Planner(self.registry, builder, self.params)
+        self.requests = RunRequests(
+            self.registry, builder, self.histories, self.params.retry_seconds
+        )
         self.reactions = Reactions(
             self.registry, self.cluster, self.planner, self.policy, self.requests
         )
         self.evaluations = Evaluations(self.registry, self.planner, self.learned, self.params)
-        self.first_plans = FirstPlans(self.planner, self.params.evaluation_seconds)
+        self.first_plans = FirstPlans(
+            self.registry, self.planner.problems, self.params.evaluation_seconds
+        )
         self.gates = GateDecisions(self.registry, self.cluster, self.params.retry_seconds)
         self.publisher = PlacementPublisher(self.params)
-        self.forecasts = Forecasts(self.planner, self.histories)
+        self.forecasts = Forecasts(self.registry, builder, self.planner, self.histories)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
         nodes = self.cluster.nodes
@@ -236,11 +243,12 @@ class Coordinator:
         self._aside(partial(self.forecasts.use_histories, policy, now))
         changed = self.evaluations.due(now)
         for run in changed:
-            self._safely(run, partial(self.evaluations.evaluate, run, policy, now))
+            attempt(run.key, partial(self.evaluations.evaluate, run, policy, now), run.refuse)
             self.learning.run_evaluated(run, now)
         new = self.first_plans.due(now)
         for each in new:
-            self._safely(each.run, partial(self.planner.plan_at_once, each, policy, now))
+            make = partial(self.planner.plan_at_once, each, policy, now)
+            attempt(each.key, make, each.run.refuse)
         asked = self.planner.next_round(policy, now)
         if asked is not None:
             actions.append(StartRound(asked))
@@ -275,19 +283,11 @@ class Coordinator:
         placement = self.publisher.taken_over(run)
         if placement is None:
             return
-        self._safely(run, partial(run.evaluate, self.policy.spec, now, self.params))
+        attempt(run.key, partial(run.evaluate, self.policy.spec, now, self.params), run.refuse)
         self.publisher.adopt(run, placement)
         self.gates.adopted(run)
         # What ended while no planner led is not evaluated again.
         self.learning.run_evaluated(run, now)
-
-    def _safely(self, run: TrackedRun, do: Callable[[], object]) -> None:
-        """Anybody may have written the run: a defect in our code must not hide all the others."""
-        try:
-            do()
-        except Exception as error:
-            _LOG.exception("run %s/%s: defect in planning", *run.key)
-            run.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
 
     def _to_publish(
         self, run: TrackedRun, epoch: int, now: datetime

@@ -10,18 +10,18 @@ from datetime import datetime, timedelta
 from statistics import median_high
 
 from kfp_placement_controller.observed.nodes import ObservedNode
-from kfp_placement_controller.planning.learning import (
-    LearnedOverheads,
-    RunningCentre,
-    drivers_in_a_row,
-)
 from kfp_placement_controller.planning.memory_uses import (
     PeakOf,
     memory_uses,
     no_peak,
     usable_size,
 )
-from kfp_placement_controller.planning.planner import MOST_LAG
+from kfp_placement_controller.planning.overheads import (
+    LearnedOverheads,
+    RunningCentre,
+    drivers_in_a_row,
+)
+from kfp_placement_controller.planning.parameters import MOST_LAG
 from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import last_end
@@ -113,10 +113,10 @@ def _played(run: TrackedRun, reading: RunReading) -> _Played:
 
     What drivers of other runs have shown does not count: these are of other namespaces, too.
     """
-    promised, forecast = run.first_promise, reading.forecast
+    promised, forecast = run.promises.first, reading.forecast
     seconds = None if promised is None else promised.played_seconds - run.held_seconds
     shown = LearnedOverheads(RunningCentre(least=1), RunningCentre(least=1))
-    shown.learn_from(run, reading)
+    shown.learn(run, reading)
     own = shown.driver_seconds
     sampled = None if forecast is None else forecast.driver_seconds
     # A planner that has just started may not know what the one before it has played with.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.run_registry import RunRegistry
@@ -48,4 +48,4 @@ class Evaluations:
         if run.held and not was_held and run.plan is not None:
             self.planner.may_gain(now)
         if not isinstance(run.variant, RefusedRun):
-            self.learned.learn_from(run, run.variant.reading)
+            self.learned.learn(run, run.variant.reading)

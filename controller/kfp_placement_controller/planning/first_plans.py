@@ -1,14 +1,13 @@
 """Which runs get a plan at once, and in which order: none keeps the others waiting."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import OpenRun
 from kfp_placement_engine.model.keys import RunKey
-
-PLANS_PER_EVALUATION = 4
-"""New runs planned before what was decided is carried out: the first run waits for few others."""
 
 
 @dataclass
@@ -16,11 +15,13 @@ class FirstPlans:
     """Runs without a plan, whose loops have become wider than it, or that are no longer held back.
 
     Attributes:
-        planner: makes the plans, and says which runs it could make none for.
+        registry: the runs.
+        problems: of those for which no plan could be made, by run; the planner's.
         retry_seconds: after which such a run is tried again; others may have left it room.
     """
 
-    planner: Planner
+    registry: RunRegistry
+    problems: Mapping[RunKey, str]
     retry_seconds: float
     _tried_at: dict[RunKey, datetime] = field(default_factory=dict)
 
@@ -40,10 +41,10 @@ class FirstPlans:
         return frozenset(run.key for run in self._lacking() if self._is_new(run))
 
     def _lacking(self) -> list[OpenRun]:
-        return [run for run in self.planner.registry.active() if run.needs_plan]
+        return [run for run in self.registry.active() if run.needs_plan]
 
     def _is_new(self, run: OpenRun) -> bool:
-        return run.key not in self.planner.problems
+        return run.key not in self.problems
 
     def _may_retry(self, run: OpenRun, now: datetime) -> bool:
         last = self._tried_at.get(run.key)

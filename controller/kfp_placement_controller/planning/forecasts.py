@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 from kfp_placement_controller.planning.actions import StartRound
 from kfp_placement_controller.planning.histories import Histories
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
+from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import PlannedRun, key_text
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -49,13 +52,17 @@ class _Asked(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """The last forecast of a run: when it was asked for, and what had happened by then.
+    """The last forecast of a run.
 
-    One that failed is None: it is made again, whatever has happened.
+    Attributes:
+        at: when it was asked for, or failed.
+        progress: what had happened by then; None = it failed, and is made again, whatever happens.
+        failures: in a row.
     """
 
     at: datetime
     progress: _Progress | None
+    failures: int = 0
 
 
 class _Pause(NamedTuple):
@@ -71,34 +78,38 @@ class Forecasts:
     """Says when runs are forecast again.
 
     Attributes:
-        planner: knows the runs, and how they are planned.
+        registry: the runs.
+        builder: makes the questions.
+        planner: searches, with which forecasts take turns.
         histories: the past of their namespaces.
     """
 
+    registry: RunRegistry
+    builder: RoundBuilder
     planner: Planner
     histories: Histories
     _made: dict[RunKey, _Made] = field(default_factory=dict)
     _asked: _Asked | None = None
-    _failed: dict[RunKey, int] = field(default_factory=dict)
     _pauses: dict[str, _Pause] = field(default_factory=dict)
 
     def use_histories(self, policy: PlacementPolicySpec, now: datetime) -> None:
         """Plan runs that came before the past of their pipeline was known with it."""
         if not self.histories.enabled:
             return
-        runs = self.planner.registry.open.ordered()
+        runs = self.registry.open.ordered()
         for run in runs:
             if run.open is None:
                 # It may stay for days, and has no use for it.
-                run.past = None
+                run.use_past(None)
                 continue
             reading = run.variant.reading
             if reading is None:
                 continue
             past = self.histories.past(run.key.namespace, reading.graph.name)
-            if past is None or past is run.past:
+            if past is None:
                 continue
-            is_first, run.past = run.past is None, past
+            is_first = reading.past is None
+            run.use_past(past)
             if is_first:
                 run.reread(policy)
                 run.changed = True
@@ -108,21 +119,20 @@ class Forecasts:
     def use_settings(self, settings: HistorySettings) -> None:
         """The policy says something else of past runs: runs are read again with what it says."""
         self.histories.use(settings)
-        for each in self.planner.registry.active():
-            each.run.past = None
+        for each in self.registry.active():
+            each.run.use_past(None)
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[StartRound]:
         """The run that is forecast next, if it is time for one; one at a time, and no search."""
         if not self.histories.enabled or self._asked is not None or self.planner.is_busy:
             return []
-        planned = list(self.planner.registry.planned())
+        planned = list(self.registry.planned())
         known = {run.key for run in planned}
         self._made = {key: made for key, made in self._made.items() if key in known}
-        self._failed = {key: count for key, count in self._failed.items() if key in known}
         namespaces = {run.key.namespace for run in planned}
         self._pauses = {name: each for name, each in self._pauses.items() if name in namespaces}
         paused = {
-            name for name, each in self._pauses.items() if _lasts(each.length, each.since, now)
+            name for name, each in self._pauses.items() if lasts(each.length, each.since, now)
         }
         candidates = [
             run for run in planned if run.key.namespace not in paused and self._is_due(run, now)
@@ -134,9 +144,9 @@ class Forecasts:
             candidates,
             key=lambda each: (each.run.waits_to_begin, self._made_at(each), each.key),
         )
-        self._made[run.key] = _Made(now, _progress(run.run))
+        self._made[run.key] = _Made(now, _progress(run.run), self._failures(run.key))
         after_start = run.run.waits_to_begin
-        forecast = self.planner.forecast_after_start if after_start else self.planner.forecast_round
+        forecast = self.builder.forecast_after_start if after_start else self.builder.forecast
         asked = forecast(run, policy, now)
         self._asked = _Asked(asked.number, run.key, after_start)
         return [StartRound(asked)]
@@ -147,17 +157,18 @@ class Forecasts:
         if asked is None or outcome.number != asked.number:
             return False
         self._asked = None
-        run = self.planner.registry.runs.get(asked.key)
+        run = self.registry.runs.get(asked.key)
         if isinstance(outcome, RoundFailure):
             self._has_failed(asked.key, outcome, now)
             return True
         self._pauses.pop(asked.key.namespace, None)
-        self._failed.pop(asked.key, None)
+        if asked.key in self._made:
+            self._made[asked.key] = self._made[asked.key]._replace(failures=0)
         if run is not None and run.open is not None:
             plan = outcome.plans.get(key_text(asked.key))
             if plan is not None and asked.after_start:
-                if plan.promise is not None:
-                    run.promised_after_start(plan.promise)
+                if plan.promise is not None and run.waits_to_begin:
+                    run.promises.take_after_start(plan.promise)
             elif plan is not None:
                 run.promised(plan)
                 run.forecast_apart = False
@@ -177,8 +188,7 @@ class Forecasts:
                 key_text(key),
                 failure.why,
             )
-        self._failed[key] = self._failed.get(key, 0) + 1
-        self._made[key] = _Made(now, None)
+        self._made[key] = _Made(now, None, self._failures(key) + 1)
         length = min(LONGEST_PAUSE, PAUSE * 2 ** min(failures, 10))
         self._pauses[key.namespace] = _Pause(failures + 1, now, length)
 
@@ -189,27 +199,23 @@ class Forecasts:
     def _is_due(self, run: PlannedRun, now: datetime) -> bool:
         """Whether a step has started or ended since, or should have, or it waits for its start."""
         made = self._made.get(run.key)
-        if run.run.waits_to_begin:
-            is_new = made is None or not _lasts(PAUSE_AFTER_START, made.at, now)
-            return is_new and run.reading.forecast is not None and not self._is_given_up(run)
-        if run.reading.forecast is None or not run.reading.forecast.steps or run.plan.quick:
+        if made is not None and made.failures >= MOST_FAILURES:
             return False
-        if self._is_given_up(run):
+        if run.run.waits_to_begin:
+            is_new = made is None or not lasts(PAUSE_AFTER_START, made.at, now)
+            return is_new and run.reading.forecast is not None
+        if run.reading.forecast is None or not run.reading.forecast.steps or run.plan.quick:
             return False
         if made is None:
             # The plan itself came with a promise; one that an earlier leader made may be old.
-            return run.run.promise is None or bool(_progress(run.run))
-        if _lasts(PAUSE, made.at, now):
+            return run.run.promises.last is None or bool(_progress(run.run))
+        if lasts(PAUSE, made.at, now):
             return False
         return _progress(run.run) != made.progress or _is_overdue(run.run, now)
 
-    def _is_given_up(self, run: PlannedRun) -> bool:
-        return self._failed.get(run.key, 0) >= MOST_FAILURES
-
-
-def _lasts(pause: timedelta, since: datetime, now: datetime) -> bool:
-    """Whether a pause goes on; a clock that was set back must not make it longer."""
-    return timedelta() <= now - since < pause
+    def _failures(self, key: RunKey) -> int:
+        made = self._made.get(key)
+        return 0 if made is None else made.failures
 
 
 def _progress(run: TrackedRun) -> _Progress:
@@ -223,7 +229,7 @@ def _progress(run: TrackedRun) -> _Progress:
 
 def _is_overdue(run: TrackedRun, now: datetime) -> bool:
     """Whether a running step should have ended, another one started, or the run ended."""
-    expected = run.expected or run.promise
+    expected = run.promises.expected
     if expected is None:
         return False
     elapsed = (now - run.observed.submitted_at).total_seconds()

@@ -36,7 +36,7 @@ class KeptPromises:
         Args:
             run: as of its last evaluation.
         """
-        promised = run.first_promise
+        promised = run.promises.first
         ended_at = last_end(run.statuses.values())
         if promised is None or ended_at is None:
             return

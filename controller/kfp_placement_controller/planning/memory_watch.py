@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -178,11 +179,8 @@ class MemoryWatch:
         return is_recent and any(self._is_unknown(each) for each in _executors(run))
 
     def _may_ask(self, now: datetime) -> bool:
-        if self._asked_at is None:
-            return True
         pause = PAUSE_AFTER_FAILURE if self._fails else PAUSE
-        # A clock that was set back must not stop questions until it is where it was.
-        return not timedelta() <= now - self._asked_at < pause
+        return not lasts(pause, self._asked_at, now)
 
     def _wanted(self, run: TrackedRun, now: datetime) -> Iterator[RunPod]:
         if self._settings.memory is MemorySource.METRICS:

@@ -1,6 +1,14 @@
 """What tunes the planner besides the policy."""
 
 from dataclasses import dataclass
+from datetime import timedelta
+
+MOST_LAG = timedelta(minutes=2)
+"""How far our clock may be behind the API server's; a run submitted later had a wrong clock."""
+
+PLANS_PER_EVALUATION = 4
+"""New runs planned before what was decided is carried out, and runs for their RunRequests: the
+first run waits for few others."""
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import Any, overload
 
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
+from kfp_placement_controller.planning.run_promises import FirstPromise
 from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
 from kfp_placement_controller.planning.step_states import last_end
-from kfp_placement_controller.planning.tracked_run import FirstPromise, TrackedRun
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
@@ -194,7 +195,8 @@ def _state(run: TrackedRun, name: str, plan: CurrentPlan, positions: Mapping[str
     if status is None:
         return StateRow()
     waiting = status.waiting
-    promise = None if status.ended or run.promise is None else run.promise.steps.get(name)
+    last = run.promises.last
+    promise = None if status.ended or last is None else last.steps.get(name)
     return StateRow(
         state=str(status.state),
         node=positions.get(status.node),
@@ -277,7 +279,7 @@ def _status(
 
 def _first_ends(run: TrackedRun) -> dict[str, Any]:
     """What was promised first, by field of the spec."""
-    first = run.first_promise
+    first = run.promises.first
     if first is None:
         return {}
     ends = FirstEnds(
@@ -290,14 +292,14 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
 
 def _ends(run: TrackedRun) -> dict[str, Any]:
     """What is promised of a run that goes on, by field of the status."""
-    promise, first = run.promised_now, run.first_promise
+    promise, first = run.promised_now, run.promises.first
     if promise is None or run.observed.ended:
         return {}
     if promise.ends is None:
         return {"ends_unknown": promise.unknown[:MAX_UNKNOWN_CHARACTERS]}
     as_first = promise.confidence == (CONFIDENCE if first is None else first.confidence)
     return {
-        "ends" if run.promise_after_start is None else "ends_after_start": EndRange(
+        "ends" if run.promises.after_start is None else "ends_after_start": EndRange(
             **_range(promise.ends)
         ),
         "confidence": None if as_first else promise.confidence,

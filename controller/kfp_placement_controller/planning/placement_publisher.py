@@ -114,7 +114,7 @@ class PlacementPublisher:
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
             run.adopt(plan, placement.spec.first_makespan_seconds)
-            run.first_promise, run.promise = promises_of(placement)
+            run.promises.adopt(*promises_of(placement))
         status = placement.status
         if status is None:
             return

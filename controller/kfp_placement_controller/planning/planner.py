@@ -1,8 +1,8 @@
 """Plans of all runs: one at once for each new run, then improvements one after another."""
 
 import logging
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -12,33 +12,25 @@ from kfp_placement_controller.metrics import (
     PLANS_AT_ONCE,
     STEPS_FORECAST,
 )
-from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan, plan_in_force
-from kfp_placement_controller.planning.improvement import held_run, plan_round
-from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun, key_text
+from kfp_placement_controller.planning.run_variants import OpenRun, key_text
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
-from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.run_graph import RunGraph, StepKind
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_runs
-from kfp_placement_engine.planning.policy_options import policy_options
+from kfp_placement_engine.model.run_graph import StepKind
 
 _LOG = logging.getLogger(__name__)
 
 MAX_CRASHES = 2
 """Searches of one run that may end a worker; then the run is refused."""
-
-MOST_LAG = timedelta(minutes=2)
-"""How far our clock may be behind the API server's; a run submitted later had a wrong clock."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +56,16 @@ class Planner:
 
     Attributes:
         registry: the runs.
-        cluster: where they run.
-        learned: overheads seen.
+        builder: makes the questions that searches are asked.
         params: times and thresholds.
         problems: what there is to say of a run's planning, by run.
     """
 
     registry: RunRegistry
-    cluster: ClusterState
-    learned: LearnedOverheads
+    builder: RoundBuilder
     params: PlanningParams
     problems: dict[RunKey, str] = field(default_factory=dict)
     _asked: _Asked | None = None
-    _rounds: int = 0
     _triggers: _Triggers | None = None
     _may_gain: bool = False
     _alone: bool = False
@@ -96,9 +85,7 @@ class Planner:
 
     def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> bool:
         """Give a run a list-scheduling plan beside the others'; returns whether it has one."""
-        fixed = [other for other in self.registry.planned() if other.run is not run.run]
-        asked = self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
-        asked = replace(asked, to_replan=tuple(map(_without_forecast, asked.to_replan)))
+        asked = self.builder.at_once(run, policy, now)
         try:
             plan = plan_round(asked).plans[key_text(run.key)]
         except PlanningError as error:
@@ -115,51 +102,6 @@ class Planner:
         """Whether a round is under way."""
         return self._asked is not None
 
-    def forecast_round(
-        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
-    ) -> PlanningRound:
-        """The round in which a run keeps its plan, for what can be promised by now."""
-        fixed = [other for other in self.registry.planned() if other.run is not run.run]
-        asked = self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
-        (alone,) = asked.to_replan
-        held = replace(held_run(alone, asked.warm_start), forecast=run.forecast)
-        return replace(asked, to_replan=(held,), is_forecast=True)
-
-    def forecast_after_start(
-        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
-    ) -> PlanningRound:
-        """The round in which a run that is held back begins now, as if no other were planned.
-
-        Who is there when it begins is not known; how much longer its pipeline took beside others is
-        part of what past runs tell.
-        """
-        asked = self._round([run], [], [], policy, now, self._options(policy, quick=True))
-        (alone,) = asked.to_replan
-        begun = replace(alone, release_seconds=0.0, forecast=run.reading.forecast)
-        return replace(asked, to_replan=(begun,), is_forecast=True)
-
-    def plan_alone(
-        self,
-        key: RunKey,
-        together: Container[RunKey],
-        policy: PlacementPolicySpec,
-        graph: RunGraph,
-    ) -> Plan:
-        """A list-scheduling plan of a run from its submission on, as if no other run were there.
-
-        Args:
-            key: of the run.
-            together: runs whose pods do not count.
-            policy: in force.
-            graph: of the run.
-
-        Raises:
-            PlanningError: it cannot be planned.
-        """
-        cluster = self.cluster.snapshot(together, {key.namespace})
-        runs = (ActiveRun(key_text(key), graph),)
-        return plan_runs(runs, cluster, self._options(policy, quick=True)).plans[key_text(key)]
-
     def due_at(self) -> datetime | None:
         """When the next round is to begin; None = nothing asks for one, or one is under way."""
         if self._asked is not None or self._triggers is None:
@@ -174,9 +116,10 @@ class Planner:
         due_at = self.due_at()
         if due_at is None or now < due_at:
             return None
-        planned = list(self.registry.planned())
         # One that is held back is planned again when it goes on; until then it takes no room.
-        runs = [each for each in planned if each.run.unstarted() and not each.run.held]
+        runs = [
+            each for each in self.registry.planned() if each.run.unstarted() and not each.run.held
+        ]
         most = 1 if self._alone else policy.replanning.runs_per_round
         asking = [each for each in runs if each.run.pending]
         to_replan = asking[:most]
@@ -188,9 +131,7 @@ class Planner:
         if not to_replan and not (movable and self._may_gain):
             self._rest()
             return None
-        fixed = [run for run in planned if run not in to_replan and run not in movable]
-        options = self._options(policy, budget_seconds=self._budget(to_replan, now))
-        asked = self._round(to_replan, movable, fixed, policy, now, options)
+        asked = self.builder.round_of(to_replan, movable, policy, now)
         for each in to_replan:
             each.run.pending.clear()
         self._asked = _Asked(
@@ -269,64 +210,6 @@ class Planner:
         self._triggers = None
         self._may_gain = False
 
-    def _options(
-        self,
-        policy: PlacementPolicySpec,
-        *,
-        quick: bool = False,
-        budget_seconds: float | None = None,
-    ) -> PlanOptions:
-        options = policy_options(planning_policy(policy), self.learned.driver_seconds)
-        longest = options.budget_seconds
-        return replace(
-            options,
-            budget_seconds=longest if budget_seconds is None else min(longest, budget_seconds),
-            compare=(),
-            threads=1,
-            quick=quick,
-            # They take longer than the plan itself; the first round brings them.
-            alternatives=not quick,
-        )
-
-    def _budget(self, to_replan: Iterable[PlannedRun], now: datetime) -> float | None:
-        """Time until the first executor of a run that has not begun; None = no such limit."""
-        left = [
-            start - (now - run.observed.submitted_at).total_seconds()
-            for run in to_replan
-            if all(status.started_at is None for status in run.run.statuses.values())
-            and (start := run.first_start()) is not None
-        ]
-        return max(self.params.least_budget_seconds, min(left)) if left else None
-
-    def _round(
-        self,
-        to_replan: Sequence[OpenRun],
-        movable: Sequence[PlannedRun],
-        fixed: Sequence[PlannedRun],
-        policy: PlacementPolicySpec,
-        now: datetime,
-        options: PlanOptions,
-    ) -> PlanningRound:
-        self._rounds += 1
-        planned = {run.key for run in self.registry.planned()}
-        planned |= {run.key for run in to_replan}
-        now = _in_step((*to_replan, *movable, *fixed), now)
-        return PlanningRound(
-            number=self._rounds,
-            to_replan=tuple(run.active_run(now) for run in to_replan),
-            movable=tuple(run.active_run(now) for run in movable),
-            reserved=tuple(run.reserved(now) for run in movable),
-            fixed=tuple(run.reserved(now) for run in fixed),
-            cluster=self.cluster.snapshot(planned, {key[0] for key in planned}),
-            options=options,
-            warm_start={
-                (key_text(run.key), name): node
-                for run in (*to_replan, *movable)
-                for name, node in run.planned_nodes.items()
-            },
-            gain_percent=policy.replanning.gain_percent,
-        )
-
     def _enforce(self, run: OpenRun, plan: Plan, planned_at: datetime, *, quick: bool) -> None:
         before: CurrentPlan | None = run.plan
         if before is None:
@@ -346,18 +229,3 @@ def _count_levels(run: OpenRun) -> None:
         if step.kind is StepKind.CONTAINER:
             known = run.reading.forecast.steps.get(step.name)
             STEPS_FORECAST.labels("none" if known is None else str(known.basis.level)).inc()
-
-
-def _without_forecast(run: ActiveRun) -> ActiveRun:
-    """A plan at once promises nothing: to play samples takes longer than to make it."""
-    return replace(run, forecast=None)
-
-
-def _in_step(runs: Iterable[OpenRun], now: datetime) -> datetime:
-    """The time, but no run is submitted after it: our clock may be behind the API server's.
-
-    To a run that is to come, a step that others start at that very moment has not begun, and the
-    room that they have reserved would seem to be free.
-    """
-    moments = [run.observed.submitted_at for run in runs]
-    return max([now, *(moment for moment in moments if moment <= now + MOST_LAG)])

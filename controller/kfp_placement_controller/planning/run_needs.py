@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.planning.run_reading import (
     FindPast,
     RunReading,
-    new_widths,
     no_past,
+    read_on,
     read_run,
 )
 from kfp_placement_controller.sources.source import ObservedRun
@@ -31,9 +31,6 @@ from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.planning.demand import DemandProfile
 from kfp_placement_engine.readers.run_outcomes import RunOutcome
-
-_MAX_READINGS = 4
-"""Loops within loops: each reading shows the next level."""
 
 _MAX_NAMED_QUEUES = 5
 
@@ -86,10 +83,9 @@ class RunNeed:
             return True
         if self._reading is None:
             return False
-        try:
-            return self._read_outcome(self._reading, policy) is not self._reading
-        except InputError:
-            return True
+        found = read_on(self.observed, self._reading, policy, self.nodes)
+        self._outcome = found.outcome
+        return found.reading is not self._reading
 
     def plan(
         self,
@@ -112,10 +108,14 @@ class RunNeed:
         try:
             widths = {} if self._reading is None else self._reading.widths
             reading = read_run(self.observed, policy, widths, self.nodes, find_past)
-            reading = self._read_outcome(reading, policy, find_past)
-            self.lacks_past = reading.past is None
+            found = read_on(self.observed, reading, policy, self.nodes)
+            self._outcome = found.outcome
+            if found.problem:
+                self.refuse(found.problem)
+                return
+            self.lacks_past = found.reading.past is None
             # It may wait for days, and what past runs tell is large.
-            self._reading = replace(reading, forecast=None, past=None)
+            self._reading = replace(found.reading, forecast=None, past=None)
             self._planned = _facts_of(plan_alone(self._reading.graph), self._reading.graph)
         except (InputError, PlanningError) as error:
             self.refuse(str(error))
@@ -200,22 +200,6 @@ class RunNeed:
         if makespan_seconds is None:
             return None
         return (since + timedelta(seconds=makespan_seconds)).replace(microsecond=0)
-
-    def _read_outcome(
-        self, reading: RunReading, policy: PlacementPolicySpec, find_past: FindPast = no_past
-    ) -> RunReading:
-        """Read what happened to the steps, and the graph again where a loop turns out otherwise.
-
-        Raises:
-            InputError: with these loops it is malformed, or beyond a limit.
-        """
-        for _ in range(_MAX_READINGS):
-            self._outcome = self.observed.content.outcome(reading.graph, reading.index)
-            widths = new_widths(reading, self._outcome)
-            if widths is None:
-                break
-            reading = read_run(self.observed, policy, widths, self.nodes, find_past)
-        return reading
 
 
 def _facts_of(plan: Plan, graph: RunGraph) -> _Planned:

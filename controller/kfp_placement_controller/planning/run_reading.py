@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
-from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
+from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.promise import RunForecast
@@ -21,6 +22,9 @@ from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
 
 MAX_STEPS = 10_000
 """More have no room in a PipelinePlacement of 1 MB, whatever is left out."""
+
+MAX_READINGS = 4
+"""Loops within loops: each reading shows the next level; further ones when the object changes."""
 
 _NO_WIDTHS: Mapping[str, int] = {}
 
@@ -42,7 +46,7 @@ class RunReading:
         widths: of loops, as they were known when the graph was read.
         assumptions: what its plans assume, but for what is learned of the cluster meanwhile.
         forecast: what past runs tell of its steps; None = none are known.
-        past: these runs.
+        past: these runs; None = none are known, or nothing is left to plan.
     """
 
     graph: RunGraph
@@ -116,6 +120,67 @@ def read_run(
     graph = limited_to(graph, [each.node_selector for each in nodes])
     index = run.content.index(graph)
     return RunReading(graph, index, widths, assumptions, forecast, past)
+
+
+def read_again(
+    run: ObservedRun,
+    before: RunReading | None,
+    policy: PlacementPolicySpec,
+    nodes: NodeGroups = (),
+) -> RunReading:
+    """Read a run again, with the widths and the past runs that it was read with before.
+
+    Args:
+        run: as observed.
+        before: as it was read; None = it could not be read, and is read without them.
+        policy: says what is assumed.
+        nodes: that its queue has assigned to it; () = any.
+
+    Raises:
+        InputError: malformed, or beyond a limit.
+    """
+    if before is None:
+        return read_run(run, policy, nodes=nodes)
+    return read_run(run, policy, before.widths, nodes, lambda _pipeline: before.past)
+
+
+class ReadOn(NamedTuple):
+    """A run as its object shows it now.
+
+    Attributes:
+        reading: its graph; the same object as before if no loop turned out otherwise.
+        outcome: what happened to the steps of this graph.
+        problem: why it cannot be read with the widths of `reading`, or "".
+    """
+
+    reading: RunReading
+    outcome: RunOutcome
+    problem: str = ""
+
+
+def read_on(
+    run: ObservedRun, reading: RunReading, policy: PlacementPolicySpec, nodes: NodeGroups = ()
+) -> ReadOn:
+    """Read what happened to the steps, and the graph again where a loop turns out otherwise.
+
+    Args:
+        run: as observed.
+        reading: the run as it was read before.
+        policy: says what is assumed.
+        nodes: that its queue has assigned to it; () = any.
+    """
+    outcome = run.content.outcome(reading.graph, reading.index)
+    for _ in range(MAX_READINGS):
+        widths = new_widths(reading, outcome)
+        if widths is None:
+            break
+        known = replace(reading, widths=widths)
+        try:
+            reading = read_again(run, known, policy, nodes)
+        except InputError as error:
+            return ReadOn(known, outcome, str(error))
+        outcome = run.content.outcome(reading.graph, reading.index)
+    return ReadOn(reading, outcome)
 
 
 def _with_drivers(forecast: RunForecast, assumptions: Assumptions) -> RunForecast:

@@ -4,7 +4,6 @@ Runs with and without our mark. What is stored is compared with what should be: 
 continues from any state, and what others have changed is put right.
 """
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,9 +13,12 @@ from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
+from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.run_needs import RunNeed
+from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.unwritten_runs import HistoryKey
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.pipeline_history import history_name
@@ -26,11 +28,6 @@ from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 
-_LOG = logging.getLogger(__name__)
-
-PLANS_PER_EVALUATION = 4
-"""Runs planned between two looks at all else: the same number as for new plans."""
-
 NO_NODES = "the cluster has no nodes"
 
 
@@ -39,12 +36,14 @@ class RunRequests:
     """The runs, and their RunRequests as stored.
 
     Attributes:
-        planner: plans runs, and knows which have a plan in force.
+        registry: the runs that are planned.
+        builder: plans a run alone.
         histories: the past of their namespaces.
         retry_seconds: between two tries of the same write.
     """
 
-    planner: Planner
+    registry: RunRegistry
+    builder: RoundBuilder
     histories: Histories
     retry_seconds: float
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
@@ -70,7 +69,7 @@ class RunRequests:
         elif need is not None and need.observed.uid == observed.uid:
             need.observed = observed
         else:
-            nodes = self.planner.registry.nodes_of(observed)
+            nodes = self.registry.nodes_of(observed)
             self._needs[key] = RunNeed(observed, nodes=nodes)
         self._changed[key] = None
 
@@ -88,10 +87,10 @@ class RunRequests:
     def request_changed(self, change: Change[ObservedRequest]) -> None:
         """A RunRequest is new, has changed or is gone."""
         key = RunKey(*change.key)
-        self.planner.registry.request_changed(change)
+        self.registry.request_changed(change)
         need = self._needs.get(key)
         if need is not None:
-            need.nodes = self.planner.registry.nodes_of(need.observed)
+            need.nodes = self.registry.nodes_of(need.observed)
         self._retries.pop(key, None)
         self._changed[key] = None
 
@@ -166,26 +165,21 @@ class RunRequests:
         return is_old or need.evaluate(policy)
 
     def _plan(self, need: RunNeed, policy: PlacementPolicySpec) -> None:
-        if not self.planner.cluster.nodes:
+        if not self.builder.has_nodes:
             need.planned_for = self._version
             return
         together = {key for key, each in self._needs.items() if self._takes_part(each)}
         key = need.observed.key
-        plan_alone = partial(self.planner.plan_alone, key, together, policy)
+        plan_alone = partial(self.builder.plan_alone, key, together, policy)
         find_past = partial(self.histories.past, key.namespace)
-        try:
-            need.plan(plan_alone, policy, self._version, find_past)
-        except Exception as error:
-            # Anybody may have written the run: a defect in our code must not hide all the others.
-            _LOG.exception("run %s/%s: defect in planning", *key)
-            need.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
+        attempt(key, partial(need.plan, plan_alone, policy, self._version, find_past), need.refuse)
         if self.histories.enabled and need.lacks_past:
             self._without_past.add(key)
 
     def _action(self, need: RunNeed) -> WriteRequest | DeleteRequest | None:
         """What makes the RunRequest of a run say what it should; None = it does."""
         observed = need.observed
-        stored = self.planner.registry.requests.get(observed.key)
+        stored = self.registry.requests.get(observed.key)
         if stored is not None and observed.uid not in stored.owner_uids:
             # Of an earlier run of this name, or of no run.
             return DeleteRequest(observed.key, stored.uid)
@@ -208,7 +202,7 @@ class RunRequests:
         if self._awaits_past(need) and stored is not None and stored.spec is not None:
             # An earlier leader knew what past runs tell, and soon this one will.
             return None
-        planned = self.planner.registry.runs.get(observed.key)
+        planned = self.registry.runs.get(observed.key)
         plan = None if planned is None else planned.plan
         if plan is not None:
             self._revisions[observed.key] = plan.revision
@@ -223,7 +217,7 @@ class RunRequests:
 
     def _with_new_plans(self) -> Iterator[RunKey]:
         """Runs whose plan has changed since their end was written last."""
-        for run in self.planner.registry.planned() if self._namespaces else ():
+        for run in self.registry.planned() if self._namespaces else ():
             if run.key.namespace in self._namespaces:
                 revision = run.plan.revision
                 if self._revisions.get(run.key, revision) != revision:
@@ -250,7 +244,7 @@ class RunRequests:
 
     def _takes_part(self, need: RunNeed) -> bool:
         namespace = need.observed.key.namespace
-        return namespace in self._namespaces and not self.planner.registry.excluded(namespace)
+        return namespace in self._namespaces and not self.registry.excluded(namespace)
 
 
 def _same(wanted: RunRequestSpec, stored: RunRequestSpec | None) -> bool:

@@ -126,7 +126,7 @@ class ReadRun:
     @property
     def forecast(self) -> RunForecast | None:
         """What past runs tell of it, and what was expected of it first; None = nothing is known."""
-        found, promised = self.reading.forecast, self.run.first_promise
+        found, promised = self.reading.forecast, self.run.promises.first
         if found is None or promised is None:
             return found
         held_seconds = min(self.run.held_seconds, promised.made_seconds)

@@ -10,12 +10,8 @@ from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
-from kfp_placement_controller.planning.run_reading import (
-    Refusal,
-    RunReading,
-    new_widths,
-    read_run,
-)
+from kfp_placement_controller.planning.run_promises import RunPromises
+from kfp_placement_controller.planning.run_reading import Refusal, RunReading, read_again, read_on
 from kfp_placement_controller.planning.run_variants import (
     OpenRun,
     PlannedRun,
@@ -23,11 +19,7 @@ from kfp_placement_controller.planning.run_variants import (
     RunVariant,
     UnplannedRun,
 )
-from kfp_placement_controller.planning.step_states import (
-    RunSituation,
-    StepStatus,
-    step_statuses,
-)
+from kfp_placement_controller.planning.step_states import RunSituation, StepStatus, step_statuses
 from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
 from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -35,25 +27,8 @@ from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.promise import Promise, TimeRange
+from kfp_placement_engine.model.promise import Promise
 from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
-
-
-@dataclass(frozen=True)
-class FirstPromise:
-    """What was promised first of a run's end; all times are seconds since its submission.
-
-    Attributes:
-        ends: when it ends.
-        played_seconds: median end of the plan's samples, before it was corrected.
-        made_seconds: when that was.
-        confidence: of the range.
-    """
-
-    ends: TimeRange
-    played_seconds: float
-    made_seconds: float
-    confidence: float
 
 
 @dataclass
@@ -104,17 +79,12 @@ class TrackedRun:
         read: its graph, or why there is none.
         nodes: that its queue has assigned to it; () = any.
         attach_failures: volumes that could not be attached, of all pods.
-        past: of its pipeline; None = nothing is known, or it has ended.
         pods: of the run.
         variant: what it is now: refused, without a plan yet, or planned.
         statuses: what happened to its steps, as of the last evaluation.
         outcome: what its object says of them, likewise.
         first_makespan_seconds: of its first plan.
-        promise: when it and its steps start and end, since its submission; None = nobody knows.
-        expected: the same as of the last forecast, of which small changes are not promised.
-        promise_after_start: the same since its start, for a run that is held back and has not
-            begun; None = nobody knows.
-        first_promise: the first that was made, and what it was made on.
+        promises: of its end, and of its steps.
         forecast_apart: a search has died that may have died of its forecast, so that its plans are
             made without.
         pending: why it must be planned again.
@@ -128,15 +98,11 @@ class TrackedRun:
     read: InitVar[RunReading | Refusal]
     nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
-    past: NamespacePast | None = field(init=False, default=None)
     pods: RunPods = field(init=False, default_factory=RunPods)
     variant: RunVariant = field(init=False)
     statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
     first_makespan_seconds: float | None = field(init=False, default=None)
-    promise: Promise | None = field(init=False, default=None)
-    expected: Promise | None = field(init=False, default=None)
-    promise_after_start: Promise | None = field(init=False, default=None)
-    first_promise: FirstPromise | None = field(init=False, default=None)
+    promises: RunPromises = field(init=False, default_factory=RunPromises)
     forecast_apart: bool = field(init=False, default=False)
     pending: set[Trigger] = field(init=False, default_factory=set)
     crashes: int = field(init=False, default=0)
@@ -152,7 +118,7 @@ class TrackedRun:
         if isinstance(read, Refusal):
             self.variant = RefusedRun(self, read.why)
         else:
-            self.variant, self.past = UnplannedRun(self, read), read.past
+            self.variant = UnplannedRun(self, read)
             self.pods.use_index(read.index)
 
     @property
@@ -192,9 +158,7 @@ class TrackedRun:
     @property
     def promised_now(self) -> Promise | None:
         """What is promised of its end: since its start if it waits for that."""
-        if self.promise is not None and self.held and not self.waits_to_begin:
-            return Promise(self.promise.confidence, unknown="the run is held back")
-        return self.promise_after_start or self.promise
+        return self.promises.now(is_halted=self.held and not self.waits_to_begin)
 
     def refuse(self, why: str) -> None:
         """It is not planned from now on."""
@@ -202,12 +166,17 @@ class TrackedRun:
 
     def reread(self, policy: PlacementPolicySpec) -> None:
         """Read the graph again, as other things are assumed."""
-        reading = self.variant.reading
-        widths = {} if reading is None else reading.widths
         try:
-            self._use(read_run(self.observed, policy, widths, self.nodes, self._find_past))
+            self._use(read_again(self.observed, self.variant.reading, policy, self.nodes))
         except InputError as error:
             self.refuse(str(error))
+
+    def use_past(self, past: NamespacePast | None) -> None:
+        """Its graph is read with this from now on; None = with none, so that it is let go."""
+        reading = self.variant.reading
+        if reading is not None and reading.past is not past:
+            # The graph stays, and with it what its plan covers.
+            self.variant = replace(self.variant, reading=replace(reading, past=past))
 
     def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
         """It may use these nodes from now on; () = any."""
@@ -218,8 +187,8 @@ class TrackedRun:
     def observe(self, observed: ObservedRun) -> None:
         """Its object has changed."""
         if self.observed.ended and not observed.ended:
-            # It is tried again: what was promised was of another try.
-            self.first_promise = None
+            # It is tried again.
+            self.promises.begin_again()
         self._content_changed |= observed.content != self.observed.content
         self.observed = observed
         self.changed = True
@@ -245,10 +214,10 @@ class TrackedRun:
             self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
         )
         if not self.waits_to_begin:
-            self.promise_after_start = None
+            self.promises.begun()
         triggers: set[Trigger] = set()
         if self._content_changed:
-            known = self._read_outcome(reading, policy)
+            known = self._read_on(reading, policy)
             if known is not reading:
                 triggers.add(Trigger.WIDTH)
             reading = known
@@ -265,36 +234,20 @@ class TrackedRun:
         """This is the plan from now on; of the first one the makespan is kept."""
         self.variant = self.variant.with_plan(plan)
         if self.outdated:
-            self.first_promise = None
+            self.promises.begin_again()
         self.outdated = False
         if self.first_makespan_seconds is None:
             self.first_makespan_seconds = plan.makespan_seconds
 
     def promised(self, plan: Plan) -> None:
-        """Take what a plan of the engine promises; small changes of it are not worth a write."""
+        """Take what a plan of the engine promises, whose times count from when it was made."""
         if plan.promise is None:
             return
-        new = plan.promise.later(-plan.release_seconds)
-        self.expected = new
-        if self.promise is None or new.differs_from(self.promise, self.held_seconds):
-            self.promise = new
         # The first steps of a run start while its first plan is being made.
-        is_first = not any(each.ended for each in self.statuses.values())
-        if new.ends is None or new.played_seconds is None:
-            return
-        if self.first_promise is None and is_first:
-            self.first_promise = FirstPromise(
-                ends=new.ends,
-                played_seconds=new.played_seconds,
-                made_seconds=max(0.0, -plan.release_seconds),
-                confidence=new.confidence,
-            )
-
-    def promised_after_start(self, promise: Promise) -> None:
-        """Take what is promised of it from its start on, while it has not begun."""
-        old = self.promise_after_start
-        if self.waits_to_begin and (old is None or promise.differs_from(old)):
-            self.promise_after_start = promise
+        is_early = not any(each.ended for each in self.statuses.values())
+        made_seconds = -plan.release_seconds
+        promise = plan.promise.later(made_seconds)
+        self.promises.take(promise, made_seconds, self.held_seconds, may_be_first=is_early)
 
     def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
         """Go on with what an earlier planner has planned; evaluate it first, for its states."""
@@ -317,34 +270,23 @@ class TrackedRun:
 
     def awaits_pod(self, step: str) -> bool:
         """Whether a step cannot start, as the run is held back and no pod of it is there."""
-        if not self.held:
-            return False
         pod = self.pods.executor(step)
-        return pod is None or pod.ended
-
-    def _find_past(self, _pipeline: str) -> NamespacePast | None:
-        return self.past
+        return self.held and (pod is None or pod.ended)
 
     def _use(self, reading: RunReading) -> None:
         self.variant = self.variant.reread(reading)
         self.pods.use_index(reading.index)
         self._content_changed = True
 
-    def _read_outcome(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
-        """Read what happened to the steps, and the graph again where a loop turns out otherwise."""
-        for _ in range(_MAX_READINGS):
-            self.outcome = self.observed.content.outcome(reading.graph, reading.index)
-            widths = new_widths(reading, self.outcome)
-            if widths is None:
-                break
-            try:
-                reading = read_run(self.observed, policy, widths, self.nodes, self._find_past)
-            except InputError as error:
-                reading = replace(reading, widths=widths)
-                self.variant = self.variant.reread(reading).refused(str(error))
-                break
-            self._use(reading)
-        return reading
+    def _read_on(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
+        """Read what happened to the steps; returns the graph as it is known now."""
+        found = read_on(self.observed, reading, policy, self.nodes)
+        self.outcome = found.outcome
+        if found.reading is not reading:
+            self._use(found.reading)
+        if found.problem:
+            self.refuse(found.problem)
+        return found.reading
 
     def _situation(self, policy: PlacementPolicySpec) -> RunSituation:
         return RunSituation(
@@ -353,7 +295,3 @@ class TrackedRun:
             gate_deadline_seconds=policy.gate_deadline_seconds,
             attach_failures=self.attach_failures,
         )
-
-
-_MAX_READINGS = 4
-"""Loops within loops: each reading shows the next level."""

@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.actions import WriteHistory
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
 from kfp_placement_engine.model.history import PastRun
@@ -64,8 +65,7 @@ class _Unwritten:
         self.sent.discard(uid)
 
     def may_be_tried(self, now: datetime) -> bool:
-        # A clock that was set back must not stop writes until it is where it was.
-        return self.tried_at is None or not timedelta() <= now - self.tried_at < WRITE_PAUSE
+        return not lasts(WRITE_PAUSE, self.tried_at, now)
 
 
 def _steps_of(run: PastRun) -> int:

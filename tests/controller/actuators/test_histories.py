@@ -139,6 +139,9 @@ def test_an_object_of_another_pipeline_is_left_alone():
         )
 
 
-def test_what_is_gone_already_is_no_failure():
-    said = SaidOnce(logging.getLogger(__name__))
-    change_history(cast("Any", StoredHistories()), DeleteHistory("team", "p"), said)
+def test_one_that_must_go_goes_and_what_is_gone_already_is_no_failure():
+    server, said = StoredHistories(), SaidOnce(logging.getLogger(__name__))
+    server.stored = {KEY: a_history("p", []), ("team", "q"): a_history("q", [])}
+    for _ in range(2):
+        change_history(cast("Any", server), DeleteHistory("team", "p"), said)
+        assert list(server.stored) == [("team", "q")]

@@ -165,8 +165,8 @@ class _Cluster(PlayedCluster):
             self.tick_seconds.append(taken)
         if self.built_at is None:
             self.build_seconds += taken
-            runs = self.coordinator.registry.runs.values()
-            if runs and all(run.past is not None for run in runs):
+            readings = [run.variant.reading for run in self.coordinator.registry.runs.values()]
+            if readings and all(each is not None and each.past is not None for each in readings):
                 self.built_at = now
         return actions
 

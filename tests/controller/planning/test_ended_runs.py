@@ -10,8 +10,9 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.planning.run_promises import FirstPromise
 from kfp_placement_controller.planning.run_reading import read_run
-from kfp_placement_controller.planning.tracked_run import FirstPromise, TrackedRun
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.history import PastRun
@@ -77,7 +78,7 @@ def taught(
     run.observe_pod(None, pod, now)
     run.evaluate(policy, now, PlanningParams())
     if promised is not None:
-        run.first_promise = FirstPromise(TimeRange(1, 2, 3), promised, 0.0, 0.9)
+        run.promises.first = FirstPromise(TimeRange(1, 2, 3), promised, 0.0, 0.9)
     return ended_run(run, {}, now)
 
 

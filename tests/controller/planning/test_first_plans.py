@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning.first_plans import PLANS_PER_EVALUATION, FirstPlans
+from kfp_placement_controller.planning.first_plans import FirstPlans
+from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
 from tests.controller.planning.builders import START, a_workflow, after
 
 
@@ -24,7 +25,6 @@ class APlanner:
     def __init__(self, *runs: ARun) -> None:
         self.runs = runs
         self.problems: dict[tuple[str, str], str] = {}
-        self.registry = self
 
     def active(self):
         """All of them, oldest first."""
@@ -47,7 +47,7 @@ def planner(runs) -> Any:
 
 @pytest.fixture
 def first_plans(planner) -> FirstPlans:
-    return FirstPlans(planner, retry_seconds=1.0)
+    return FirstPlans(planner, planner.problems, retry_seconds=1.0)
 
 
 def test_runs_never_tried_go_first_oldest_first(first_plans, planner, runs):

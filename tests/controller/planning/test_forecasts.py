@@ -1,11 +1,14 @@
 """Runs are forecast again as they go on."""
 
+import gc
+import weakref
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from types import SimpleNamespace
+from typing import Any
 
-from kfp_placement_controller.planning.forecasts import PAUSE, _is_overdue, _lasts, _Made
+from kfp_placement_controller.planning.forecasts import MOST_FAILURES, PAUSE, _is_overdue, _Made
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
@@ -58,38 +61,38 @@ def later(promise: Promise, seconds: float) -> Promise:
 def test_what_is_promised_of_steps_follows_though_the_run_ends_as_before():
     cluster, name = begun()
     run = tracked(cluster, name)
-    assert run.promise is not None
-    new = later(run.promise, 1200.0)
-    run.promised(SimpleNamespace(promise=new, release_seconds=0.0))  # type: ignore[arg-type]
-    assert run.promise.steps == new.steps
+    assert run.promises.last is not None
+    new = later(run.promises.last, 1200.0)
+    run.promises.take(new, 0.0, run.held_seconds, may_be_first=False)
+    assert run.promises.last.steps == new.steps
 
 
 def test_a_step_is_not_overdue_by_a_promise_that_a_later_forecast_has_moved_a_little():
     cluster, name = begun()
     run = tracked(cluster, name)
-    assert run.promise is not None
-    end = max(run.promise.steps[each].ends.typical_seconds for each in ["first"])
+    assert run.promises.last is not None
+    end = max(run.promises.last.steps[each].ends.typical_seconds for each in ["first"])
     now = run.observed.submitted_at + timedelta(seconds=end + 1)
     assert _is_overdue(run, now)
-    new = later(run.promise, 5.0)
-    run.promised(SimpleNamespace(promise=new, release_seconds=0.0))  # type: ignore[arg-type]
-    assert run.promise is not new
+    new = later(run.promises.last, 5.0)
+    run.promises.take(new, 0.0, run.held_seconds, may_be_first=False)
+    assert run.promises.last is not new
     assert not _is_overdue(run, now)
 
 
 def test_a_step_that_should_have_started_is_overdue_and_so_is_a_run_that_should_have_ended():
     cluster, name = begun()
     run = tracked(cluster, name)
-    assert run.expected is not None
-    assert run.expected.ends is not None
-    ends, starts = run.expected.ends, run.expected.steps["last"].starts
+    assert run.promises.expected is not None
+    assert run.promises.expected.ends is not None
+    ends, starts = run.promises.expected.ends, run.promises.expected.steps["last"].starts
     never = TimeRange(1e6, 1e6, 1e6)
     steps = {"last": StepPromise(starts, never)}
     submitted_at = run.observed.submitted_at
-    run.expected = Promise(ends=never, steps=steps)
+    run.promises.expected = Promise(ends=never, steps=steps)
     assert not _is_overdue(run, submitted_at + timedelta(seconds=starts.high_seconds - 1))
     assert _is_overdue(run, submitted_at + timedelta(seconds=starts.high_seconds + 1))
-    run.expected = Promise(ends=ends)
+    run.promises.expected = Promise(ends=ends)
     assert not _is_overdue(run, submitted_at + timedelta(seconds=ends.high_seconds - 1))
     assert _is_overdue(run, submitted_at + timedelta(seconds=ends.high_seconds + 1))
 
@@ -113,6 +116,18 @@ def test_forecasts_of_a_namespace_that_fail_pause_those_of_no_other():
     assert {run.key for each in of_forecasts for run in each.to_replan} == {f"other/{other}"}
 
 
+def test_a_run_made_again_under_its_name_is_forecast_whatever_failed_before():
+    cluster, name = begun()
+    forecasts, key = cluster.coordinator.forecasts, RunKey("team", name)
+    for number in range(MOST_FAILURES):
+        forecasts._has_failed(key, RoundFailure(number, "it was killed", died=True), cluster.now)
+    (run,) = cluster.coordinator.registry.planned()
+    at = cluster.now + timedelta(days=1)
+    assert not forecasts._is_due(run, at)
+    forecasts.forget(key)
+    assert forecasts._is_due(run, at)
+
+
 def test_a_run_that_is_suspended_halfway_has_no_end():
     cluster, name = begun()
     cluster.suspend(name)
@@ -122,14 +137,32 @@ def test_a_run_that_is_suspended_halfway_has_no_end():
     cluster.run(lambda: status_of(cluster, name).ends is not None)
 
 
+def test_a_run_that_has_ended_holds_no_past():
+    """It may stay for days; what past runs tell is large, and there may be another by then."""
+    cluster, name = begun()
+    histories, run = cluster.coordinator.histories, tracked(cluster, name)
+    assert run.variant.reading is not None
+    past = histories.past("team", run.variant.reading.graph.name)
+    assert past is not None
+    assert run.variant.reading.past is past
+    held: list[weakref.ref[Any]] = [weakref.ref(past), weakref.ref(past.past)]
+    del past
+    cluster.run()
+    assert run.observed.ended
+    histories._forget("team")
+    gc.collect()
+    assert [each() for each in held] == [None, None]
+    assert len(cluster.coordinator.registry.runs) == RUNS + 1
+
+
 def test_a_clock_that_was_set_back_holds_up_no_forecast():
     cluster, name = begun()
     forecasts, key = cluster.coordinator.forecasts, RunKey("team", name)
-    run = next(each for each in cluster.coordinator.planner.registry.planned() if each.key == key)
+    run = next(each for each in cluster.coordinator.registry.planned() if each.key == key)
     forecasts._made[key] = _Made(cluster.now, frozenset())
     assert not forecasts._is_due(run, cluster.now + PAUSE / 2)
     assert forecasts._is_due(run, cluster.now - timedelta(hours=1))
     forecasts._has_failed(key, RoundFailure(1, "it was killed", died=True), cluster.now)
     pause = forecasts._pauses["team"]
-    assert _lasts(pause.length, pause.since, cluster.now)
-    assert not _lasts(pause.length, pause.since, cluster.now - timedelta(hours=1))
+    assert lasts(pause.length, pause.since, cluster.now)
+    assert not lasts(pause.length, pause.since, cluster.now - timedelta(hours=1))

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.learning import RunningCentre
+from kfp_placement_controller.planning.overheads import RunningCentre
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.tracked_run import HoldWatch
 from kfp_placement_controller.sources import DEFAULT_SOURCES

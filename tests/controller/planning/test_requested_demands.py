@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
@@ -40,14 +40,14 @@ class Demands:
         self.ended: set[int] = set()
         self._cluster = cluster
         self._planned: tuple[Plan, RunGraph] | None = None
-        plan_alone = Planner.plan_alone
+        plan_alone = RoundBuilder.plan_alone
 
-        def kept(planner: Planner, key: RunKey, *rest: Any) -> Plan:
-            plan = plan_alone(planner, key, *rest)
+        def kept(builder: RoundBuilder, key: RunKey, *rest: Any) -> Plan:
+            plan = plan_alone(builder, key, *rest)
             self._planned = plan, rest[-1]
             return plan
 
-        monkeypatch.setattr(Planner, "plan_alone", kept)
+        monkeypatch.setattr(RoundBuilder, "plan_alone", kept)
 
     def compare(self, run: str, states: Mapping[str, str]) -> None:
         """Compare what the RunRequest of a run names, while its steps have these states."""

@@ -12,9 +12,8 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.first_plans import PLANS_PER_EVALUATION
 from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION, PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce

@@ -75,52 +75,33 @@ class LearnedOverheads:
             return None
         return self.driver.value + (self.start.value or 0.0)
 
-    def learn(
-        self,
-        graph: RunGraph,
-        pods: RunPods,
-        statuses: Mapping[str, StepStatus],
-        began_at: datetime | None,
-        pulls: Mapping[str, float],
-        held_at: datetime | None = None,
-    ) -> None:
+    def learn(self, run: TrackedRun, reading: RunReading) -> None:
         """Learn from the steps of a run that have started; every pod counts once.
 
+        Nothing is learned of drivers that waited while the run was held back.
+
         Args:
-            graph: the run.
-            pods: its pods.
-            statuses: of its steps.
-            began_at: when it was begun, which may be long after its submission; None = not known.
-            pulls: step -> seconds that its plan has for its image.
-            held_at: when it was last held back; None = never. Nothing is learned of drivers that
-                waited for that.
+            run: as of its last evaluation.
+            reading: what is planned of it.
         """
-        groups = {group.name: group for group in graph.groups}
-        for step in graph.steps:
-            pod = pods.executor(step.name)
+        groups = {group.name: group for group in reading.graph.groups}
+        plan, statuses = run.plan, run.statuses
+        began_at, held_at = run.observed.state.started_at, run.hold.last_at
+        for step in reading.graph.steps:
+            pod = run.pods.executor(step.name)
             if pod is None or pod.running_at is None or pod.bound_at is None:
                 continue
             if pod.pod.uid in self._learned:
                 continue
             self._learned.add(pod.pod.uid)
             waited = (pod.running_at - pod.bound_at).total_seconds()
-            self.start.add(max(0.0, waited - pulls.get(step.name, 0.0)))
+            pulled = 0.0 if plan is None else plan.pull_seconds.get(step.name, 0.0)
+            self.start.add(max(0.0, waited - pulled))
             if step.has_driver and pod.identity is not None and pod.identity.attempt == 0:
                 ready = _ready(step.depends_on, statuses, began_at)
                 if ready is not None and (held_at is None or held_at < ready):
                     drivers = _drivers(step, groups, statuses, began_at)
                     self.driver.add((pod.created_at - ready).total_seconds() / drivers)
-
-    def learn_from(self, run: TrackedRun, reading: RunReading) -> None:
-        """Learn from a run as of its last evaluation.
-
-        Args:
-            run: the run.
-            reading: what is planned of it.
-        """
-        plan, began_at = run.variant.plan, run.observed.state.started_at
-        pulls = {} if plan is None else plan.pull_seconds
-        self.learn(reading.graph, run.pods, run.statuses, began_at, pulls, run.hold.last_at)
 
     def forget(self, pods: RunPods) -> None:
         """A run is gone: its pods will not be seen again."""

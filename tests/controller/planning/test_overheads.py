@@ -1,16 +1,22 @@
 """Overheads learned from finished pods."""
 
-from kfp_placement_controller.planning.learning import (
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.overheads import (
     LearnedOverheads,
     RunningCentre,
     drivers_in_a_row,
 )
-from kfp_placement_controller.planning.run_pods import RunPods
+from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import StepStatus
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflow_content import WorkflowIndex
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.model.step_state import StepState
-from tests.controller.planning.builders import START, a_pod, after
+from tests.controller.planning.builders import START, a_pod, a_workflow, after
 
 GRAPH = RunGraph(
     "run",
@@ -52,10 +58,18 @@ def test_absurd_values_are_not_learned_from():
     assert found.value is None
 
 
-def learned(created, statuses=None, **fields):
+def learned(
+    created: Mapping[str, float],
+    ended: Mapping[str, datetime] | None = None,
+    *,
+    began_at: datetime | None = START,
+    pulls: Mapping[str, float] | None = None,
+    held_at: datetime | None = None,
+) -> LearnedOverheads:
     """What is learned from pods created so long after Argo began their run."""
-    pods = RunPods()
-    pods.use_index(WorkflowIndex(GRAPH))
+    observed, reading = a_workflow(), RunReading(GRAPH, WorkflowIndex(GRAPH), {})
+    state = replace(observed.state, started_at=began_at)
+    run = TrackedRun(replace(observed, state=state), reading)
     for step, seconds in created.items():
         path = step.replace(".", "(0).")
         pod = a_pod(
@@ -66,21 +80,15 @@ def learned(created, statuses=None, **fields):
             started_at=after(seconds + 1),
             running_at=after(seconds + 4),
         )
-        pods.observe(pod, after(1000))
-    ends = {
-        name: StepStatus(StepState.SUCCEEDED, ended_at=end)
-        for name, end in (statuses or {}).items()
+        run.observe_pod(None, pod, after(1000))
+    run.statuses = {
+        name: StepStatus(StepState.SUCCEEDED, ended_at=end) for name, end in (ended or {}).items()
     }
+    run.hold.last_at = held_at
+    run.put_into_force(CurrentPlan(1, START, {}, (), pull_seconds=pulls or {}))
     overheads = LearnedOverheads(RunningCentre(least=1), RunningCentre(least=1))
     for _ in range(2):
-        overheads.learn(
-            GRAPH,
-            pods,
-            ends,
-            fields.get("began_at", START),
-            fields.get("pulls", {}),
-            fields.get("held_at"),
-        )
+        overheads.learn(run, reading)
     return overheads
 
 

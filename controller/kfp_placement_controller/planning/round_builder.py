@@ -1,0 +1,189 @@
+"""Builds what searches are asked: of which runs, in which room, with which options."""
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.improvement import held_run
+from kfp_placement_controller.planning.overheads import LearnedOverheads
+from kfp_placement_controller.planning.parameters import MOST_LAG, PlanningParams
+from kfp_placement_controller.planning.rounds import PlanningRound
+from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun, key_text
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_runs import plan_runs
+from kfp_placement_engine.planning.policy_options import policy_options
+
+
+@dataclass
+class RoundBuilder:
+    """Knows all that a plan is made of; it decides nothing, and changes no run.
+
+    Attributes:
+        registry: the runs.
+        cluster: where they run.
+        learned: overheads seen.
+        params: times and thresholds.
+    """
+
+    registry: RunRegistry
+    cluster: ClusterState
+    learned: LearnedOverheads
+    params: PlanningParams
+    _rounds: int = 0
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether there is any node to plan with."""
+        return bool(self.cluster.nodes)
+
+    def round_of(
+        self,
+        to_replan: Sequence[PlannedRun],
+        movable: Sequence[PlannedRun],
+        policy: PlacementPolicySpec,
+        now: datetime,
+    ) -> PlanningRound:
+        """The round in which some runs are planned again; all others stay.
+
+        Args:
+            to_replan: these.
+            movable: runs that move only for a gain.
+            policy: in force.
+            now: the time.
+        """
+        fixed = [
+            run for run in self.registry.planned() if run not in to_replan and run not in movable
+        ]
+        options = self._options(policy, budget_seconds=self._budget(to_replan, now))
+        return self._round(to_replan, movable, fixed, policy, now, options)
+
+    def at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> PlanningRound:
+        """The round in which a run is planned by list scheduling, beside the others' plans."""
+        asked = self._alone(run, policy, now)
+        # A plan at once promises nothing: to play samples takes longer than to make it.
+        without = tuple(replace(each, forecast=None) for each in asked.to_replan)
+        return replace(asked, to_replan=without)
+
+    def forecast(
+        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
+    ) -> PlanningRound:
+        """The round in which a run keeps its plan, for what can be promised by now."""
+        asked = self._alone(run, policy, now)
+        (alone,) = asked.to_replan
+        held = replace(held_run(alone, asked.warm_start), forecast=run.forecast)
+        return replace(asked, to_replan=(held,), is_forecast=True)
+
+    def forecast_after_start(
+        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
+    ) -> PlanningRound:
+        """The round in which a run that is held back begins now, as if no other were planned.
+
+        Who is there when it begins is not known; how much longer its pipeline took beside others is
+        part of what past runs tell.
+        """
+        asked = self._round([run], [], [], policy, now, self._options(policy, quick=True))
+        (alone,) = asked.to_replan
+        begun = replace(alone, release_seconds=0.0, forecast=run.reading.forecast)
+        return replace(asked, to_replan=(begun,), is_forecast=True)
+
+    def plan_alone(
+        self,
+        key: RunKey,
+        together: Container[RunKey],
+        policy: PlacementPolicySpec,
+        graph: RunGraph,
+    ) -> Plan:
+        """A list-scheduling plan of a run from its submission on, as if no other run were there.
+
+        Args:
+            key: of the run.
+            together: runs whose pods do not count.
+            policy: in force.
+            graph: of the run.
+
+        Raises:
+            PlanningError: it cannot be planned.
+        """
+        cluster = self.cluster.snapshot(together, {key.namespace})
+        runs = (ActiveRun(key_text(key), graph),)
+        return plan_runs(runs, cluster, self._options(policy, quick=True)).plans[key_text(key)]
+
+    def _alone(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> PlanningRound:
+        """One run beside the plans of all others."""
+        fixed = [other for other in self.registry.planned() if other.run is not run.run]
+        return self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
+
+    def _options(
+        self,
+        policy: PlacementPolicySpec,
+        *,
+        quick: bool = False,
+        budget_seconds: float | None = None,
+    ) -> PlanOptions:
+        options = policy_options(planning_policy(policy), self.learned.driver_seconds)
+        longest = options.budget_seconds
+        return replace(
+            options,
+            budget_seconds=longest if budget_seconds is None else min(longest, budget_seconds),
+            compare=(),
+            threads=1,
+            quick=quick,
+            # They take longer than the plan itself; the first round brings them.
+            alternatives=not quick,
+        )
+
+    def _budget(self, to_replan: Iterable[PlannedRun], now: datetime) -> float | None:
+        """Time until the first executor of a run that has not begun; None = no such limit."""
+        left = [
+            start - (now - run.observed.submitted_at).total_seconds()
+            for run in to_replan
+            if all(status.started_at is None for status in run.run.statuses.values())
+            and (start := run.first_start()) is not None
+        ]
+        return max(self.params.least_budget_seconds, min(left)) if left else None
+
+    def _round(
+        self,
+        to_replan: Sequence[OpenRun],
+        movable: Sequence[PlannedRun],
+        fixed: Sequence[PlannedRun],
+        policy: PlacementPolicySpec,
+        now: datetime,
+        options: PlanOptions,
+    ) -> PlanningRound:
+        self._rounds += 1
+        planned = {run.key for run in self.registry.planned()}
+        planned |= {run.key for run in to_replan}
+        now = _in_step((*to_replan, *movable, *fixed), now)
+        return PlanningRound(
+            number=self._rounds,
+            to_replan=tuple(run.active_run(now) for run in to_replan),
+            movable=tuple(run.active_run(now) for run in movable),
+            reserved=tuple(run.reserved(now) for run in movable),
+            fixed=tuple(run.reserved(now) for run in fixed),
+            cluster=self.cluster.snapshot(planned, {key[0] for key in planned}),
+            options=options,
+            warm_start={
+                (key_text(run.key), name): node
+                for run in (*to_replan, *movable)
+                for name, node in run.planned_nodes.items()
+            },
+            gain_percent=policy.replanning.gain_percent,
+        )
+
+
+def _in_step(runs: Iterable[OpenRun], now: datetime) -> datetime:
+    """The time, but no run is submitted after it: our clock may be behind the API server's.
+
+    To a run that is to come, a step that others start at that very moment has not begun, and the
+    room that they have reserved would seem to be free.
+    """
+    moments = [run.observed.submitted_at for run in runs]
+    return max([now, *(moment for moment in moments if moment <= now + MOST_LAG)])

@@ -1,0 +1,88 @@
+"""What is promised of one run's end: first, by now, and since its start while it waits for that."""
+
+from dataclasses import dataclass
+
+from kfp_placement_engine.model.promise import Promise, TimeRange
+
+
+@dataclass(frozen=True)
+class FirstPromise:
+    """What was promised first of a run's end; all times are seconds since its submission.
+
+    Attributes:
+        ends: when it ends.
+        played_seconds: median end of the plan's samples, before it was corrected.
+        made_seconds: when that was.
+        confidence: of the range.
+    """
+
+    ends: TimeRange
+    played_seconds: float
+    made_seconds: float
+    confidence: float
+
+
+@dataclass
+class RunPromises:
+    """The promises of a run.
+
+    Attributes:
+        first: the first that was made, and what it was made on.
+        last: when it and its steps start and end, since its submission; None = nobody knows.
+        expected: the same as of the last forecast, of which small changes are not promised.
+        after_start: the same since its start, for a run that is held back and has not begun; None =
+            nobody knows.
+    """
+
+    first: FirstPromise | None = None
+    last: Promise | None = None
+    expected: Promise | None = None
+    after_start: Promise | None = None
+
+    def begin_again(self) -> None:
+        """What was promised first was of another try, or of a time when the run was held back."""
+        self.first = None
+
+    def begun(self) -> None:
+        """The run does not wait for its start."""
+        self.after_start = None
+
+    def take(
+        self, promise: Promise, made_seconds: float, held_seconds: float, *, may_be_first: bool
+    ) -> None:
+        """Take what is promised by now; small changes of it are not worth a write.
+
+        Args:
+            promise: since the submission.
+            made_seconds: when it was made, since then; less than 0 by a clock that is behind.
+            held_seconds: how long after the submission the run was held back last.
+            may_be_first: no step has ended yet.
+        """
+        self.expected = promise
+        if self.last is None or promise.differs_from(self.last, held_seconds):
+            self.last = promise
+        if promise.ends is None or promise.played_seconds is None:
+            return
+        if self.first is None and may_be_first:
+            self.first = FirstPromise(
+                promise.ends, promise.played_seconds, max(0.0, made_seconds), promise.confidence
+            )
+
+    def take_after_start(self, promise: Promise) -> None:
+        """Take what is promised of the run from its start on, while it has not begun."""
+        if self.after_start is None or promise.differs_from(self.after_start):
+            self.after_start = promise
+
+    def adopt(self, first: FirstPromise | None, last: Promise | None) -> None:
+        """Go on with what an earlier planner has promised."""
+        self.first, self.last, self.expected = first, last, last
+
+    def now(self, *, is_halted: bool) -> Promise | None:
+        """What is promised of its end: since its start if it waits for that.
+
+        Args:
+            is_halted: the run has begun, and is held back.
+        """
+        if self.last is not None and is_halted:
+            return Promise(self.last.confidence, unknown="the run is held back")
+        return self.after_start or self.last

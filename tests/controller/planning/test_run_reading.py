@@ -1,0 +1,75 @@
+"""Runs whose loops turn out otherwise than assumed are read again, a few times at once."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.planning.run_reading import MAX_READINGS, read_on, read_run
+from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.exceptions import LimitError
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.run_outcomes import RunOutcome
+from tests.controller.planning.builders import a_workflow
+
+ASSUMED, SHOWN = 3, 2
+"""Iterations of a loop as it is read first, and as the object shows them."""
+
+POLICY = PolicyInForce().spec
+
+
+class Levels:
+    """Loops within loops: each shows its width, and the next one, once those before are known."""
+
+    def __init__(self, levels: int, most: int = 100) -> None:
+        self.levels = levels
+        self.most = most
+
+    def graph(self, options: ReadOptions) -> RunGraph:
+        known = options.loop_widths
+        if len(known) > self.most:
+            raise LimitError("too many loops")
+        groups = [
+            Group(name, GroupKind.LOOP, width=known.get(name, ASSUMED))
+            for name in map(str, range(min(self.levels, len(known) + 1)))
+        ]
+        return RunGraph(
+            "levels", "made up", (Step("a", "a"),), (Group("", GroupKind.ROOT), *groups)
+        )
+
+    def index(self, _graph: RunGraph) -> Any:
+        return cast("Any", self)
+
+    def outcome(self, graph: RunGraph, _index: Any) -> RunOutcome:
+        return RunOutcome(widths={group.name: SHOWN for group in graph.groups if group.name})
+
+
+def a_run(levels: int, most: int = 100) -> ObservedRun:
+    return replace(a_workflow(), content=cast("Any", Levels(levels, most)))
+
+
+@pytest.mark.parametrize("levels", range(MAX_READINGS + 3))
+def test_the_outcome_is_always_of_the_graph_that_was_read_last(levels):
+    run = a_run(levels)
+    found = read_on(run, read_run(run, POLICY), POLICY)
+    assert not found.problem
+    assert found.outcome == run.content.outcome(found.reading.graph, found.reading.index)
+    assert len(found.reading.widths) == min(levels, MAX_READINGS)
+
+
+def test_a_run_whose_loops_are_as_assumed_is_not_read_again():
+    run = a_run(0)
+    reading = read_run(run, POLICY)
+    assert read_on(run, reading, POLICY).reading is reading
+
+
+def test_one_that_grows_beyond_a_limit_keeps_its_last_graph_and_the_widths_it_has():
+    run = a_run(4, most=2)
+    found = read_on(run, read_run(run, POLICY), POLICY)
+    assert found.problem == "too many loops"
+    assert len(found.reading.widths) == 3
+    assert len(found.reading.graph.groups) == 1 + 3
+    # What is known is read no further, so that it is refused once.
+    assert read_on(run, found.reading, POLICY).reading is found.reading
