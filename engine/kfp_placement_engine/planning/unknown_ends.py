@@ -8,7 +8,7 @@ from kfp_placement_engine.model.forecast import KNOWN_LEVELS
 from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.simulation import Schedule
 
 _NAMED = 3
 
@@ -16,13 +16,13 @@ Branch = tuple[str, tuple[str, ...]]
 """Steps in one group with the same conditions run together, or not at all."""
 
 
-def why_unknown(run: int, lowered: Lowered, result: Result) -> str:
+def why_unknown(run: int, lowered: Lowered, schedule: Schedule) -> str:
     """Why nothing can be promised, or ""."""
     active, problem = lowered.runs[run], lowered.problem
     own = problem.arrays.run == run
     if not own.any():
         return "the run has ended"
-    if (own & problem.is_step & (problem.unplaceable | ~result.schedule.finished)).any():
+    if (own & problem.is_step & (problem.unplaceable | ~schedule.finished)).any():
         return "a step fits no node"
     assert active.forecast is not None  # asked by the caller
     open_steps = [step for step in active.graph.steps if _is_open(step, active)]
