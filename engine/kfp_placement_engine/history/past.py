@@ -93,4 +93,4 @@ class Past:
 
     def overrun(self, pipeline: str) -> Forecast | None:
         """How many times longer than its samples the next run takes; None = no run is known."""
-        return self.ends.predict(pipeline, 1.0)
+        return self.ends.predict(pipeline)

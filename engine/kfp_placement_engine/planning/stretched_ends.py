@@ -56,8 +56,8 @@ def stretched_ends(
     )
     if has_open_branches:
         # How runs ended beside one median is mostly which branches they took; samples know that.
-        median = overrun.distribution.median_seconds
-        factor = median if 1 / USUAL <= median <= USUAL else 1.0
+        usual = forecast.overrun_factor
+        factor = usual if 1 / USUAL <= usual <= USUAL else 1.0
     if has_ended_steps:
         return ends * factor
     left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
@@ -110,8 +110,7 @@ def _factor_of_rest(
         since_submission_seconds: how long ago the run was submitted.
         has_ended_steps: whether a step has ended.
     """
-    assert forecast.overrun is not None
-    factor, first = forecast.overrun.distribution.median_seconds, forecast.first_samples
+    factor, first = forecast.overrun_factor, forecast.first_samples
     if 1 / USUAL <= factor <= USUAL or (first is None and not has_ended_steps):
         return factor
     least = max(factor, 1 / USUAL) if has_ended_steps else factor
