@@ -16,7 +16,7 @@ from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.planning.learned_times import rests_on_own_runs
-from kfp_placement_engine.readers.history_file import past_of
+from kfp_placement_engine.planning.stored_past import past_of
 
 PipelineKey = tuple[str, str]
 """Namespace, and name of the pipeline."""
