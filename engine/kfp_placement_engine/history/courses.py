@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median_high
 
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.model.history import LearnedWidth, PastRun
+from kfp_placement_engine.model.history import MOST_PIPELINES, LearnedWidth, PastRun
 from kfp_placement_engine.model.promise import Course
 
 LAST_RUNS = 5
@@ -14,7 +14,7 @@ LAST_RUNS = 5
 MOST_LOOPS = 10_000
 """And tasks, of a namespace; what was not seen for longest goes first."""
 
-RUNS_KEPT, MOST_PIPELINES = 20, 200
+RUNS_KEPT = 20
 """Runs of a pipeline of which it is known what they left out together."""
 
 TaskKey = tuple[str, str]

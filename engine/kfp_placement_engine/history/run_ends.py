@@ -22,12 +22,10 @@ from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level, Shape
+from kfp_placement_engine.model.history import MOST_PIPELINES
 
 RUNS_KEPT = 20
 """Of each pipeline; they decide by which factor the next run takes longer than expected."""
-
-MOST_PIPELINES = 200
-"""Of a namespace; those that did not run for longest are forgotten first."""
 
 _OF_PIPELINE, _OF_NAMESPACE = Prior(0.06, resolution=0.0), Prior(0.3, resolution=0.0)
 """Runs of one pipeline differ by some percent; pipelines by how much their steps wait."""

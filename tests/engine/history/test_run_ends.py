@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from kfp_placement_engine.history import RunEnds
-from kfp_placement_engine.history.run_ends import MOST_PIPELINES
 from kfp_placement_engine.model.forecast import Level
+from kfp_placement_engine.model.history import MOST_PIPELINES
 
 
 def seen(*runs, pipeline="churn"):
