@@ -174,7 +174,7 @@ def past_in(
         InputError: they are of several namespaces, or of others that share nothing with it.
     """
     from kfp_placement_engine.contract.pipeline_history import unreadable_rows
-    from kfp_placement_engine.readers.history_file import past_of
+    from kfp_placement_engine.planning.stored_past import past_of
 
     known = tuple(histories)
     bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}

@@ -57,20 +57,20 @@ def run_ends(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterat
     ends, past = RunEnds(), dict[str, list[float]]()
     for run in runs:
         seen = past.setdefault(run.pipeline, [])
-        forecast = ends.predict(run.pipeline, run.planned_seconds)
+        forecast = ends.predict(run.pipeline)
         if forecast is not None and run.number >= FIRST:
-            distribution = forecast.distribution
+            factors, planned_seconds = forecast.distribution, run.planned_seconds
             yield Case(
                 pipeline=run.pipeline,
                 group=f"{MOST}+" if run.number >= MOST else f"{FIRST}-{MOST - 1}",
                 seconds=run.seconds,
                 forecasts={
-                    "plan alone": run.planned_seconds,
+                    "plan alone": planned_seconds,
                     "past ends": median(seen),
-                    "ours": distribution.median_seconds,
+                    "ours": planned_seconds * factors.quantile(0.5),
                 },
-                low=distribution.quantile((1 - CONFIDENCE) / 2),
-                high=distribution.quantile((1 + CONFIDENCE) / 2),
+                low=planned_seconds * factors.quantile((1 - CONFIDENCE) / 2),
+                high=planned_seconds * factors.quantile((1 + CONFIDENCE) / 2),
             )
         ends.observe(run.pipeline, run.planned_seconds, run.seconds)
         seen.append(run.seconds)

@@ -10,7 +10,7 @@ from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import LoweringOptions, lower
 from kfp_placement_engine.history.calibration import UNKNOWN
 from kfp_placement_engine.model.forecast import CommonFactor, Distribution
-from kfp_placement_engine.planning.sampled_times import sampled_durations
+from kfp_placement_engine.planning.sampled_times import drawn_times
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.simulation import simulate_durations
 
@@ -60,7 +60,9 @@ def sample_cost(shape: Shape, dispatch: str) -> SampleCost:
         for activity in np.flatnonzero((problem.arrays.gene >= 0) & (durations > 0))
     }
     started = time.process_time()
-    drawn = sampled_durations(problem, distributions, SAMPLES, np.random.default_rng(SEED), COMMON)
+    random, drawn = np.random.default_rng(SEED), np.repeat(durations[None], SAMPLES, axis=0)
+    for activity, seconds in drawn_times(distributions, SAMPLES, random, COMMON):
+        drawn[:, activity] = seconds
     between = time.process_time()
     simulate_durations(problem, placement, drawn)
     ended = time.process_time()

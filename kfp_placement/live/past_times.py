@@ -16,7 +16,7 @@ from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.planning.learned_times import rests_on_own_runs
-from kfp_placement_engine.readers.history_file import past_of
+from kfp_placement_engine.planning.stored_past import past_of
 
 PipelineKey = tuple[str, str]
 """Namespace, and name of the pipeline."""
@@ -136,7 +136,7 @@ def _ends(pipelines: Mapping[str, _Seen]) -> RunEnds:
 
 
 def _times(namespace: str, name: str, seen: _Seen, ends: RunEnds) -> PipelineTimes:
-    forecast = ends.predict(name, 1.0)
+    forecast = ends.predict(name)
     is_own = forecast is not None and forecast.basis.level is Level.PIPELINE
     return PipelineTimes(
         key=(namespace, name),
@@ -209,13 +209,13 @@ def details_of(
     own = [each for each in histories if _key(each)[0] == key[0]]
     (times,) = (each for each in pipelines_of(own) if each.key == key)
     past = past_of(own, key[0])
-    ends = past.ends.predict(key[1], 1.0)
-    is_own = ends is not None and ends.basis.level is Level.PIPELINE
+    overrun = past.overrun(key[1])
+    is_own = overrun is not None and overrun.basis.level is Level.PIPELINE
     return PipelineDetails(
         times=times,
         steps=tuple(_steps(chosen, past)),
-        overrun=range_of(ends.distribution) if ends is not None and is_own else None,
-        overrun_runs=ends.basis.runs if ends is not None and is_own else 0,
+        overrun=range_of(overrun.distribution) if overrun is not None and is_own else None,
+        overrun_runs=overrun.basis.runs if overrun is not None and is_own else 0,
         loops=past.courses.widths(key[1]),
     )
 

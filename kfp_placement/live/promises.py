@@ -16,7 +16,7 @@ from kfp_placement_engine.contract.forecast_texts import (
     latest_end_text,
     range_text,
 )
-from kfp_placement_engine.contract.placement import EndRange, Phase
+from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.model.promise import Promise, PromiseOutcome, TimeRange
 
 _MAX_WHY = 120
@@ -30,33 +30,18 @@ _OUTCOMES = {
 
 def promise_of(run: RunView) -> Promise | None:
     """When a run ends, or why that is not known; None = nothing is said of it, or it has ended."""
-    placement = run.placement
-    status = None if placement is None else placement.status
-    if (
-        placement is None
-        or status is None
-        or run.ended
-        or (status.ends is None and not status.ends_unknown)
-    ):
-        return None
-    ends = None if status.ends is None else _time_range(status.ends)
-    return Promise(placement.confidence, ends, unknown=shown(status.ends_unknown or "", _MAX_WHY))
+    promise = None if run.placement is None or run.ended else run.placement.promise
+    return None if promise is None else replace(promise, unknown=shown(promise.unknown, _MAX_WHY))
 
 
 def promise_after_start_of(run: RunView) -> Promise | None:
     """When a run that is held back ends, since its start; None = that is not said."""
-    status = None if run.placement is None else run.placement.status
-    if run.placement is None or status is None or run.ended or status.ends_after_start is None:
-        return None
-    return Promise(run.placement.confidence, _time_range(status.ends_after_start))
+    return None if run.placement is None or run.ended else run.placement.promise_after_start
 
 
 def first_promise_of(run: RunView) -> Promise | None:
     """What was promised first of a run's end; None = nothing was known then."""
-    ends = None if run.placement is None else run.placement.spec.first_ends
-    if run.placement is None or ends is None:
-        return None
-    return Promise(run.placement.first_confidence, _time_range(ends))
+    return None if run.placement is None else run.placement.first_promise
 
 
 def without_promise(run: RunView) -> RunView:
@@ -147,7 +132,3 @@ def _clock(run: RunView) -> Clock:
     """Writes seconds since the submission as a time of day."""
     assert run.placement is not None  # it says what is promised
     return Clock(run.placement.spec.submitted_at)
-
-
-def _time_range(ends: EndRange) -> TimeRange:
-    return TimeRange(ends.low, ends.typical, ends.high)

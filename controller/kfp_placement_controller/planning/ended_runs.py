@@ -27,7 +27,6 @@ from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.contract.history_rows import MAX_PATH_CHARACTERS
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_PIPELINE_CHARACTERS,
     MAX_UID_CHARACTERS,
@@ -183,8 +182,7 @@ def _has_room_for(run: TrackedRun, graph: RunGraph) -> bool:
 
 def _usable(seconds: float | None) -> float | None:
     """A time that can be true."""
-    is_usable = seconds is not None and 0 <= seconds <= MAX_DURATION_SECONDS
-    return round(seconds, 1) if is_usable and seconds is not None else None
+    return seconds if seconds is not None and 0 <= seconds <= MAX_DURATION_SECONDS else None
 
 
 def _observations(
@@ -201,8 +199,7 @@ def _observations(
         moved = _transfer_seconds(step, node, reading)
         yield Observation(
             identity=step_identity(reading.graph.name, step),
-            # As it is stored, so that a new leader knows the same.
-            seconds=max(0.0, round(seconds - moved, 1)),
+            seconds=max(0.0, seconds - moved),
             node=pod.pod.node_name,
             input_bytes=usable_size(step),
             arguments=tuple(step.arguments.values()),
@@ -215,8 +212,7 @@ def _loop_widths(run: TrackedRun) -> Iterator[LoopWidth]:
     for name, width in run.outcome.widths.items():
         widths.setdefault(task_of(name), []).append(width)
     for loop, found in widths.items():
-        if len(loop) <= MAX_PATH_CHARACTERS:
-            yield LoopWidth(loop, median_high(found))
+        yield LoopWidth(loop, median_high(found))
 
 
 def _left_out(run: TrackedRun, graph: RunGraph) -> Iterator[LeftOut]:
@@ -228,8 +224,7 @@ def _left_out(run: TrackedRun, graph: RunGraph) -> Iterator[LeftOut]:
         if step.kind is StepKind.CONTAINER and status is not None and is_left_out:
             counts.setdefault(step.task, Counter())[status.state] += 1
     for task, found in counts.items():
-        if len(task) <= MAX_PATH_CHARACTERS:
-            yield LeftOut(task, found[StepState.CACHED], found[StepState.SKIPPED])
+        yield LeftOut(task, found[StepState.CACHED], found[StepState.SKIPPED])
 
 
 def _ran_seconds(pod: RunPod, life: _Life) -> float | None:

@@ -15,15 +15,11 @@ from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.said_once import SaidOnce
-from kfp_placement_controller.planning.unwritten_runs import (
-    MOST_PIPELINES,
-    HistoryKey,
-    UnwrittenRuns,
-)
+from kfp_placement_controller.planning.unwritten_runs import HistoryKey, UnwrittenRuns
 from kfp_placement_engine.contract.pipeline_history import as_stored, history_name
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.history import NodeFactors
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from kfp_placement_engine.model.policy import sharing_with
 from kfp_placement_kube.change import Change
 

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, overload
+from typing import Any
 
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
-from kfp_placement_controller.planning.run_promises import FirstPromise
 from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
 from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -25,6 +24,7 @@ from kfp_placement_engine.contract.placement import (
     PipelinePlacementSpec,
     PipelinePlacementStatus,
     StepCounts,
+    bounded,
 )
 from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, fit_rows, json_bytes
 from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
@@ -35,9 +35,8 @@ from kfp_placement_engine.contract.rows import (
     state_counts,
     state_row,
 )
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.objections import BeyondLimit, LatencyNotKnown
-from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
+from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.reasons import Unschedulable
 from kfp_placement_engine.model.step_state import ENDED_STATES, Waiting, WaitingFor
 
@@ -282,11 +281,7 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
     first = run.promises.first
     if first is None:
         return {}
-    ends = FirstEnds(
-        **_range(first.ends),
-        played=_bounded(first.played_seconds),
-        promised_after=_bounded(first.made_seconds),
-    )
+    ends = FirstEnds.of(first.ends, played=first.played_seconds, promised_after=first.made_seconds)
     return {"first_ends": ends, "confidence": first.confidence}
 
 
@@ -299,55 +294,15 @@ def _ends(run: TrackedRun) -> dict[str, Any]:
         return {"ends_unknown": promise.unknown[:MAX_UNKNOWN_CHARACTERS]}
     as_first = promise.confidence == (CONFIDENCE if first is None else first.confidence)
     return {
-        "ends" if run.promises.after_start is None else "ends_after_start": EndRange(
-            **_range(promise.ends)
+        "ends" if run.promises.after_start is None else "ends_after_start": EndRange.of(
+            promise.ends
         ),
         "confidence": None if as_first else promise.confidence,
     }
 
 
-def _range(times: TimeRange) -> dict[str, float]:
-    moments = (times.low_seconds, times.typical_seconds, times.high_seconds)
-    return dict(zip(("low", "typical", "high"), map(_bounded, moments), strict=True))
-
-
-@overload
-def _bounded(seconds: float) -> float: ...
-@overload
-def _bounded(seconds: None) -> None: ...
-@overload
-def _bounded(seconds: float | None) -> float | None: ...
 def _bounded(seconds: float | None) -> float | None:
-    """As long as an object may say: steps of at most ten years add up to more."""
-    return None if seconds is None else min(max(0.0, seconds), MAX_DURATION_SECONDS)
-
-
-def promises_of(placement: PipelinePlacement) -> tuple[FirstPromise | None, Promise | None]:
-    """What an earlier planner has promised first of a run, and what last."""
-    spec, status = placement.spec, placement.status
-    first = None
-    if spec.first_ends is not None:
-        ends = spec.first_ends
-        first = FirstPromise(
-            TimeRange(ends.low, ends.typical, ends.high),
-            ends.played,
-            ends.promised_after,
-            placement.first_confidence,
-        )
-    if status is None or status.ends is None:
-        return first, None
-    rows = zip(
-        placement.planned_rows(with_reasons=False).rows,
-        placement.state_rows().rows,
-        strict=False,
-    )
-    steps = {
-        planned.name: state.promise
-        for planned, state in rows
-        if planned is not None and state is not None and state.promise is not None
-    }
-    ends_now = TimeRange(status.ends.low, status.ends.typical, status.ends.high)
-    return first, Promise(placement.confidence, ends_now, steps=steps)
+    return None if seconds is None else bounded(seconds)
 
 
 def actual_makespan_seconds(run: TrackedRun) -> float | None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -13,8 +13,8 @@ from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_object import (
     PlacementState,
     placement_of,
-    promises_of,
 )
+from kfp_placement_controller.planning.run_promises import FirstPromise
 from kfp_placement_controller.planning.run_variants import RefusedRun
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -114,7 +114,7 @@ class PlacementPublisher:
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
             run.adopt(plan, placement.spec.first_makespan_seconds)
-            run.promises.adopt(*promises_of(placement))
+            run.promises.adopt(_first_promise(placement), _promise(placement))
         status = placement.status
         if status is None:
             return
@@ -241,3 +241,25 @@ def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) 
     all_findings = findings(run.variant, problem, state.rows_problem)
     conditions = tuple((str(each.type), str(each.holds), str(each.reason)) for each in all_findings)
     return _PublishedState(key, (*conditions, (str(phase(run)),)), run.statuses, run.promised_now)
+
+
+def _first_promise(placement: PipelinePlacement) -> FirstPromise | None:
+    """What an earlier planner has promised first of a run, and what that was made on."""
+    ends = placement.spec.first_ends
+    if ends is None:
+        return None
+    return FirstPromise(ends.times, ends.played, ends.promised_after, placement.first_confidence)
+
+
+def _promise(placement: PipelinePlacement) -> Promise | None:
+    """What it has promised last of the run and its steps; None = no end."""
+    promise = placement.promise
+    if promise is None or promise.ends is None:
+        return None
+    planned, states = placement.planned_rows(with_reasons=False), placement.state_rows()
+    steps = {
+        row.name: state.promise
+        for row, state in zip(planned.rows, states.rows, strict=False)
+        if row is not None and state is not None and state.promise is not None
+    }
+    return replace(promise, steps=steps)

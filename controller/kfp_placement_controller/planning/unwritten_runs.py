@@ -11,12 +11,9 @@ from kfp_placement_controller.planning.actions import WriteHistory
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 
 _LOG = logging.getLogger(__name__)
-
-MOST_PIPELINES = 200
-"""Of a namespace; the one that did not run for longest goes first."""
 
 MOST_STEPS = 50_000
 """Of the runs of a namespace that are kept until they are written, some 20 MB."""

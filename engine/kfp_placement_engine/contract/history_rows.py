@@ -19,6 +19,8 @@ from kfp_placement_engine.model.history import (
 
 MAX_STEPS, MAX_NODES, MAX_ROWS = 10_000, 5_000, 20_000
 MAX_PATH_CHARACTERS = 512
+"""What has a longer path is left out: cut, it would count for another one, or for none."""
+
 MAX_COURSE_ROWS = 200
 """Of loops, and of tasks that were left out, of one run."""
 
@@ -215,8 +217,9 @@ class HistoryRows:
     ) -> tuple[tuple[int, ...], ...]:
         """Rows of paths with their numbers, with the paths within the limit."""
         before, rows = self.json_bytes, list[tuple[int, ...]]()
-        for path, *counts in islice(entries, MAX_COURSE_ROWS):
-            row = (self._index(self.steps, (path[:MAX_PATH_CHARACTERS], "", "")), *counts)
+        fitting = (entry for entry in entries if _fits(entry[0]))
+        for path, *counts in islice(fitting, MAX_COURSE_ROWS):
+            row = (self._index(self.steps, (path, "", "")), *counts)
             self.json_bytes += json_bytes(row) + 1
             if self.json_bytes - before > limit_bytes:
                 break
@@ -225,9 +228,7 @@ class HistoryRows:
 
     def _row(self, entry: "_Entry") -> tuple[Any, ...]:
         identity, each, use = entry.identity, entry.observation, entry.memory
-        step: tuple[Any, ...] = (
-            identity.step[:MAX_PATH_CHARACTERS], identity.component, identity.image
-        )  # fmt: skip
+        step: tuple[Any, ...] = (identity.step, identity.component, identity.image)
         if use is not None and use.asked_bytes is not None:
             step = (*step, int(use.asked_bytes))
         node = each.node[:253] if each is not None else ""
@@ -269,14 +270,22 @@ class _Entry(NamedTuple):
 
 
 def _entries(steps: Iterable[Observation], memory: Iterable[MemoryUse]) -> list[_Entry]:
-    """Of all that can be true; of equal iterations the first has what is known of memory."""
-    uses = {(each.identity.key, each.identity.iteration): each for each in memory if each.is_usable}
+    """Of all that can be true and fits; of equal iterations the first has what memory was used."""
+    uses = {
+        (each.identity.key, each.identity.iteration): each
+        for each in memory
+        if each.is_usable and _fits(each.identity.step)
+    }
     found = [
         _Entry(each.identity, each, uses.pop((each.identity.key, each.identity.iteration), None))
         for each in steps
-        if each.is_usable
+        if each.is_usable and _fits(each.identity.step)
     ]
     return [*found, *(_Entry(each.identity, None, each) for each in uses.values())]
+
+
+def _fits(path: str) -> bool:
+    return len(path) <= MAX_PATH_CHARACTERS
 
 
 def _first_iterations_first(entries: Iterable[_Entry]) -> list[int]:

@@ -5,7 +5,7 @@ but as `InputError`.
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AwareDatetime, Field
 
@@ -19,7 +19,8 @@ from kfp_placement_engine.contract.fields import (
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
 from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
-from kfp_placement_engine.model.promise import CONFIDENCE
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
 
 Row = Annotated[tuple[Any, ...], Field(max_length=32)]
 """One step in a list of values; see `contract.rows`."""
@@ -89,6 +90,11 @@ class ConditionReason(StrEnum):
     """Of Planned: a search ended abnormally; the plan is the one made at once."""
 
 
+def bounded(seconds: float) -> float:
+    """A time as long as an object may say: steps of at most ten years add up to more."""
+    return min(max(0.0, seconds), MAX_DURATION_SECONDS)
+
+
 class EndRange(ResourceModel):
     """When the run ends, since its submission or its start."""
 
@@ -100,6 +106,24 @@ class EndRange(ResourceModel):
 
     high: Makespan
     """It has ended by then with probability (1 + confidence) / 2."""
+
+    @classmethod
+    def of(cls, times: TimeRange, **others: float) -> Self:
+        """As it is written, within its bounds.
+
+        Args:
+            times: when the run ends.
+            others: values of further fields.
+        """
+        ends = {
+            "low": times.low_seconds, "typical": times.typical_seconds, "high": times.high_seconds
+        }  # fmt: skip
+        return cls(**{name: bounded(seconds) for name, seconds in (ends | others).items()})
+
+    @property
+    def times(self) -> TimeRange:
+        """The other way."""
+        return TimeRange(self.low, self.typical, self.high)
 
 
 class FirstEnds(EndRange):
@@ -239,6 +263,32 @@ class PipelinePlacement(Resource):
         """How often what is promised now is to hold."""
         stated = None if self.status is None else self.status.confidence
         return self.first_confidence if stated is None else stated
+
+    @property
+    def promise(self) -> Promise | None:
+        """What is promised of the run's end now, or why nothing is; None = neither is said.
+
+        What is promised of its steps is in their rows.
+        """
+        status = self.status
+        if status is None or (status.ends is None and not status.ends_unknown):
+            return None
+        ends = None if status.ends is None else status.ends.times
+        return Promise(self.confidence, ends, unknown=status.ends_unknown or "")
+
+    @property
+    def promise_after_start(self) -> Promise | None:
+        """What is promised of its end since its start; None = that is not said."""
+        ends = None if self.status is None else self.status.ends_after_start
+        return None if ends is None else Promise(self.confidence, ends.times)
+
+    @property
+    def first_promise(self) -> Promise | None:
+        """What was promised first of its end; None = nothing was known then."""
+        ends = self.spec.first_ends
+        if ends is None:
+            return None
+        return Promise(self.first_confidence, ends.times, played_seconds=ends.played)
 
     def node_name(self, index: int | None) -> str | None:
         """The node of that index, or None."""

@@ -30,6 +30,7 @@ from kfp_placement_engine.model.forecast import (
     Level,
     Shape,
 )
+from kfp_placement_engine.model.history import MOST_PIPELINES
 
 MISSES_KEPT = 1000
 """Of each kind; older ones tell of other times."""
@@ -40,7 +41,8 @@ MISSES_OF_RUN = 60
 LEAST_MISSES = 20
 """From here on there are quantiles of 5% and 95%."""
 
-MOST_PIPELINES = 200
+_MOST_COMPUTED = 200
+"""Pipelines and kinds; what is computed of the misses of each is kept until a run has ended."""
 
 _ONE_SIDED = 0.5
 """Spreads; where the median of misses is further off, a change is to blame."""
@@ -152,10 +154,10 @@ class Calibration:
         self._unknown = unknown
         self._of_all: dict[_Kind, _Misses] = {}
         self._of_pipelines: Recent[str, dict[_Kind, _Misses]] = Recent(MOST_PIPELINES)
-        self._owners = Computed(self._owner_of, MOST_PIPELINES)
-        self._sorted = Computed(self._sorted_of, MOST_PIPELINES)
-        self._largest = Computed(self._largest_of, MOST_PIPELINES)
-        self._shapes = Computed(self._shape_of, MOST_PIPELINES)
+        self._owners = Computed(self._owner_of, _MOST_COMPUTED)
+        self._sorted = Computed(self._sorted_of, _MOST_COMPUTED)
+        self._largest = Computed(self._largest_of, _MOST_COMPUTED)
+        self._shapes = Computed(self._shape_of, _MOST_COMPUTED)
 
     def add_misses(self, misses: Sequence[Miss]) -> None:
         """Keep by how much the forecasts of one run missed."""

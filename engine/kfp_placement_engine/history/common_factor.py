@@ -13,10 +13,9 @@ from statistics import NormalDist, fmean
 
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.model.forecast import CommonFactor
+from kfp_placement_engine.model.history import MOST_PIPELINES
 
 RUNS_KEPT = 20
-MOST_PIPELINES = 200
-"""Of a namespace; those that did not run for longest are forgotten first."""
 
 MOST_SHARE = 0.95
 _SHRINKAGE = 2

@@ -1,11 +1,11 @@
 """What runs did where their files leave it open: widths of loops, cache hits, branches."""
 
-from collections import OrderedDict, deque
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass
 from statistics import median_high
 
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.model.history import LearnedWidth, PastRun
+from kfp_placement_engine.model.history import MOST_PIPELINES, LearnedWidth, PastRun
 from kfp_placement_engine.model.promise import Course
 
 LAST_RUNS = 5
@@ -14,14 +14,14 @@ LAST_RUNS = 5
 MOST_LOOPS = 10_000
 """And tasks, of a namespace; what was not seen for longest goes first."""
 
-RUNS_KEPT, MOST_PIPELINES = 20, 200
+RUNS_KEPT = 20
 """Runs of a pipeline of which it is known what they left out together."""
 
 TaskKey = tuple[str, str]
 """Pipeline, and path of a loop or task in it."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class LeftOutRuns:
     """The last runs in a row in which no iteration of a task ran.
 
@@ -34,21 +34,20 @@ class LeftOutRuns:
     skipped: int = 0
 
 
-@dataclass
 class Courses:
     """What the runs of one namespace did; runs in, in the order in which they ended."""
 
-    _widths: OrderedDict[TaskKey, deque[int]] = field(default_factory=OrderedDict)
-    _left_out: OrderedDict[TaskKey, LeftOutRuns] = field(default_factory=OrderedDict)
-    _last: Recent[str, deque[Course]] = field(default_factory=lambda: Recent(MOST_PIPELINES))
+    def __init__(self) -> None:
+        """Begin with no run."""
+        self._widths: Recent[TaskKey, deque[int]] = Recent(MOST_LOOPS)
+        self._left_out: Recent[TaskKey, LeftOutRuns] = Recent(MOST_LOOPS)
+        self._last: Recent[str, deque[Course]] = Recent(MOST_PIPELINES)
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended."""
         for loop in run.loops:
-            key = (run.pipeline, loop.loop)
-            widths = self._widths.pop(key, None) or deque(maxlen=LAST_RUNS)
+            widths = self._widths.used((run.pipeline, loop.loop), lambda: deque(maxlen=LAST_RUNS))
             widths.append(loop.width)
-            self._widths[key] = widths
         ran = {each.identity.step for each in run.steps}
         if run.seconds is not None:
             kept = self._last.used(run.pipeline, lambda: deque(maxlen=RUNS_KEPT))
@@ -56,16 +55,14 @@ class Courses:
         for step in ran:
             self._left_out.pop((run.pipeline, step), None)
         for task in run.left_out:
-            key = (run.pipeline, task.step)
-            before = self._left_out.pop(key, None) or LeftOutRuns()
-            if task.step not in ran:
-                self._left_out[key] = LeftOutRuns(
-                    cached=0 if task.skipped else before.cached + 1,
-                    skipped=0 if task.cached else before.skipped + 1,
-                )
-        for known in (self._widths, self._left_out):
-            while len(known) > MOST_LOOPS:
-                known.popitem(last=False)
+            if task.step in ran:
+                continue
+            before = self.left_out(run.pipeline, task.step)
+            now = LeftOutRuns(
+                cached=0 if task.skipped else before.cached + 1,
+                skipped=0 if task.cached else before.skipped + 1,
+            )
+            self._left_out.put((run.pipeline, task.step), now)
 
     def widths(self, pipeline: str) -> dict[str, LearnedWidth]:
         """Of the loops of a pipeline, by their paths."""

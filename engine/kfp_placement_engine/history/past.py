@@ -10,9 +10,9 @@ from kfp_placement_engine.history.levels import RECENT
 from kfp_placement_engine.history.memory import MemoryHistory
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.history.run_ends import MOST_PIPELINES, RunEnds
+from kfp_placement_engine.history.run_ends import RunEnds
 from kfp_placement_engine.model.forecast import Forecast
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 
 
 class Past:
@@ -93,4 +93,4 @@ class Past:
 
     def overrun(self, pipeline: str) -> Forecast | None:
         """How many times longer than its samples the next run takes; None = no run is known."""
-        return self.ends.predict(pipeline, 1.0)
+        return self.ends.predict(pipeline)

@@ -22,12 +22,10 @@ from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level, Shape
+from kfp_placement_engine.model.history import MOST_PIPELINES
 
 RUNS_KEPT = 20
 """Of each pipeline; they decide by which factor the next run takes longer than expected."""
-
-MOST_PIPELINES = 200
-"""Of a namespace; those that did not run for longest are forgotten first."""
 
 _OF_PIPELINE, _OF_NAMESPACE = Prior(0.06, resolution=0.0), Prior(0.3, resolution=0.0)
 """Runs of one pipeline differ by some percent; pipelines by how much their steps wait."""
@@ -84,26 +82,21 @@ class RunEnds:
             self.calibration.add_misses([miss])
         kept.append(run)
 
-    def predict(self, pipeline: str, expected_seconds: float) -> Forecast | None:
-        """When a run will have ended, from its begin.
-
-        Args:
-            pipeline: its pipeline.
-            expected_seconds: its end as it is expected by its plan.
+    def predict(self, pipeline: str) -> Forecast | None:
+        """How many times longer than expected the next run of a pipeline takes.
 
         Returns:
-            The forecast; None = no run of the namespace is known, or nothing is expected, or less
-            than `LEAST_SECONDS`.
+            A distribution of factors; None = no run of the namespace is known.
         """
         if self._of_namespace is not None and not self._factors.get(pipeline):
-            return self._of_namespace.predict(pipeline, expected_seconds)
+            return self._of_namespace.predict(pipeline)
         known = self._known(pipeline)
-        if known is None or not _is_usable(expected_seconds):
+        if known is None:
             return None
         calibration = self.calibration
         if self._of_namespace is not None:
             calibration = calibration.or_of_all(self._of_namespace.calibration, known.kind)
-        return calibration.forecast(pipeline, known, math.log(expected_seconds))
+        return calibration.forecast(pipeline, known, log_scale=0.0)
 
     def _known(self, pipeline: str) -> KnownEstimate | None:
         """By how much longer than expected a run takes."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.resources import Resources
-from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.run_graph import Branch, RunGraph
 
 
 class ProgressState(StrEnum):
@@ -98,6 +98,15 @@ class ActiveRun:
         """What happened to a step."""
         step_progress = self.progress.get(step)
         return step_progress.state if step_progress else ProgressState.WAITING
+
+    @property
+    def branches_taken(self) -> frozenset[Branch]:
+        """Branches of which a step runs, or has run."""
+        return frozenset(
+            step.branch
+            for step in self.graph.steps
+            if (progress := self.progress.get(step.name)) is not None and progress.has_run
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ _MOST_STEP_SECONDS = 31 * 86_400.0
 _MOST_INPUT_BYTES = 2**60
 """An exbibyte."""
 
+MOST_PIPELINES = 200
+"""Of a namespace, of which a past is kept; the one that did not run for longest goes first."""
+
 MOST_ARGUMENTS = 4
 """Numeric arguments of a step that are looked at, the first by name."""
 

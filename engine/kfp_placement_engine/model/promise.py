@@ -235,3 +235,8 @@ class RunForecast:
     driver_seconds: float | None = None
     first_samples: FirstSamples | None = None
     courses: tuple[Course, ...] = ()
+
+    @property
+    def overrun_factor(self) -> float:
+        """The median of `overrun`; 1 = no such run is known."""
+        return 1.0 if self.overrun is None else self.overrun.distribution.median_seconds

@@ -42,6 +42,10 @@ class DurationSource(StrEnum):
     ASSUMED = "assumed"
 
 
+Branch = tuple[str, tuple[str, ...]]
+"""Steps in one group with the same conditions run together, or not at all."""
+
+
 def is_guess(source: DurationSource, basis: Basis | None) -> bool:
     """Whether a run time is assumed, or rests on steps that have little in common with its own."""
     return source is DurationSource.ASSUMED or (basis is not None and basis.is_guess)
@@ -254,6 +258,11 @@ class Step:
     def is_guessed(self) -> bool:
         """Whether its run time is assumed, or rests on steps that have little in common with it."""
         return is_guess(self.duration_source, self.duration_basis)
+
+    @property
+    def branch(self) -> Branch:
+        """The branch that it is in."""
+        return self.group, self.conditions
 
     @property
     def input_bytes(self) -> int | None:

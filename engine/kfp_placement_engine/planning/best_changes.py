@@ -31,8 +31,6 @@ from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.refine import refine
-from kfp_placement_engine.search.result import Result
-from kfp_placement_engine.search.simulation import simulate
 
 _DIGITS = 3
 """Ends are compared to the millisecond; what lies beyond is noise of the arithmetic."""
@@ -149,8 +147,7 @@ class _Trier:
     def sampled(self, change: Change | None, trial: _Trial) -> SampledEnd | None:
         """When the run ends in samples of what was found; None = nothing can be promised of it."""
         lowered, _ = self._lowered(change)
-        schedule = simulate(lowered.problem, trial.placement)
-        return sampled_end(lowered, Result(trial.placement, schedule, 0, self.options.seed, 0.0))
+        return sampled_end(lowered, trial.placement, self.options.seed)
 
     def _lowered(self, change: Change | None) -> tuple[Lowered, Cluster]:
         changes = () if change is None else (change,)

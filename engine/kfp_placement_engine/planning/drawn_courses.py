@@ -12,7 +12,6 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.promise import Course
 from kfp_placement_engine.model.run_graph import Step, StepKind
-from kfp_placement_engine.planning.unknown_ends import branch_of, branches_taken
 from kfp_placement_engine.problem.problem import Floats
 
 ENOUGH_RUNS = 3
@@ -90,7 +89,7 @@ def _tasks_that_ran(active: ActiveRun) -> tuple[set[str], set[str]]:
 def _may_be_left_out(run: int, lowered: Lowered) -> list[tuple[Step, int, int | None]]:
     """Steps that wait and whose branch is not taken yet, their activities and their drivers."""
     active, activities = lowered.runs[run], lowered.step_activities[run]
-    taken = branches_taken(active)
+    taken = active.branches_taken
     drivers = {
         each.name: index
         for index, each in enumerate(lowered.activities)
@@ -102,7 +101,7 @@ def _may_be_left_out(run: int, lowered: Lowered) -> list[tuple[Step, int, int | 
         if step.name in activities
         and step.kind is StepKind.CONTAINER
         and active.state_of(step.name) is ProgressState.WAITING
-        and not (step.conditions and branch_of(step) in taken)
+        and not (step.conditions and step.branch in taken)
     ]
 
 

@@ -1,9 +1,9 @@
 """What a plan promises: its run played many times, each time with run times as they may be."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -15,97 +15,19 @@ from kfp_placement_engine.planning.drawn_courses import OpenCourses, leave_out, 
 from kfp_placement_engine.planning.remaining_times import remaining_durations
 from kfp_placement_engine.planning.stretched_ends import stretched_ends
 from kfp_placement_engine.planning.unknown_ends import why_unknown
+from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.result import Result
-from kfp_placement_engine.search.simulation import simulate_durations
+from kfp_placement_engine.search.simulation import Schedule, simulate, simulate_durations
 
 _LOG = logging.getLogger(__name__)
 
 SAMPLES = 200
 
-Play = Callable[[], tuple[Floats, Floats]]
-"""[S, A] starts and ends of all activities in samples of the plan."""
-
-Courses = Callable[[int], OpenCourses]
-"""What may be left out of a run, by its number."""
-
-
-def promises_of(lowered: Lowered, result: Result) -> tuple[Promise | None, ...]:
-    """When the runs and their steps start and end.
-
-    Args:
-        lowered: the problem and what it was made from.
-        result: the plan.
-
-    Returns:
-        The promise of each run, on the plan's clock; None = nobody asked for one. A defect in it
-        leaves the plan as it is, and the end unknown.
-    """
-    # The samples are of all runs together, and played once for all of them.
-    courses = cache(partial(open_courses, lowered=lowered))
-    play = cache(partial(_played, lowered, result, courses))
-    runs = range(len(lowered.runs))
-    return tuple(_promise_of(run, lowered, result, courses, play) for run in runs)
-
-
-def _promise_of(
-    run: int, lowered: Lowered, result: Result, courses: Courses, play: Play
-) -> Promise | None:
-    forecast = lowered.runs[run].forecast
-    if forecast is None:
-        return None
-    try:
-        return _promise(run, lowered, result, forecast, courses, play)
-    except Exception as error:
-        defect = f"a defect in working it out: {type(error).__name__}"
-        say_defect(f"the end of a run is not known: {defect}: {error!s:.200}")
-        return Promise(forecast.confidence, unknown=defect)
-
-
-@lru_cache(maxsize=100)
-def say_defect(text: str) -> None:
-    """Log a defect that is being handled, once: plans do without samples."""
-    _LOG.warning("%s", text, exc_info=True)
-
-
-def _promise(
-    run: int,
-    lowered: Lowered,
-    result: Result,
-    forecast: RunForecast,
-    courses: Courses,
-    play: Play,
-) -> Promise:
-    active, confidence = lowered.runs[run], forecast.confidence
-    unknown = why_unknown(run, lowered, result)
-    if unknown:
-        return Promise(confidence, unknown=unknown)
-    starts, ends = play()
-    own = lowered.problem.arrays.run == run
-    begin, played = max(0.0, active.release_seconds), ends[:, own].max(axis=1)
-    has_begun = any(each.state is ProgressState.DONE for each in active.progress.values())
-    left = stretched_ends(
-        played - begin,
-        forecast,
-        since_submission_seconds=max(0.0, -active.release_seconds),
-        since_start_seconds=_since_start_seconds(active),
-        has_begun=has_begun,
-        has_new_steps=_has_new_steps(active),
-        has_open_branches=len(courses(run)) > 1,
-    )
-    factors = left / np.maximum(played - begin, 1e-9)
-    starts, ends = _stretched(starts, factors, begin), _stretched(ends, factors, begin)
-    steps = lowered.step_activities[run]
-    indexes = list(steps.values())
-    first, last = _ranges(starts[:, indexes], confidence), _ranges(ends[:, indexes], confidence)
-    promises = zip(steps, map(StepPromise, first, last), strict=True)
-    end = next(_ranges(ends[:, own].max(axis=1)[:, None], confidence))
-    return Promise(confidence, end, float(np.median(played)), dict(promises))
-
 
 @dataclass(frozen=True)
 class SampledEnd:
-    """When a run that has not begun ends, in each sample of it.
+    """When a run ends in each sample of it, from its begin, or from now if it has begun.
 
     Attributes:
         seconds: [S] with run times as they may be.
@@ -126,25 +48,121 @@ class SampledEnd:
         return next(_ranges(gains[:, None], confidence))
 
 
-def sampled_end(lowered: Lowered, result: Result) -> SampledEnd | None:
+class _Samples:
+    """Samples of a plan: of all of its runs together, and played once, when one asks for them."""
+
+    def __init__(self, lowered: Lowered, placement: Placement, seed: int) -> None:
+        self._lowered = lowered
+        self._placement = placement
+        self._seed = seed
+
+    @cached_property
+    def played(self) -> tuple[Floats, Floats]:
+        """[S, A] starts and ends of all activities."""
+        random = np.random.default_rng(self._seed)
+        durations = remaining_durations(self._lowered, SAMPLES, random)
+        for courses in self._courses:
+            leave_out(durations, courses, random)
+        return simulate_durations(self._lowered.problem, self._placement, durations)
+
+    @cached_property
+    def _courses(self) -> list[OpenCourses]:
+        """What may be left out of each run."""
+        return [open_courses(run, self._lowered) for run in range(len(self._lowered.runs))]
+
+    def ends(self, run: int) -> Floats:
+        """[S] ends of a run that has a forecast, on the plan's clock."""
+        _, ends = self.played
+        latest: Floats = ends[:, self._lowered.problem.arrays.run == run].max(axis=1)
+        return latest
+
+    def left(self, run: int) -> SampledEnd:
+        """The same from its begin or from now, with how past runs ended beside their samples."""
+        active = self._lowered.runs[run]
+        assert active.forecast is not None  # asked by the caller
+        seconds = self.ends(run) - _begin_seconds(active)
+        stretched = stretched_ends(
+            seconds,
+            active.forecast,
+            since_submission_seconds=max(0.0, -active.release_seconds),
+            since_start_seconds=_since_start_seconds(active),
+            has_ended_steps=_has_ended_steps(active),
+            has_new_steps=_has_new_steps(active.forecast),
+            has_open_branches=len(self._courses[run]) > 1,
+        )
+        return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
+
+
+def promises_of(lowered: Lowered, result: Result) -> tuple[Promise | None, ...]:
+    """When the runs and their steps start and end.
+
+    Args:
+        lowered: the problem and what it was made from.
+        result: the plan.
+
+    Returns:
+        The promise of each run, on the plan's clock; None = nobody asked for one. A defect in it
+        leaves the plan as it is, and the end unknown.
+    """
+    samples = _Samples(lowered, result.placement, result.seed)
+    runs = range(len(lowered.runs))
+    return tuple(_promise_of(run, lowered, result.schedule, samples) for run in runs)
+
+
+def _promise_of(
+    run: int, lowered: Lowered, schedule: Schedule, samples: _Samples
+) -> Promise | None:
+    forecast = lowered.runs[run].forecast
+    if forecast is None:
+        return None
+    try:
+        unknown = why_unknown(run, lowered, schedule)
+        if unknown:
+            return Promise(forecast.confidence, unknown=unknown)
+        return _promise(run, lowered, forecast.confidence, samples)
+    except Exception as error:
+        defect = f"a defect in working it out: {type(error).__name__}"
+        say_defect(f"the end of a run is not known: {defect}: {error!s:.200}")
+        return Promise(forecast.confidence, unknown=defect)
+
+
+@lru_cache(maxsize=100)
+def say_defect(text: str) -> None:
+    """Log a defect that is being handled, once: plans do without samples."""
+    _LOG.warning("%s", text, exc_info=True)
+
+
+def _promise(run: int, lowered: Lowered, confidence: float, samples: _Samples) -> Promise:
+    begin, factors = _begin_seconds(lowered.runs[run]), samples.left(run).factors
+    starts, ends = (_stretched(times, factors, begin) for times in samples.played)
+    steps = lowered.step_activities[run]
+    indexes = list(steps.values())
+    first, last = _ranges(starts[:, indexes], confidence), _ranges(ends[:, indexes], confidence)
+    promises = zip(steps, map(StepPromise, first, last), strict=True)
+    own = lowered.problem.arrays.run == run
+    end = next(_ranges(ends[:, own].max(axis=1)[:, None], confidence))
+    return Promise(confidence, end, float(np.median(samples.ends(run))), dict(promises))
+
+
+def sampled_end(lowered: Lowered, placement: Placement, seed: int) -> SampledEnd | None:
     """When a run that is planned alone ends; None = nothing can be promised of it.
 
     Two plans of one run, with the same forecast and seed, are played with the same run times.
+
+    Args:
+        lowered: the problem of that run.
+        placement: its plan.
+        seed: of the samples.
     """
-    forecast = lowered.runs[0].forecast
-    if forecast is None or why_unknown(0, lowered, result):
+    schedule = simulate(lowered.problem, placement)
+    if lowered.runs[0].forecast is None or why_unknown(0, lowered, schedule):
         return None
-    courses = cache(partial(open_courses, lowered=lowered))
-    _, ends = _played(lowered, result, courses)
-    seconds = ends.max(axis=1)
-    has_new_steps = _has_new_steps(lowered.runs[0])
-    stretched = stretched_ends(
-        seconds,
-        forecast,
-        has_new_steps=has_new_steps,
-        has_open_branches=len(courses(0)) > 1,
-    )
-    return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
+    return _Samples(lowered, placement, seed).left(0)
+
+
+def _begin_seconds(active: ActiveRun) -> float:
+    """When the run begins; 0 = it has."""
+    return max(0.0, active.release_seconds)
 
 
 def _since_start_seconds(active: ActiveRun) -> float:
@@ -159,19 +177,13 @@ def _since_start_seconds(active: ActiveRun) -> float:
     )
 
 
-def _has_new_steps(active: ActiveRun) -> bool:
+def _has_ended_steps(active: ActiveRun) -> bool:
+    return any(each.state is ProgressState.DONE for each in active.progress.values())
+
+
+def _has_new_steps(forecast: RunForecast) -> bool:
     """Whether steps or iterations of the run have not been seen, and are known by others alone."""
-    assert active.forecast is not None  # asked by the caller
-    return any(each.basis.level is not Level.ITERATION for each in active.forecast.steps.values())
-
-
-def _played(lowered: Lowered, result: Result, courses: Courses) -> tuple[Floats, Floats]:
-    """[S, A] starts and ends of all activities."""
-    random = np.random.default_rng(result.seed)
-    durations = remaining_durations(lowered, SAMPLES, random)
-    for run in range(len(lowered.runs)):
-        leave_out(durations, courses(run), random)
-    return simulate_durations(lowered.problem, result.placement, durations)
+    return any(each.basis.level is not Level.ITERATION for each in forecast.steps.values())
 
 
 def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:

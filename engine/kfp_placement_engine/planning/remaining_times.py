@@ -16,7 +16,7 @@ from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.forecast import OWN_LEVELS, CommonFactor, Distribution
 from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
-from kfp_placement_engine.planning.sampled_times import sampled_durations
+from kfp_placement_engine.planning.sampled_times import drawn_times
 from kfp_placement_engine.problem.problem import Floats
 
 MOST_TELLING = 10
@@ -32,22 +32,19 @@ def remaining_durations(lowered: Lowered, samples: int, random: np.random.Genera
         samples: how many, 1 or more.
         random: where numbers are drawn from.
     """
-    problem = lowered.problem
-    durations = np.repeat(problem.arrays.duration_seconds[None], samples, axis=0)
+    durations = np.repeat(lowered.problem.arrays.duration_seconds[None], samples, axis=0)
     for run, active in enumerate(lowered.runs):
         if active.forecast is None:
             continue
-        drawn = dict(_distributions(run, lowered))
-        # Drawn for all, so that a run time that is given changes no other.
+        known, common = dict(_distributions(run, lowered)), _common_factor(active, lowered)
         given = _given_times(run, lowered)
-        columns = [activity for activity in drawn if activity not in given]
-        common = _common_factor(active, lowered)
-        sampled = sampled_durations(problem, drawn, samples, random, common)
-        durations[:, columns] = sampled[:, columns]
-        _take_off_what_ran(durations, lowered, columns)
+        for index, seconds in drawn_times(known, samples, random, common):
+            # Drawn for all, so that a run time that is given changes no other.
+            if index not in given:
+                durations[:, index] = _left_seconds(seconds, index, lowered)
         if active.forecast.driver_seconds is not None:
-            for index, seconds in _driver_times(run, lowered, active.forecast.driver_seconds):
-                durations[:, index] = seconds
+            for index, left in _driver_times(run, lowered, active.forecast.driver_seconds):
+                durations[:, index] = left
     return durations
 
 
@@ -89,13 +86,13 @@ def _driver_times(run: int, lowered: Lowered, seconds: float) -> Iterator[tuple[
             yield index, assumptions.remaining_seconds(seconds, since_start)
 
 
-def _take_off_what_ran(durations: Floats, lowered: Lowered, columns: list[int]) -> None:
-    """Leave what running steps still need, in seconds on their node, as lowering does."""
-    for index in columns:
-        running = lowered.activities[index].running
-        if running is not None:
-            taken = durations[:, index] / _speed(lowered, running) - _ran_seconds(running)
-            durations[:, index] = np.maximum(0.0, taken)
+def _left_seconds(seconds: Floats, index: int, lowered: Lowered) -> Floats:
+    """What a running step still needs, in seconds on its node, as in lowering; else all of it."""
+    running = lowered.activities[index].running
+    if running is None:
+        return seconds
+    left = seconds / _speed(lowered, running) - _ran_seconds(running)
+    return np.asarray(np.maximum(0.0, left))
 
 
 def _common_factor(active: ActiveRun, lowered: Lowered) -> CommonFactor:

@@ -1,7 +1,7 @@
-"""Run times of all steps of a run, drawn from what is forecast of each, to play samples with."""
+"""Run times of the steps of a run, drawn from what is forecast of each, to play samples with."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from statistics import NormalDist
 
@@ -10,7 +10,7 @@ import numpy as np
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.forecast import CommonFactor, Distribution
-from kfp_placement_engine.problem.problem import Floats, PlacementProblem
+from kfp_placement_engine.problem.problem import Floats
 
 _TAIL = np.geomspace(1e-12, 0.5, 300)
 _SURVIVALS = np.concatenate([_TAIL, 1 - _TAIL[-2::-1]])
@@ -25,20 +25,18 @@ _BELOW = np.array([NormalDist().cdf(score) for score in _SCORES])
 NOTHING_COMMON = CommonFactor()
 
 
-def sampled_durations(
-    problem: PlacementProblem,
+def drawn_times(
     distributions: Mapping[int, Distribution],
     samples: int,
     random: np.random.Generator,
     common: CommonFactor = NOTHING_COMMON,
-) -> Floats:
-    """[S, A] seconds on the reference node, for `simulation.simulate_durations`.
+) -> Iterator[tuple[int, Floats]]:
+    """Activities of one run, each with its [S] seconds on the reference node, in their order.
 
     Steps of one run may be slow together (`history.common_factor`); each has its distribution.
 
     Args:
-        problem: the problem.
-        distributions: of activities, by their number; the others take what the problem says.
+        distributions: of activities, by their number.
         samples: how many, 1 or more.
         random: where numbers are drawn from.
         common: what the steps have in common.
@@ -48,7 +46,6 @@ def sampled_durations(
     """
     if samples < 1:
         raise PlanningError(f"{samples} samples; there must be 1 or more")
-    durations = np.repeat(problem.arrays.duration_seconds[None], samples, axis=0)
     factor = common.mean + common.deviation * random.standard_normal(samples)
     shared, own = math.sqrt(common.share), math.sqrt(1 - common.share)
     # By identity: to hash a shape is to hash a thousand numbers.
@@ -56,8 +53,7 @@ def sampled_durations(
     for activity, distribution in sorted(distributions.items(), key=itemgetter(0)):
         scores = shared * factor + own * random.standard_normal(samples)
         probabilities = np.interp(scores, _SCORES, _BELOW)
-        durations[:, activity] = _quantiles(distribution, probabilities, shapes)
-    return durations
+        yield activity, _quantiles(distribution, probabilities, shapes)
 
 
 def _quantiles(

@@ -25,7 +25,7 @@ def stretched_ends(
     *,
     since_submission_seconds: float = 0.0,
     since_start_seconds: float = 0.0,
-    has_begun: bool = False,
+    has_ended_steps: bool = False,
     has_new_steps: bool = False,
     has_open_branches: bool = False,
 ) -> Floats:
@@ -44,19 +44,21 @@ def stretched_ends(
         forecast: what past runs tell.
         since_submission_seconds: how long ago the run was submitted.
         since_start_seconds: how long ago the first of the steps that run was started; 0 = none.
-        has_begun: whether a step of the run has ended.
+        has_ended_steps: whether a step of the run has ended.
         has_new_steps: whether the run has steps or iterations that were not seen.
         has_open_branches: whether samples differ in what they leave out.
     """
     overrun, middle = forecast.overrun, float(np.median(ends))
     if overrun is None or middle <= 0:
         return ends
-    factor = _factor_of_rest(middle, forecast, since_submission_seconds, has_begun=has_begun)
+    factor = _factor_of_rest(
+        middle, forecast, since_submission_seconds, has_ended_steps=has_ended_steps
+    )
     if has_open_branches:
         # How runs ended beside one median is mostly which branches they took; samples know that.
-        median = overrun.distribution.median_seconds
-        factor = median if 1 / USUAL <= median <= USUAL else 1.0
-    if has_begun:
+        usual = forecast.overrun_factor
+        factor = usual if 1 / USUAL <= usual <= USUAL else 1.0
+    if has_ended_steps:
         return ends * factor
     left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
     past = np.log(left[np.argsort(np.argsort(ends))] / np.median(left))
@@ -93,7 +95,7 @@ def _left_by_past(
 
 
 def _factor_of_rest(
-    middle: float, forecast: RunForecast, since_submission_seconds: float, *, has_begun: bool
+    middle: float, forecast: RunForecast, since_submission_seconds: float, *, has_ended_steps: bool
 ) -> float:
     """How many times longer than its samples the rest of a run takes.
 
@@ -106,13 +108,12 @@ def _factor_of_rest(
         middle: median of what the samples say is left.
         forecast: what past runs tell, of which `overrun` is known.
         since_submission_seconds: how long ago the run was submitted.
-        has_begun: whether a step has ended.
+        has_ended_steps: whether a step has ended.
     """
-    assert forecast.overrun is not None
-    factor, first = forecast.overrun.distribution.median_seconds, forecast.first_samples
-    if 1 / USUAL <= factor <= USUAL or (first is None and not has_begun):
+    factor, first = forecast.overrun_factor, forecast.first_samples
+    if 1 / USUAL <= factor <= USUAL or (first is None and not has_ended_steps):
         return factor
-    least = max(factor, 1 / USUAL) if has_begun else factor
+    least = max(factor, 1 / USUAL) if has_ended_steps else factor
     if first is None:
         return min(1.0, least)
     left = first.left_seconds(factor, since_submission_seconds) / middle

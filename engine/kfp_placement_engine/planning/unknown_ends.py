@@ -6,27 +6,24 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.forecast import KNOWN_LEVELS
 from kfp_placement_engine.model.promise import RunForecast
-from kfp_placement_engine.model.run_graph import DurationSource, Step, StepKind
+from kfp_placement_engine.model.run_graph import Branch, DurationSource, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.simulation import Schedule
 
 _NAMED = 3
 
-Branch = tuple[str, tuple[str, ...]]
-"""Steps in one group with the same conditions run together, or not at all."""
 
-
-def why_unknown(run: int, lowered: Lowered, result: Result) -> str:
+def why_unknown(run: int, lowered: Lowered, schedule: Schedule) -> str:
     """Why nothing can be promised, or ""."""
     active, problem = lowered.runs[run], lowered.problem
     own = problem.arrays.run == run
     if not own.any():
         return "the run has ended"
-    if (own & problem.is_step & (problem.unplaceable | ~result.schedule.finished)).any():
+    if (own & problem.is_step & (problem.unplaceable | ~schedule.finished)).any():
         return "a step fits no node"
     assert active.forecast is not None  # asked by the caller
     open_steps = [step for step in active.graph.steps if _is_open(step, active)]
-    taken = branches_taken(active)
+    taken = active.branches_taken
     unseen = [
         step
         for step in open_steps
@@ -52,21 +49,7 @@ def _is_open(step: Step, active: ActiveRun) -> bool:
 def _surely_runs(step: Step, active: ActiveRun, taken: Collection[Branch]) -> bool:
     """Whether a step that is open depends on no condition that may not hold."""
     is_running = active.state_of(step.name) is ProgressState.RUNNING
-    return is_running or not step.conditions or branch_of(step) in taken
-
-
-def branches_taken(active: ActiveRun) -> set[Branch]:
-    """Branches of which a step runs, or has run."""
-    return {
-        branch_of(step)
-        for step in active.graph.steps
-        if (progress := active.progress.get(step.name)) is not None and progress.has_run
-    }
-
-
-def branch_of(step: Step) -> Branch:
-    """The branch that a step is in."""
-    return step.group, step.conditions
+    return is_running or not step.conditions or step.branch in taken
 
 
 def _is_known(step: Step, forecast: RunForecast) -> bool:

@@ -32,8 +32,6 @@ from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_opt
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.planning.promises import SampledEnd, sampled_end
 from kfp_placement_engine.planning.warm_start import replayed
-from kfp_placement_engine.search.result import Result
-from kfp_placement_engine.search.simulation import simulate
 
 _SAME_MS = 1e-6
 """Sums of round trips that differ by less are equal."""
@@ -104,9 +102,7 @@ def _sampled(
         return None
     runs = (ActiveRun("", graph, forecast=forecast),)
     lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
-    placement = replayed(lowered, plan)
-    schedule = simulate(lowered.problem, placement)
-    return sampled_end(lowered, Result(placement, schedule, 0, options.seed, 0.0))
+    return sampled_end(lowered, replayed(lowered, plan), options.seed)
 
 
 def _gain(present: Plan, plan: Plan) -> float:

@@ -1,7 +1,7 @@
 """Files of past runs: what `kfp-placement history --output` and `kubectl get plh -o yaml` write."""
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,6 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.history import MemoryHistory, NodeFactors, Past
-from kfp_placement_engine.model.history import PastRun
-from kfp_placement_engine.model.policy import HistoryPolicy
 from kfp_placement_engine.readers.place import kind_of
 from kfp_placement_engine.readers.text.documents import load_documents, read_file
 
@@ -22,7 +19,6 @@ MAX_FILE_BYTES = 64 * 2**20
 _KIND = "PipelineHistory"
 _EXPECTED = "a history is what `kfp-placement history --output history.yaml` writes"
 _AGAIN = "the file may be incomplete or changed: export it again"
-_SHOWN = 5
 
 _NEAR = 0.75
 """From this likeness on a name is a mistyped one: `rnus` for `runs`."""
@@ -55,58 +51,6 @@ def read_histories_file(path: str | Path) -> tuple[PipelineHistory, ...]:
         InputError: it cannot be read or is malformed.
     """
     return read_histories(read_file(path, max_bytes=MAX_FILE_BYTES), name=str(path))
-
-
-def past_of(
-    histories: Iterable[PipelineHistory],
-    namespace: str = "",
-    policy: HistoryPolicy | None = None,
-    speeds: Mapping[str, float] | None = None,
-    *,
-    naming: str = "{}",
-) -> Past:
-    """What these runs tell of the next ones in a namespace.
-
-    Args:
-        histories: of one namespace; if one is named, those of others count only for what they
-            share with it.
-        namespace: where the next runs go; "" = where these were.
-        policy: how long runs count, and which namespaces share what; None = all runs count, and
-            nothing is shared.
-        speeds: of nodes, relative to the reference node; those not named have 1.
-        naming: how whoever reads messages names a namespace, with {} for its name.
-
-    Raises:
-        InputError: they are of several namespaces, or all of others.
-    """
-    known, rules = list(histories), policy or HistoryPolicy()
-    found = sorted({each.metadata.namespace or "" for each in known} - {""})
-    if namespace and found and {namespace, *rules.sharing_with(namespace)}.isdisjoint(found):
-        raise InputError(
-            f"the history is of namespace {_listed(found)} and the run goes to {namespace!r:.80};"
-            f" export the history of {namespace!r:.80}, or give"
-            f" {naming.format(_shortened(found[0]))} if the run goes there"
-        )
-    if not namespace and len(found) > 1:
-        raise InputError(
-            f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the"
-            f" run, such as {naming.format(_shortened(found[0]))}"
-        )
-    where = namespace or "".join(found)
-    runs = _runs_of(known, ("", where), rules)
-    past = Past(runs, where, NodeFactors(speeds), memory=MemoryHistory())
-    others = [other for other in rules.sharing_with(where) if other in found]
-    past.share(
-        Past(_runs_of(known, (other,), rules), other, NodeFactors(speeds)) for other in others
-    )
-    return past
-
-
-def _runs_of(
-    histories: Iterable[PipelineHistory], namespaces: Collection[str], policy: HistoryPolicy
-) -> list[PastRun]:
-    own = [each for each in histories if (each.metadata.namespace or "") in namespaces]
-    return [run for each in own for run in each.past_runs(policy.keep_days)]
 
 
 def _objects(documents: Sequence[Any]) -> Iterator[Any]:
@@ -144,12 +88,3 @@ def _read(parsed: Any) -> PipelineHistory:
             of = f"{_KIND} {found.metadata.name or found.spec.pipeline!r:.80}"
             raise InputError(f"{of}: {place:.120}: is not known here; did you mean {near[0]}?")
     return found
-
-
-def _shortened(name: str) -> str:
-    return f"{name:.80}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(_shortened, names[:_SHOWN]))
-    return f"{shown}, ..." if len(names) > _SHOWN else shown

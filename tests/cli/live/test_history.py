@@ -20,7 +20,8 @@ from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.history import LeftOut, LoopWidth
 from kfp_placement_engine.model.promise import TimeRange, range_of
-from kfp_placement_engine.readers.history_file import past_of, read_histories_file
+from kfp_placement_engine.planning.stored_past import past_of
+from kfp_placement_engine.readers.history_file import read_histories_file
 from tests.cli.live.conftest import NOW
 from tests.support.histories import GIB, history_object, past_run, taxi_runs, with_memory
 from tests.support.json_schemas import closed

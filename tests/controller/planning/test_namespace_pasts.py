@@ -17,13 +17,12 @@ from kfp_placement_controller.planning.histories import (
     Histories,
 )
 from kfp_placement_controller.planning.namespace_past import NamespacePast
-from kfp_placement_controller.planning.unwritten_runs import MOST_PIPELINES
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.forecast import Basis, Level
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.planning.learned_times import LearnedRun

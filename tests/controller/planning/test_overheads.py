@@ -14,6 +14,7 @@ from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflow_content import WorkflowIndex
+from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.model.step_state import StepState
 from tests.controller.planning.builders import START, a_pod, a_workflow, after
@@ -67,7 +68,7 @@ def learned(
     held_at: datetime | None = None,
 ) -> LearnedOverheads:
     """What is learned from pods created so long after Argo began their run."""
-    observed, reading = a_workflow(), RunReading(GRAPH, WorkflowIndex(GRAPH), {})
+    observed, reading = a_workflow(), RunReading(GRAPH, WorkflowIndex(GRAPH), {}, Assumptions())
     state = replace(observed.state, started_at=began_at)
     run = TrackedRun(replace(observed, state=state), reading)
     for step, seconds in created.items():

@@ -5,7 +5,6 @@ from datetime import timedelta
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning import unwritten_runs
 from kfp_placement_controller.planning.unwritten_runs import (
-    MOST_PIPELINES,
     MOST_STEPS,
     MOST_STEPS_OF_ALL,
     MOST_WRITES,
@@ -13,6 +12,7 @@ from kfp_placement_controller.planning.unwritten_runs import (
     UnwrittenRuns,
 )
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
+from kfp_placement_engine.model.history import MOST_PIPELINES
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run
 

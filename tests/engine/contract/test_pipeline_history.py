@@ -259,6 +259,25 @@ def test_courses_are_bounded():
     assert len(status.runs[0].loops) == len(status.runs[0].left_out) == MAX_COURSE_ROWS
 
 
+def test_what_has_too_long_a_path_is_left_out():
+    """Cut, two would be one, which nobody asks for."""
+    fits, too_long = "n" * MAX_PATH_CHARACTERS, "n" * (MAX_PATH_CHARACTERS + 1)
+    steps = [an_observation(each) for each in (too_long, fits)]
+    run = replace(
+        a_past_run(0, steps),
+        memory=tuple(a_use(each, peak_bytes=GIB) for each in (too_long, fits)),
+        loops=tuple(LoopWidth(each, 2) for each in (too_long, fits)),
+        left_out=tuple(LeftOut(each, 2) for each in (too_long, fits)),
+    )
+    assert as_stored(run) == replace(
+        run,
+        steps=run.steps[1:],
+        memory=run.memory[1:],
+        loops=run.loops[1:],
+        left_out=run.left_out[1:],
+    )
+
+
 def test_courses_of_long_names_cost_neither_their_run_nor_those_before():
     def name(kind: str, number: int) -> str:
         return f"{kind}{number:03d}".ljust(MAX_PATH_CHARACTERS, "\u00e4")

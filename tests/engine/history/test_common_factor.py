@@ -7,9 +7,9 @@ from statistics import fmean, pstdev
 import pytest
 
 from kfp_placement_engine.history import History
-from kfp_placement_engine.history.common_factor import MOST_PIPELINES, CommonFactors, score_of
+from kfp_placement_engine.history.common_factor import CommonFactors, score_of
 from kfp_placement_engine.model.forecast import CommonFactor
-from kfp_placement_engine.model.history import Observation, StepIdentity
+from kfp_placement_engine.model.history import MOST_PIPELINES, Observation, StepIdentity
 
 
 def scores_of_run(random, share, count):

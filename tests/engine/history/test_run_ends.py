@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from kfp_placement_engine.history import RunEnds
-from kfp_placement_engine.history.run_ends import MOST_PIPELINES
 from kfp_placement_engine.model.forecast import Level
+from kfp_placement_engine.model.history import MOST_PIPELINES
 
 
 def seen(*runs, pipeline="churn"):
@@ -17,30 +17,30 @@ def seen(*runs, pipeline="churn"):
     return ends
 
 
-def forecast_of(ends, pipeline, planned_seconds):
-    forecast = ends.predict(pipeline, planned_seconds)
+def forecast_of(ends, pipeline="churn"):
+    forecast = ends.predict(pipeline)
     assert forecast is not None
     return forecast
 
 
 def test_a_run_takes_longer_than_planned_as_those_before():
-    """Also when its plan is another one."""
-    forecast = forecast_of(seen((100, 130), (100, 131), (100, 129)), "churn", 400.0)
-    assert forecast.distribution.median_seconds == pytest.approx(520)
+    """Whatever their plans."""
+    forecast = forecast_of(seen((100, 130), (400, 524), (10, 12.9)))
+    assert forecast.distribution.median_seconds == pytest.approx(1.3)
     assert (forecast.basis.level, forecast.basis.runs) == (Level.PIPELINE, 3)
 
 
 def test_a_new_pipeline_is_judged_by_the_others_and_less_surely():
     ends = seen((100, 150), (100, 150))
-    new = forecast_of(ends, "sales", 100.0)
-    known = forecast_of(ends, "churn", 100.0)
+    new = forecast_of(ends, "sales")
+    known = forecast_of(ends, "churn")
     assert new.basis.level is Level.NAMESPACE
-    assert new.distribution.median_seconds == pytest.approx(150)
+    assert new.distribution.median_seconds == pytest.approx(1.5)
     assert new.distribution.quantile(0.95) > known.distribution.quantile(0.95)
 
 
 def test_nothing_is_promised_before_a_run_has_ended():
-    assert RunEnds().predict("churn", 100.0) is None
+    assert RunEnds().predict("churn") is None
 
 
 def test_intervals_of_90_percent_hold_nine_times_of_ten():
@@ -49,8 +49,8 @@ def test_intervals_of_90_percent_hold_nine_times_of_ten():
         planned = random.uniform(100, 1000)
         seconds = planned * 1.4 * math.exp(random.gauss(0, 0.08))
         if number >= 10:
-            found = forecast_of(ends, "churn", planned).distribution
-            held.append(found.quantile(0.05) <= seconds <= found.quantile(0.95))
+            found = forecast_of(ends).distribution
+            held.append(found.quantile(0.05) <= seconds / planned <= found.quantile(0.95))
         ends.observe("churn", planned, seconds)
     assert 0.86 <= sum(held) / len(held) <= 0.94
 
@@ -69,29 +69,23 @@ def test_intervals_of_90_percent_hold_nine_times_of_ten():
     ],
 )
 def test_what_cannot_be_true_teaches_nothing(planned, seconds):
-    assert seen((planned, seconds)).predict("churn", 100.0) is None
+    assert seen((planned, seconds)).predict("churn") is None
 
 
 def test_pipelines_are_bounded_whatever_they_are_called():
     ends = RunEnds()
     for number in range(MOST_PIPELINES + 10):
         ends.observe(f"run-{number}", 100, 120)
-    assert forecast_of(ends, "run-0", 100.0).basis.level is Level.NAMESPACE
-    assert forecast_of(ends, f"run-{MOST_PIPELINES}", 100.0).basis.level is Level.PIPELINE
-
-
-def test_a_plan_without_an_end_has_no_forecast():
-    """Everything may come from the cache."""
-    ends = seen((100, 130))
-    assert [ends.predict("churn", each) for each in (0.0, math.inf, math.nan)] == [None] * 3
+    assert forecast_of(ends, "run-0").basis.level is Level.NAMESPACE
+    assert forecast_of(ends, f"run-{MOST_PIPELINES}").basis.level is Level.PIPELINE
 
 
 def test_one_run_that_hung_does_not_widen_all_that_follow():
     runs = [(100, 130 + number % 3) for number in range(25)]
-    before = forecast_of(seen(*runs), "churn", 100.0).distribution
-    after = forecast_of(seen(*runs, (100, 1040), *runs[:10]), "churn", 100.0).distribution
+    before = forecast_of(seen(*runs)).distribution
+    after = forecast_of(seen(*runs, (100, 1040), *runs[:10])).distribution
     assert after.median_seconds == pytest.approx(before.median_seconds, rel=0.02)
-    assert after.quantile(0.95) < 400
+    assert after.quantile(0.95) < 4
 
 
 def test_what_steps_took_longer_after_a_change_is_not_counted_in_the_factor():
@@ -99,11 +93,11 @@ def test_what_steps_took_longer_after_a_change_is_not_counted_in_the_factor():
     ends = seen(*[(100, 110)] * 6)
     for _ in range(3):
         ends.observe("churn", 100, 220, math.log(2))
-    found = forecast_of(ends, "churn", 200.0).distribution
-    assert found.median_seconds == pytest.approx(220, rel=0.02)
-    assert found.quantile(0.95) < 400
+    found = forecast_of(ends).distribution
+    assert found.median_seconds == pytest.approx(1.1, rel=0.02)
+    assert found.quantile(0.95) < 2
 
 
 def test_what_runs_took_longer_and_their_steps_did_not_is():
     ends = seen(*[(100, 110)] * 3, *[(100, 220)] * 15)
-    assert forecast_of(ends, "churn", 100.0).distribution.median_seconds == pytest.approx(220)
+    assert forecast_of(ends).distribution.median_seconds == pytest.approx(2.2)

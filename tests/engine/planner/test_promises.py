@@ -254,12 +254,14 @@ EVEN = np.exp(np.linspace(-0.3, 0.3, 101)) * 100
 """Ends of samples around 100 s."""
 
 
-def stretched(runs, has_new_steps=False, has_begun=False, deviation=0.1, ends=EVEN):
+def stretched(runs, has_new_steps=False, has_ended_steps=False, deviation=0.1, ends=EVEN):
     """The lowest, middle and highest end, where past runs took a tenth longer than samples."""
     shape = Shape(tuple(np.linspace(-1, 1, 21)))
     basis = Basis(Level.PIPELINE if runs else Level.NAMESPACE, max(1, runs))
     forecast = RunForecast(overrun=Forecast(Distribution(1.1, deviation, shape), basis))
-    found = stretched_ends(ends, forecast, has_begun=has_begun, has_new_steps=has_new_steps)
+    found = stretched_ends(
+        ends, forecast, has_ended_steps=has_ended_steps, has_new_steps=has_new_steps
+    )
     return np.quantile(found, (0.05, 0.5, 0.95)).tolist()
 
 
@@ -321,14 +323,16 @@ def test_samples_of_a_first_step_that_runs_for_long_count_fully():
     assert late == pytest.approx(np.quantile(EVEN, (0.05, 0.95)), rel=0.02)
 
 
-@pytest.mark.parametrize("has_begun", [False, True])
-def test_where_branches_are_open_how_runs_ended_stretches_nothing(has_begun):
+@pytest.mark.parametrize("has_ended_steps", [False, True])
+def test_where_branches_are_open_how_runs_ended_stretches_nothing(has_ended_steps):
     """Half of the samples take a branch of ten times the time, and so did half of the runs."""
     ends = np.array([100.0] * 51 + [1000.0] * 50)
     for factor in (0.3, 3.0):
         distribution = Distribution(factor, 1.0, Shape((-2.0, -1.0, 0.0, 1.0, 2.0)))
         forecast = RunForecast(overrun=Forecast(distribution, Basis(Level.PIPELINE, 20)))
-        found = stretched_ends(ends, forecast, has_begun=has_begun, has_open_branches=True)
+        found = stretched_ends(
+            ends, forecast, has_ended_steps=has_ended_steps, has_open_branches=True
+        )
         assert found / ends == pytest.approx(1.0, abs=0.22)
 
 
@@ -337,7 +341,9 @@ def rest(factor, now, held=0.0, left=100.0):
     overrun = Forecast(Distribution(factor, 0.1, Shape((-1.0, 0.0, 1.0))), Basis(Level.PIPELINE, 9))
     forecast = RunForecast(overrun=overrun, first_samples=FirstSamples(400.0 + held, held))
     ends = np.full(11, left)
-    found = stretched_ends(ends, forecast, since_submission_seconds=now + held, has_begun=True)
+    found = stretched_ends(
+        ends, forecast, since_submission_seconds=now + held, has_ended_steps=True
+    )
     return float(found[0])
 
 

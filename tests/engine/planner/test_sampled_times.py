@@ -11,7 +11,7 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.history.calibration import UNKNOWN
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.forecast import CommonFactor, Distribution
-from kfp_placement_engine.planning.sampled_times import sampled_durations
+from kfp_placement_engine.planning.sampled_times import NOTHING_COMMON, drawn_times
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.simulation import simulate, simulate_durations
 from tests.engine.planner.begun_runs import begun_cases
@@ -58,9 +58,17 @@ def distributions(problem, spread=0.2):
             for number, each in enumerate(seconds)}  # fmt: skip
 
 
+def drawn_durations(problem, known, samples, common=NOTHING_COMMON, seed=1):
+    """[S, A] seconds; what has no distribution takes what the problem says."""
+    durations = np.repeat(problem.arrays.duration_seconds[None], samples, axis=0)
+    for number, seconds in drawn_times(known, samples, np.random.default_rng(seed), common):
+        durations[:, number] = seconds
+    return durations
+
+
 def test_drawn_times_are_those_of_the_distributions(chain):
     known = distributions(chain)
-    drawn = sampled_durations(chain, known, 4000, np.random.default_rng(1))
+    drawn = drawn_durations(chain, known, 4000)
     for number, distribution in known.items():
         for probability in (0.05, 0.5, 0.95):
             within = (drawn[:, number] <= distribution.quantile(probability)).mean()
@@ -71,8 +79,7 @@ def test_drawn_times_are_those_of_the_distributions(chain):
 def test_steps_that_are_slow_together_widen_the_end_and_nothing_else(chain):
     known = distributions(chain)
     alone, together = (
-        sampled_durations(chain, known, 4000, np.random.default_rng(1), CommonFactor(share))
-        for share in (0.0, 0.81)
+        drawn_durations(chain, known, 4000, CommonFactor(share)) for share in (0.0, 0.81)
     )
     assert np.corrcoef(np.log(together.T))[0, 1] == pytest.approx(0.81, abs=0.04)
     assert np.median(together[:, 0]) == pytest.approx(np.median(alone[:, 0]), rel=0.02)
@@ -88,7 +95,7 @@ def test_steps_that_are_slow_together_widen_the_end_and_nothing_else(chain):
 
 def test_a_step_that_has_run_takes_at_least_that_long(chain):
     known = {0: Distribution(20.0, 0.2, UNKNOWN).after(30.0)}
-    drawn = sampled_durations(chain, known, 500, np.random.default_rng(1))
+    drawn = drawn_durations(chain, known, 500)
     assert drawn[:, 0].min() >= 30
     assert np.quantile(drawn[:, 0], 0.5) == pytest.approx(known[0].median_seconds, rel=0.03)
     assert (drawn[:, 1] == 40).all()
@@ -98,7 +105,7 @@ def test_an_overdue_step_has_the_rest_of_its_distribution(chain):
     """Far beyond what was forecast: the probability of running for so long was 3 in 10,000."""
     known = Distribution(20.0, 0.2, UNKNOWN).after(60.0)
     assert known.survival < 1e-3
-    drawn = sampled_durations(chain, {0: known}, 4000, np.random.default_rng(1))[:, 0]
+    drawn = drawn_durations(chain, {0: known}, 4000)[:, 0]
     for probability in (0.05, 0.5, 0.95):
         assert np.quantile(drawn, probability) == pytest.approx(
             known.quantile(probability), rel=0.05
@@ -107,10 +114,7 @@ def test_an_overdue_step_has_the_rest_of_its_distribution(chain):
 
 def test_the_same_seed_draws_the_same(chain):
     one, two = (
-        sampled_durations(
-            chain, distributions(chain), 9, np.random.default_rng(3), CommonFactor(0.5)
-        )
-        for _ in range(2)
+        drawn_durations(chain, distributions(chain), 9, CommonFactor(0.5), seed=3) for _ in range(2)
     )
     assert np.array_equal(one, two)
 
@@ -119,7 +123,7 @@ def test_a_run_that_is_known_to_be_slow_is_drawn_slower(chain):
     known = distributions(chain)
     slow = CommonFactor(share=0.8).given([1.5] * 6)
     usual, slower = (
-        np.median(sampled_durations(chain, known, 999, np.random.default_rng(1), common))
+        np.median(drawn_durations(chain, known, 999, common))
         for common in (CommonFactor(0.8), slow)
     )
     assert slower > 1.1 * usual
@@ -127,7 +131,7 @@ def test_a_run_that_is_known_to_be_slow_is_drawn_slower(chain):
 
 def test_no_sample_cannot_be_drawn(chain):
     with pytest.raises(PlanningError, match="0 samples; there must be 1 or more"):
-        sampled_durations(chain, {}, 0, np.random.default_rng(1))
+        drawn_durations(chain, {}, 0)
 
 
 @pytest.mark.parametrize(

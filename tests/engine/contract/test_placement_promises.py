@@ -1,0 +1,62 @@
+"""What a PipelinePlacement promises of its run, as it is written and read."""
+
+import pytest
+
+from kfp_placement_engine.contract.placement import EndRange, FirstEnds
+from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+from kfp_placement_engine.model.promise import Promise, TimeRange
+
+ENDS, TIMES = {"low": "9m", "typical": "10m", "high": "12m"}, TimeRange(540.0, 600.0, 720.0)
+
+
+def a_placement(status=None, **spec) -> PipelinePlacement:
+    required = {
+        "workflowUID": "u",
+        "revision": 1,
+        "submittedAt": "2026-11-26T10:14:00Z",
+        "plannedAt": "2026-11-26T10:14:05Z",
+    }
+    found = {"metadata": {"name": "taxi"}, "spec": required | spec, "status": status}
+    return read_resource(PipelinePlacement, found)
+
+
+def promises(placement: PipelinePlacement) -> tuple[Promise | None, ...]:
+    return placement.promise, placement.promise_after_start, placement.first_promise
+
+
+def test_a_range_is_written_as_it_is_read():
+    assert EndRange.of(TIMES).times == TIMES
+    first = FirstEnds.of(TIMES, played=590, promised_after=3)
+    assert (first.times, first.played, first.promised_after) == (TIMES, 590, 3)
+
+
+def test_an_object_says_no_time_that_it_would_refuse():
+    first = FirstEnds.of(TimeRange(-1.0, 5.0, 1e12), played=-5, promised_after=1e12)
+    assert first.times == TimeRange(0.0, 5.0, MAX_DURATION_SECONDS)
+    assert (first.played, first.promised_after) == (0, MAX_DURATION_SECONDS)
+
+
+@pytest.mark.parametrize("status", [None, {}, {"phase": "Running"}], ids=repr)
+def test_nothing_may_be_promised(status):
+    assert promises(a_placement(status)) == (None, None, None)
+
+
+def test_what_is_promised_now_and_first_has_its_own_confidence():
+    first = ENDS | {"played": "590s", "promisedAfter": "3s"}
+    status = {"ends": ENDS, "confidence": 0.8}
+    now, after_start, then = promises(a_placement(status, firstEnds=first, confidence=0.95))
+    assert now == Promise(0.8, TIMES)
+    assert after_start is None
+    assert then == Promise(0.95, TIMES, played_seconds=590)
+    assert a_placement({"ends": ENDS}).promise == Promise(0.9, TIMES)
+
+
+def test_a_run_that_is_held_back_is_promised_its_end_after_its_start():
+    found = promises(a_placement({"endsAfterStart": ENDS}))
+    assert found == (None, Promise(0.9, TIMES), None)
+
+
+def test_why_nothing_is_promised_is_said():
+    found = a_placement({"endsUnknown": "no run seen"})
+    assert found.promise == Promise(0.9, unknown="no run seen")
