@@ -126,6 +126,8 @@ class _Run:
             steps=_observed(self.graph.steps),
             seconds=self.end,
             played_seconds=None if promise is None else promise.played_seconds,
+            # Nothing waits here but for room, of which plans know.
+            replayed_seconds=self.end,
         )
 
 

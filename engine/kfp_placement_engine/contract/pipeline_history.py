@@ -76,7 +76,7 @@ MAX_PIPELINE_CHARACTERS, MAX_UID_CHARACTERS = 253, 64
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
-_RUN_BYTES = 200
+_RUN_BYTES = 225
 """Of what is said of a run beside its rows."""
 
 Row = Annotated[tuple[Any, ...], Field(max_length=8)]
@@ -156,6 +156,9 @@ class RecordedRun(ResourceModel):
     drivers: int | None = Field(default=None, ge=0, le=MAX_ROWS)
     """How many drivers waited for each other on its way to its end."""
 
+    replayed_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    """The same by what its steps really took, without what pods waited for."""
+
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """From its beginning to its end, without waits in a queue, if it ended well."""
 
@@ -224,6 +227,7 @@ class PipelineHistory(Resource):
                 played_seconds=run.played_seconds,
                 driver_seconds=run.driver_seconds,
                 drivers=run.drivers,
+                replayed_seconds=run.replayed_seconds,
                 seconds=run.seconds,
                 memory=tuple(self._memory(run, steps)),
                 loops=tuple(loop_widths(run.loops, steps)),
@@ -332,6 +336,7 @@ def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
         played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
         driver_seconds=None if run.driver_seconds is None else rounded(run.driver_seconds),
         drivers=None if run.drivers is None else min(run.drivers, MAX_ROWS),
+        replayed_seconds=None if run.replayed_seconds is None else rounded(run.replayed_seconds),
         seconds=None if run.seconds is None else rounded(run.seconds),
         steps=rows.add(run.steps, min(MAX_RUN_BYTES, limit_bytes // 2), run.memory),
         loops=rows.add_loops(run.loops, course_bytes),

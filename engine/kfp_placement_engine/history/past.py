@@ -55,14 +55,14 @@ class Past:
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended: from its steps first, then from what was left."""
-        log_slowdown = self.steps.observe(run.steps)
+        self.steps.observe(run.steps)
         self.courses.observe(run)
         if run.driver_seconds is not None:
             last = self._driver_seconds.used(run.pipeline, lambda: deque(maxlen=RECENT))
             last.append(run.driver_seconds)
         played_seconds = self._played_seconds(run)
         if played_seconds is not None and run.seconds is not None:
-            self.ends.observe(run.pipeline, played_seconds, run.seconds, log_slowdown)
+            self.ends.observe(run.pipeline, played_seconds, run.seconds, run.replayed_seconds)
         if self.memory is not None:
             self.memory.observe_run(run)
 
