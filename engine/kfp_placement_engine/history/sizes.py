@@ -119,7 +119,7 @@ class SizedValues:
             return found
         # By the line, whichever way is better: the nearest values may be of before and after.
         left = [-each for each in self._misses_of_line] if found.misses else []
-        now = levelled(left, least)
+        now = levelled(left, least, self._log_sizes)
         if now is left:
             return found
         moved = map(add, self._log_seconds, map(sub, now, left))
