@@ -17,7 +17,13 @@ from typing import NamedTuple
 
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import SizedValues
-from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, MemoryUse, PastRun, StepIdentity
+from kfp_placement_engine.model.history import (
+    MOST_MEMORY_BYTES,
+    MemoryUse,
+    PastRun,
+    StepIdentity,
+    is_usable_size,
+)
 from kfp_placement_engine.model.memory import MemoryForecast
 
 MOST_STEPS = 10_000
@@ -131,11 +137,13 @@ class MemoryHistory:
 
         Args:
             identity: the step, whatever its iteration.
-            input_bytes: size of its inputs; None = unknown.
+            input_bytes: size of its inputs; None = unknown, and so is what cannot be true.
 
         Returns:
             The forecast; None = nothing has been seen of the step.
         """
+        if input_bytes is not None and not is_usable_size(input_bytes):
+            input_bytes = None
         step = self._steps.get(identity.key)
         if step is None:
             return None
