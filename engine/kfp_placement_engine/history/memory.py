@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple
 
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.history.sizes import SizedValues
+from kfp_placement_engine.history.sizes import MOST_SIZES, SizedValues
 from kfp_placement_engine.model.history import (
     MOST_MEMORY_BYTES,
     MemoryUse,
@@ -34,9 +34,6 @@ MOST_VALUES = 200
 
 MOST_RUNS = 30
 """Of a step, of which the largest use is known."""
-
-_MOST_SIZES = 40
-"""This many last values are compared by size; older ones are of older code."""
 
 _LEAST_SIZES = 3
 
@@ -218,7 +215,7 @@ class _Values:
     @cached_property
     def _sized(self) -> list[tuple[float, float]]:
         """Logarithms of the last values with a known size, and that."""
-        last = zip(self._logs[-_MOST_SIZES:], self._sizes[-_MOST_SIZES:], strict=True)
+        last = zip(self._logs[-MOST_SIZES:], self._sizes[-MOST_SIZES:], strict=True)
         return [(log_bytes, size) for log_bytes, size in last if not math.isnan(size)]
 
 

@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from kfp_placement_engine.history.changes import levelled
 
+MOST_SIZES = 40
+"""This many last values are compared by size; older ones are of older code."""
+
 _SAME_SIZE = math.log(1.1)
 """Sizes that differ by less do not explain different times."""
 
