@@ -14,6 +14,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from random import Random
 from statistics import median
 from typing import NamedTuple
 
@@ -35,8 +36,9 @@ from kfp_placement_engine.model.history import MOST_PIPELINES
 MISSES_KEPT = 1000
 """Of each kind; older ones tell of other times."""
 
-MISSES_OF_RUN = 60
-"""Of each kind and pipeline: the steps of one run miss together and must not outvote other runs."""
+MISSES_OF_RUN = 40
+"""Of each kind and pipeline: the steps of one run miss together and must not outvote other runs. Of
+those that are kept these are less than 5%, so one run alone moves no interval of 90% by much."""
 
 LEAST_MISSES = 20
 """From here on there are quantiles of 5% and 95%."""
@@ -122,19 +124,22 @@ class _Misses:
     Attributes:
         deviations: in spreads, at most `MOST_DEVIATIONS`.
         log_ratios: the same as logarithms of factors, without sign.
+        runs: of how many runs there were any.
     """
 
-    __slots__ = ("deviations", "log_ratios")
+    __slots__ = ("deviations", "log_ratios", "runs")
 
     def __init__(self) -> None:
         self.deviations = array("f")
         self.log_ratios = array("f")
+        self.runs = 0
 
     def __len__(self) -> int:
         return len(self.deviations)
 
     def add(self, misses: Sequence[Miss]) -> None:
-        """Keep some more."""
+        """Keep those of one more run."""
+        self.runs += 1
         limited = (max(-MOST_DEVIATIONS, min(MOST_DEVIATIONS, each.deviations)) for each in misses)
         self.deviations.extend(limited)
         self.log_ratios.extend(abs(each.log_ratio) for each in misses)
@@ -166,9 +171,12 @@ class Calibration:
             groups.setdefault((each.pipeline, each.known.kind), []).append(each)
         for (pipeline, kind), found in groups.items():
             own: dict[_Kind, _Misses] = self._of_pipelines.used(pipeline, dict)
-            every = -(-len(found) // MISSES_OF_RUN)
+            if len(found) > MISSES_OF_RUN:
+                # Not every second one: where a loop has two tasks, these are all of one of them.
+                runs = own[kind].runs if kind in own else 0
+                found = Random(runs).sample(found, MISSES_OF_RUN)
             for owned in (own, self._of_all):
-                owned.setdefault(kind, _Misses()).add(found[::every])
+                owned.setdefault(kind, _Misses()).add(found)
         for computed in (self._owners, self._sorted, self._largest, self._shapes):
             computed.clear()
 

@@ -20,6 +20,10 @@ _APART = 3.0
 _SEVERAL = 5
 """From this many values on outliers among them do not count."""
 
+_ABOUT_THE_SIZE = math.log(1.25)
+"""Between sizes that differ by less no time that grows with the square of the size looks like a
+change, where a line was found."""
+
 _MAY_FOLLOW = 1.5
 """Where a change may have begun, two values lie apart from the others by this many spreads."""
 
@@ -32,19 +36,74 @@ def robust_deviation(misses: Sequence[float]) -> float:
     return _NORMAL_OVER_MEDIAN * median(map(abs, misses)) if misses else 0.0
 
 
-def levelled(values: Sequence[float], least: float) -> Sequence[float]:
+def levelled(
+    values: Sequence[float], least: float, log_sizes: Sequence[float] | None = None
+) -> Sequence[float]:
     """The values as if all had been like the last ones; the very same if they have not changed.
+
+    Values that have come back to where they were before have not changed for good: they may go on
+    to change places, and those since then stay as they are.
 
     Args:
         values: in the order in which they were seen.
         least: standard deviation of such values at least.
+        log_sizes: logarithms of sizes, where the values are what a line over these leaves; None =
+            of none. If the line does not fit, each block of such sizes looks like a change. So one
+            only counts as far as values of about the same size are unlike before and after it.
     """
     changes = list(_changes(values, least))
     if not changes:
         return values
-    parts = [values[begin:end] for begin, end in pairwise([0, *changes, len(values)])]
-    now = median(parts[-1])
-    return [each - centre + now for part in parts for centre in [median(part)] for each in part]
+    parts = list(pairwise([0, *changes, len(values)]))
+    apart = _APART * least
+    levels = _levels_of(values, parts, log_sizes or [0.0] * len(values), apart)
+    now, since = levels[-1], _first_of_now(levels, apart)
+    moves = [now - level if number < since else 0.0 for number, level in enumerate(levels)]
+    if not any(moves):
+        return values
+    return [
+        each + move
+        for (begin, end), move in zip(parts, moves, strict=True)
+        for each in values[begin:end]
+    ]
+
+
+def _levels_of(
+    values: Sequence[float],
+    parts: Sequence[tuple[int, int]],
+    log_sizes: Sequence[float],
+    apart: float,
+) -> list[float]:
+    """How much higher than those of the first part the values of each lie."""
+    levels, flat = [0.0], list(values[: parts[0][1]])
+    for begin, end in parts[1:]:
+        above = [
+            values[number] - median(alike)
+            for number in range(begin, end)
+            if (alike := _of_about_the_size(flat, log_sizes, log_sizes[number]))
+        ]
+        is_seen = 2 * len(above) >= end - begin
+        level = median(above) if is_seen else levels[-1]
+        levels.append(level if abs(level - levels[-1]) > apart else levels[-1])
+        flat += [each - levels[-1] for each in values[begin:end]]
+    return levels
+
+
+def _of_about_the_size(
+    values: Sequence[float], log_sizes: Sequence[float], log_size: float
+) -> list[float]:
+    """The first of the sizes are those of the values; the rest are of later ones."""
+    pairs = zip(values, log_sizes, strict=False)
+    return [each for each, other in pairs if abs(other - log_size) <= _ABOUT_THE_SIZE]
+
+
+def _first_of_now(levels: Sequence[float], apart: float) -> int:
+    """The first part to whose level, or to that of one since then, values have come back."""
+    since = len(levels) - 1
+    for number in reversed(range(since)):
+        if any(abs(levels[number] - each) <= apart for each in levels[since:]):
+            since = number
+    return since
 
 
 def _changes(values: Sequence[float], least: float) -> Iterator[int]:

@@ -12,16 +12,13 @@ from typing import NamedTuple
 
 from kfp_placement_engine.history.arguments import ValuesByArgument
 from kfp_placement_engine.history.changes import levelled, robust_deviation, spread_if_changing
-from kfp_placement_engine.history.sizes import SizedValues
+from kfp_placement_engine.history.sizes import MOST_SIZES, SizedValues
 
 RESOLUTION_SECONDS = 1 / math.sqrt(12)
 """Standard deviation of a time that is cut to a whole second, as Kubernetes writes them."""
 
 _OUTLYING = 5.0
 """Misses count up to this many standard deviations, as their median tells these."""
-
-_MOST_SIZES = 40
-"""This many last values are compared by size; older ones are of older code."""
 
 
 @dataclass(frozen=True)
@@ -145,13 +142,13 @@ class PastValues:
 
     @cached_property
     def _sized(self) -> SizedValues:
-        last = zip(self._log_seconds[-_MOST_SIZES:], self._input_bytes[-_MOST_SIZES:], strict=True)
+        last = zip(self._log_seconds[-MOST_SIZES:], self._input_bytes[-MOST_SIZES:], strict=True)
         known = [(log_seconds, size) for log_seconds, size in last if not math.isnan(size)]
         return SizedValues([each for each, _ in known], [each for _, each in known])
 
     @cached_property
     def _by_argument(self) -> ValuesByArgument:
-        return ValuesByArgument(self._log_seconds[-_MOST_SIZES:], self._arguments[-_MOST_SIZES:])
+        return ValuesByArgument(self._log_seconds[-MOST_SIZES:], self._arguments[-MOST_SIZES:])
 
 
 def _estimate(

@@ -16,8 +16,14 @@ from statistics import median
 from typing import NamedTuple
 
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.history.sizes import SizedValues
-from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, MemoryUse, PastRun, StepIdentity
+from kfp_placement_engine.history.sizes import MOST_SIZES, SizedValues
+from kfp_placement_engine.model.history import (
+    MOST_MEMORY_BYTES,
+    MemoryUse,
+    PastRun,
+    StepIdentity,
+    is_usable_size,
+)
 from kfp_placement_engine.model.memory import MemoryForecast
 
 MOST_STEPS = 10_000
@@ -28,9 +34,6 @@ MOST_VALUES = 200
 
 MOST_RUNS = 30
 """Of a step, of which the largest use is known."""
-
-_MOST_SIZES = 40
-"""This many last values are compared by size; older ones are of older code."""
 
 _LEAST_SIZES = 3
 
@@ -131,11 +134,13 @@ class MemoryHistory:
 
         Args:
             identity: the step, whatever its iteration.
-            input_bytes: size of its inputs; None = unknown.
+            input_bytes: size of its inputs; None = unknown, and so is what cannot be true.
 
         Returns:
             The forecast; None = nothing has been seen of the step.
         """
+        if input_bytes is not None and not is_usable_size(input_bytes):
+            input_bytes = None
         step = self._steps.get(identity.key)
         if step is None:
             return None
@@ -210,7 +215,7 @@ class _Values:
     @cached_property
     def _sized(self) -> list[tuple[float, float]]:
         """Logarithms of the last values with a known size, and that."""
-        last = zip(self._logs[-_MOST_SIZES:], self._sizes[-_MOST_SIZES:], strict=True)
+        last = zip(self._logs[-MOST_SIZES:], self._sizes[-MOST_SIZES:], strict=True)
         return [(log_bytes, size) for log_bytes, size in last if not math.isnan(size)]
 
 

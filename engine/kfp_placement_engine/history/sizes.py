@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from kfp_placement_engine.history.changes import levelled
 
+MOST_SIZES = 40
+"""This many last values are compared by size; older ones are of older code."""
+
 _SAME_SIZE = math.log(1.1)
 """Sizes that differ by less do not explain different times."""
 
@@ -119,7 +122,7 @@ class SizedValues:
             return found
         # By the line, whichever way is better: the nearest values may be of before and after.
         left = [-each for each in self._misses_of_line] if found.misses else []
-        now = levelled(left, least)
+        now = levelled(left, least, self._log_sizes)
         if now is left:
             return found
         moved = map(add, self._log_seconds, map(sub, now, left))

@@ -205,5 +205,5 @@ def are_usable_arguments(values: Collection[object]) -> bool:
 
 
 def is_usable_memory(amount: float) -> bool:
-    """Whether an amount of memory can be true: what runs uses some."""
-    return 0 < amount <= MOST_MEMORY_BYTES
+    """Whether an amount of memory can be true, bytes: what runs uses some."""
+    return 1 <= amount <= MOST_MEMORY_BYTES

@@ -14,8 +14,8 @@ from kfp_placement_engine.model.promise import Course
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.problem.problem import Floats
 
-ENOUGH_RUNS = 3
-"""From which on what they left out counts."""
+_LEAST_COURSES = 3
+"""Of so many runs on what they left out counts."""
 
 WEIGHT_OF_OLDER = 0.85
 """A run counts this many times as much as the next: a change is followed within a few runs."""
@@ -34,7 +34,7 @@ def open_courses(run: int, lowered: Lowered) -> OpenCourses:
         lowered: the problem and what it was made from.
     """
     active = lowered.runs[run]
-    if active.forecast is None or len(active.forecast.courses) < ENOUGH_RUNS:
+    if active.forecast is None or len(active.forecast.courses) < _LEAST_COURSES:
         return {}
     courses = active.forecast.courses
     if not any(each.left_out for each in courses):

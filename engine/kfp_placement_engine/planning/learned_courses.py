@@ -6,7 +6,7 @@ from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.model.run_graph import Notice, RunGraph, StepKind
 
-ENOUGH_RUNS = 3
+_LEAST_IN_A_ROW = 3
 """In a row, from which on a task that never ran is named."""
 
 
@@ -33,14 +33,14 @@ def left_out_notices(graph: RunGraph, past: Past) -> Iterator[Notice]:
     tasks = {step.task: step for step in graph.steps if step.kind is StepKind.CONTAINER}
     for task, step in tasks.items():
         runs = past.courses.left_out(graph.name, task)
-        if runs.cached >= ENOUGH_RUNS and not step.assumed_cached:
+        if runs.cached >= _LEAST_IN_A_ROW and not step.assumed_cached:
             yield Notice(
                 "usually-cached",
                 f"came from the cache in the last {runs.cached} runs, and is planned as if it ran;"
                 f" --assume-cached {task} plans without it (assume_cached in Python)",
                 task,
             )
-        elif runs.skipped >= ENOUGH_RUNS:
+        elif runs.skipped >= _LEAST_IN_A_ROW:
             yield Notice(
                 "usually-skipped",
                 f"was skipped in the last {runs.skipped} runs, as its branch was not taken; it is"

@@ -49,11 +49,27 @@ def test_noise_is_hardly_ever_a_change(sigma):
         [1.0, 9.0] * 10,
         [1.0] * 10 + [9.0, 9.0],
         [1.0] * 9 + [9.0] + [1.0] * 9,
+        [1.0] * 6 + [9.0] * 4 + [1.0] * 3,
+        ([1.0] * 4 + [9.0] * 4 + [5.0] * 4) * 2,
     ],
-    ids=["none", "one", "equal", "taking turns", "two", "an outlier"],
+    ids=["none", "one", "equal", "taking turns", "two", "an outlier", "come back", "in blocks"],
 )
 def test_other_values_stay_as_they_are(values):
     assert levelled(values, LEAST) is values
+
+
+def test_values_from_before_the_first_of_those_that_change_places_count_as_if_like_the_last():
+    values = [5.0] * 4 + ([1.0] * 4 + [2.0] * 4) * 2
+    assert levelled(values, LEAST) == pytest.approx([2.0] * 4 + values[4:])
+
+
+def test_values_have_changed_only_where_some_of_the_same_size_were_others():
+    sizes = ([0.0] * 4 + [2.3] * 4) * 2
+    by_size = [0.5 * each for each in sizes]
+    assert levelled(by_size, LEAST, sizes) is by_size
+    assert levelled([1.0] * 4 + [2.0] * 4, LEAST, [0.0] * 4 + [2.3] * 4) == [1.0] * 4 + [2.0] * 4
+    changed = [each + (3.0 if number >= 8 else 0.0) for number, each in enumerate(by_size)]
+    assert levelled(changed, LEAST, sizes) == pytest.approx([each + 3.0 for each in by_size])
 
 
 def test_a_change_may_have_begun_with_two_values_on_one_side():

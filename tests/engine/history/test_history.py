@@ -152,6 +152,25 @@ def test_a_slow_run_of_a_wide_loop_does_not_decide_for_another_pipeline():
     assert after.quantile(0.95) == pytest.approx(before.quantile(0.95), rel=0.15)
 
 
+def test_of_a_wide_loop_with_two_tasks_misses_of_both_count():
+    """Of 120 misses of a run 40 count; every second one is of the task that varies."""
+    random, history = Random(3), History()
+    steady, varying = (
+        [StepIdentity("churn", f"each.{task}", str(item)) for item in range(60)]
+        for task in ("steady", "varying")
+    )
+    for _ in range(12):
+        run = [
+            Observation(each, 100 * random.lognormvariate(0, sigma))
+            for pair in zip(steady, varying, strict=True)
+            for each, sigma in zip(pair, (0.001, 0.3), strict=True)
+        ]
+        history.observe(run)
+    misses = history.calibration._of_all[Level.ITERATION, 2]
+    large = sum(abs(each) > 0.2 for each in misses.deviations)
+    assert 0.3 < large / len(misses) < 0.6
+
+
 def test_a_run_is_compared_with_what_was_known_before_it():
     """Not with itself: its miss is that of the forecast."""
     history = history_of(*seen(TRAIN, *[100] * 10))

@@ -110,7 +110,7 @@ def test_after_a_kill_the_largest_use_comes_first(had, largest, then):
     assert after_kill(had, largest) == pytest.approx(then)
 
 
-@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, -math.inf, 1e308, 2**51])
+@pytest.mark.parametrize("bad", [0, -1, 1e-200, 0.5, math.nan, math.inf, -math.inf, 1e308, 2**51])
 def test_what_cannot_be_true_teaches_nothing(bad):
     history = seen(GIB)
     before = forecast(history)
@@ -124,6 +124,21 @@ def test_what_cannot_be_true_teaches_nothing(bad):
         ]
     )
     assert forecast(history) == before
+
+
+@pytest.mark.parametrize("size", [-1, -0.5, math.nan, math.inf, -math.inf, 1e308])
+def test_a_size_that_cannot_be_true_is_unknown(size):
+    history = MemoryHistory()
+    for known in (1, 8, 2, 4):
+        history.observe([MemoryUse(TRAIN, 3 * known * GIB, input_bytes=known * GIB)])
+    assert forecast(history, size=size) == forecast(history)
+
+
+def test_uses_of_a_byte_are_believed_whatever_the_sizes():
+    history = MemoryHistory()
+    for known in (0, 1, 2**60, 2**30, 2**59):
+        history.observe([MemoryUse(TRAIN, 1, input_bytes=known)])
+    assert forecast(history, size=2**60).ask_bytes < 2
 
 
 def test_nothing_more_than_a_cluster_has_is_asked_for():
