@@ -59,7 +59,7 @@ from kfp_placement_engine.model.history import (
 from kfp_placement_engine.model.run_graph import Step
 
 MAX_HISTORY_BYTES = 256 * 1024
-"""Of the rows of one object; the oldest runs go first."""
+"""Of one object, without what people forget in its spec; the oldest runs go first."""
 
 MAX_RUNS = 30
 """Of one pipeline. More tell nothing new: of a step the last 20 values count, 5 of an iteration."""
@@ -76,8 +76,8 @@ MAX_PIPELINE_CHARACTERS, MAX_UID_CHARACTERS = 253, 64
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
-_RUN_BYTES = 200
-"""Of what is said of a run beside its rows."""
+_OBJECT_BYTES, _RUN_BYTES = 2_000, 250
+"""Of what an object says beside its runs, and of what it says of a run beside its rows."""
 
 Row = Annotated[tuple[Any, ...], Field(max_length=8)]
 
@@ -291,15 +291,16 @@ def history_status(
 
     Args:
         runs: of one pipeline.
-        limit_bytes: of all rows.
+        limit_bytes: of the object.
         runs_seen: how many runs there were; None = these.
     """
     latest = sorted(runs, key=lambda run: (run.ended_at, run.uid), reverse=True)[:MAX_RUNS]
     rows = HistoryRows()
     recorded: list[RecordedRun] = []
     for run in latest:
-        found = _recorded(run, rows, limit_bytes)
-        if rows.is_full or rows.json_bytes > limit_bytes:
+        before, found = rows.mark(), _recorded(run, rows, limit_bytes)
+        if rows.is_full or rows.json_bytes > limit_bytes - _OBJECT_BYTES:
+            rows.go_back(before)
             break
         recorded.append(found)
     recorded.reverse()

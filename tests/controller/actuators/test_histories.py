@@ -123,12 +123,20 @@ def test_that_it_could_not_be_read_is_said_once(caplog):
 
 
 def test_an_oversized_object_shrinks():
-    runs = [a_past_run("p", number, steps=200) for number in range(30)]
-    raw = a_history("p", runs)
-    raw["status"]["runs"] *= 20
+    """Also where every run has components of its own, and what has no room brings some."""
+    raw = a_history("p", [])
+    raw["status"] |= {"steps": [], "runs": []}
+    for number in range(30):
+        (run,) = a_history("p", [a_past_run("p", number)])["status"]["runs"]
+        first = len(raw["status"]["steps"])
+        raw["status"]["steps"] += [[f"step-{each}", f"{number:016x}"] for each in range(300)]
+        rows = [[first + each, 60.5] for each in range(300)]
+        raw["status"]["runs"].append({**run, "steps": rows})
+    assert json_bytes(raw) > MAX_HISTORY_BYTES
     history = written(raw, a_past_run("p", 100))
-    assert json_bytes(history.to_object()) <= MAX_HISTORY_BYTES + 2_000
+    assert json_bytes(history.to_object()) <= MAX_HISTORY_BYTES
     assert uids(history)[-1] == "uid-100"
+    assert 10 < len(uids(history)) < 30
 
 
 def test_an_object_of_another_pipeline_is_left_alone():
