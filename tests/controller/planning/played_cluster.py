@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.actuators.history_worker import HistoryTask, HistoryWorker
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.nodes import observe_node
@@ -155,8 +155,9 @@ class PlayedCluster:
         self.writes: list[WritePlacement] = []
         self.histories = StoredHistories()
         client = cast("KubeClient", self.histories)
-        nobody = cast("Any", None)
-        self._runner = ActionRunner(client, nobody, nobody, lambda: self.now)
+        self._history_worker = HistoryWorker(
+            client, lambda: self.coordinator.epoch, lambda _answer: None
+        )
         self.announced: list[Announce] = []
         self.deviations: list[str] = []
         self.deleted: list[str] = []
@@ -482,7 +483,9 @@ class PlayedCluster:
                     say = [each.condition, each.holds, each.reason, each.message, each.flag]
                     recording.keep("finding", at=self.now, say=say)
             case WriteHistory() | DeleteHistory():
-                self._runner.run(action, self.coordinator)
+                task = HistoryTask(action, self.coordinator.epoch)
+                answer = self._history_worker.answer(task)
+                self.coordinator.history_answered(answer, self.now)
                 self._dirty = True
             case _:
                 pass
