@@ -152,7 +152,7 @@ HistoryAction = WriteHistory | DeleteHistory
 
 
 class HistoryOutcome(StrEnum):
-    """What became of an action on a history."""
+    """The outcome of an action on a history."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -166,11 +166,11 @@ class HistoryOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class HistoryAnswer:
-    """What became of one, and why.
+    """The outcome of one, and why.
 
     Attributes:
         action: what was tried.
-        outcome: what became of it.
+        outcome: of that.
         why: in words; "" = there is nothing to say.
     """
 

@@ -61,6 +61,9 @@ from kfp_placement_engine.model.run_graph import Step
 MAX_HISTORY_BYTES = 256 * 1024
 """Of one object, without what people forget in its spec; the oldest runs go first."""
 
+HISTORIES_PER_PAGE = 20
+"""Objects of one answer: 500 at a time, as of other kinds, take 1.7 GB to read."""
+
 MAX_RUNS = 30
 """Of one pipeline. More tell nothing new: of a step the last 20 values count, 5 of an iteration."""
 
