@@ -13,7 +13,8 @@ A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none.
 what a step had when it was killed for memory; without seconds it did not end well. Of arguments
 only those that are numbers are kept, in a list in the order of their names. Components, images and
 iterations are short digests: texts of users, which may hold secrets, are in none of them. Entries
-may be missing at the end, and a newer revision may add some there.
+may be missing at the end, and a later version may add some there: an earlier one ignores them, and
+writes none when it adds a run.
 """
 
 import re
@@ -82,7 +83,8 @@ _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _OBJECT_BYTES, _RUN_BYTES = 2_000, 250
 """Of what an object says beside its runs, and of what it says of a run beside its rows."""
 
-Row = Annotated[tuple[Any, ...], Field(max_length=8)]
+Row = Annotated[tuple[Any, ...], Field(max_length=16)]
+"""More entries than are known now, so that what a later version has written can be read."""
 
 
 def step_identity(pipeline: str, step: Step) -> StepIdentity:

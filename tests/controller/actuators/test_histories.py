@@ -112,6 +112,16 @@ def test_what_cannot_be_read_is_left_as_it_is(changes):
     assert server.stored[KEY] == stored
 
 
+def test_no_run_is_lost_where_a_later_version_has_added_entries_to_rows():
+    raw = a_history("p", [a_past_run("p", number) for number in range(20)])
+    row = raw["status"]["runs"][-1]["steps"][0]
+    raw["status"]["runs"][-1]["steps"][0] = [*row, *(None,) * (8 - len(row)), 123]
+    history = written(raw, a_past_run("p", 100))
+    assert len(uids(history)) == 21
+    assert history.status is not None
+    assert history.status.runs_seen == 21
+
+
 def test_an_object_without_a_status_gets_one():
     assert uids(written({**a_history("p", []), "status": None}, a_past_run("p", 1))) == ["uid-1"]
 

@@ -1,7 +1,7 @@
 """PipelineHistory: what it refuses where no API server has looked at it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -55,7 +55,7 @@ REFUSED = {
     "nan": ({}, a_run(seconds=float("nan")), "status.runs.0.seconds"),
     "endless": ({}, a_run(playedSeconds=1e308), "status.runs.0.playedSeconds"),
     "zone": ({}, a_run(endedAt="2026-11-20T10:23:05"), "status.runs.0.endedAt"),
-    "row": ({}, a_run(steps=[[0] * 9]), "status.runs.0.steps.0"),
+    "row": ({}, a_run(steps=[[0] * 17]), "status.runs.0.steps.0"),
 }
 
 
@@ -79,6 +79,23 @@ def test_rows_are_read_whatever_they_hold():
     history = a_history(a_run(steps=rows))
     assert history.status is not None
     assert [list(row) for row in history.status.runs[0].steps] == rows
+
+
+def test_entries_that_a_later_version_adds_are_ignored():
+    def rows(more: Sequence[object]) -> PipelineHistory:
+        run = {
+            "steps": [[0, 12.5, 0, "", 1024, GIB, None, [5], *more]],
+            "loops": [[1, 5, *more]],
+            "leftOut": [[0, 1, 0, *more]],
+        }
+        steps = [["train", "c" * 16, "i" * 16, GIB, *more], ["for-loop-1", "", "", None, *more]]
+        return a_history(a_run(**run) | {"steps": steps, "nodes": ["n0"]})
+
+    later = rows([7, "new", {"a": 1}, None])
+    assert later.past_runs() == rows([]).past_runs()
+    assert unreadable_rows(later) == 0
+    (run,) = later.past_runs()
+    assert all((run.steps, run.memory, run.loops, run.left_out))
 
 
 def an_observation(step: str, iteration: str = "", seconds: float = 1.0) -> Observation:
