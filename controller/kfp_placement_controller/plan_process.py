@@ -77,7 +77,7 @@ def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
         Need(RUN_REQUESTS, ("create", "patch", "delete")),
     )
     learning = (
-        Need(PIPELINE_HISTORIES, ("get", "list", "watch", "create", "patch", "delete")),
+        Need(PIPELINE_HISTORIES, ("get", "list", "watch", "create", "delete")),
         Need(PIPELINE_HISTORIES, ("patch",), subresource="status"),
     )
     return (

@@ -29,7 +29,6 @@ from kfp_placement_engine.contract.fields import (
     Moment,
     Resource,
     ResourceModel,
-    ResourceStatus,
 )
 from kfp_placement_engine.contract.history_rows import (
     DIGITS,
@@ -177,7 +176,7 @@ class RecordedRun(ResourceModel):
 EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)
 
 
-class PipelineHistoryStatus(ResourceStatus):
+class PipelineHistoryStatus(ResourceModel):
     """What has been seen."""
 
     nodes: tuple[NodeName, ...] = Field(default=(), max_length=MAX_NODES)

@@ -70,6 +70,7 @@ class StoredHistories:
 
     Attributes:
         stored: by namespace and name.
+        asked: verbs that were used, each with the subresource.
         writes: how often a status was written.
         refuses: whether every request is refused.
         refused: how many were.
@@ -77,6 +78,7 @@ class StoredHistories:
 
     def __init__(self) -> None:
         self.stored: dict[tuple[str, str], Json] = {}
+        self.asked: set[tuple[str, str]] = set()
         self.writes = 0
         self.refuses = False
         self.refused = 0
@@ -88,11 +90,13 @@ class StoredHistories:
 
     def get(self, _kind: Kind, name: str, namespace: str) -> Json | None:
         """One of them."""
+        self.asked.add(("", "get"))
         self._refuse()
         return self.stored.get((namespace, name))
 
     def create(self, _kind: Kind, body: Json) -> Json:
         """A new one, without a status."""
+        self.asked.add(("", "create"))
         metadata = {**body["metadata"], "resourceVersion": "1"}
         created = {**body, "metadata": metadata, "status": None}
         self.stored[metadata["namespace"], metadata["name"]] = created
@@ -102,6 +106,7 @@ class StoredHistories:
         self, _kind: Kind, name: str, namespace: str, patch: Json, *, subresource: str
     ) -> Json:
         """Another status."""
+        self.asked.add((subresource, "patch"))
         before = self.stored[namespace, name]
         assert subresource == "status"
         assert patch["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -115,6 +120,7 @@ class StoredHistories:
 
     def delete(self, _kind: Kind, name: str, namespace: str) -> bool:
         """Remove one."""
+        self.asked.add(("", "delete"))
         self._refuse()
         return self.stored.pop((namespace, name), None) is not None
 
