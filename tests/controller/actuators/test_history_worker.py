@@ -50,11 +50,11 @@ class HangingHistories(StoredHistories):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked, self.free = threading.Event(), threading.Event()
+        self.began, self.free = threading.Event(), threading.Event()
 
     def get(self, *arguments: Any) -> Any:
         """After a while."""
-        self.asked.set()
+        self.began.set()
         assert self.free.wait(WAIT_SECONDS)
         return super().get(*arguments)
 
@@ -70,7 +70,7 @@ def test_a_server_that_hangs_keeps_nobody_waiting():
     writing.worker.start()
     for _ in range(5):
         runner.run(WRITE, coordinator)
-    assert server.asked.wait(WAIT_SECONDS)
+    assert server.began.wait(WAIT_SECONDS)
     assert not writing.answers
     server.free.set()
     writing.worker.stop()
