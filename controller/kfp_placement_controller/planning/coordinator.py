@@ -214,7 +214,7 @@ class Coordinator:
 
     def history_answered(self, answer: HistoryAnswer, now: datetime) -> None:
         """A history has been written, or could not be."""
-        self.histories.answered(answer, now)
+        self._aside(partial(self.histories.answered, answer, now))
 
     def memory_answered(self, answer: MemoryAnswer) -> None:
         """A source has said how much memory pods use, or has failed to."""
