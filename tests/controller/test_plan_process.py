@@ -7,18 +7,26 @@ from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import yaml
 
+from kfp_placement_controller.actuators.histories import change_history
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.plan_process import PlanProcess, needs
+from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.comparison.api_server import send_json
+from tests.controller.planning.past_runs import a_past_run
+from tests.controller.planning.played_cluster import StoredHistories
 from tests.controlplane.waiting import wait_until
+from tests.support.samples import ROOT
 
+RIGHTS = ROOT / "deploy" / "features" / "history" / "rights.yaml"
 LEASE = "/leases/kfp-placement-planner"
 
 
@@ -118,14 +126,38 @@ def test_a_planner_stands_for_election_once_it_has_seen_everything(server, tmp_p
         assert process.unready() == process.unhealthy() == ""
 
 
-@pytest.mark.parametrize("history", [False, True])
-def test_a_planner_asks_for_histories_only_where_they_are_installed(history):
+def rights_to_histories(*, history: bool) -> set[tuple[str, str]]:
+    """Subresources and verbs that the planner must be allowed."""
     asked = needs(PlanSettings(history=history), DEFAULT_SOURCES)
-    verbs = {
+    return {
         (need.subresource, verb)
         for need in asked
         if need.kind == PIPELINE_HISTORIES
         for verb in need.verbs
     }
-    whole = {("", verb) for verb in ("get", "list", "watch", "create", "patch", "delete")}
-    assert verbs == (whole | {("status", "patch")} if history else set())
+
+
+def test_a_planner_asks_for_what_it_does_with_histories_and_no_more():
+    server = StoredHistories()
+    for action in (
+        WriteHistory("team", "p", (a_past_run("p", 1),)),
+        DeleteHistory("team", "p"),
+    ):
+        change_history(cast("Any", server), action, lambda: None)
+    assert rights_to_histories(history=True) == server.asked | {("", "list"), ("", "watch")}
+
+
+def test_a_planner_is_granted_what_it_asks_for_of_histories_and_no_more():
+    found = yaml.safe_load_all(RIGHTS.read_text())
+    roles = {each["metadata"]["name"]: each for each in found if each["kind"] == "ClusterRole"}
+    granted = {
+        (resource.partition("/")[2], verb)
+        for rule in roles["kfp-placement-plan-history"]["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert granted == rights_to_histories(history=True)
+
+
+def test_a_planner_asks_for_histories_only_where_they_are_installed():
+    assert rights_to_histories(history=False) == set()

@@ -77,7 +77,7 @@ QUEUES_OF_PLAN = {
 }
 HISTORY_OF_PLAN = {
     GROUP: {
-        "pipelinehistories": f"{READ} create patch delete",
+        "pipelinehistories": f"{READ} create delete",
         "pipelinehistories/status": "patch",
     }
 }

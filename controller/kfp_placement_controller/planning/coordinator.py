@@ -28,10 +28,9 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
-    DeleteHistory,
     ForgetRun,
+    HistoryAnswer,
     StartRound,
-    WriteHistory,
     WritePlacement,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
@@ -213,13 +212,9 @@ class Coordinator:
         """A placement has been written."""
         self.publisher.written(write, now)
 
-    def history_written(self, write: WriteHistory) -> None:
-        """A history has been written, or never will be."""
-        self.histories.written(write)
-
-    def history_failed(self, action: WriteHistory | DeleteHistory, why: str) -> None:
-        """A history could not be written."""
-        self.histories.failed(action, why)
+    def history_answered(self, answer: HistoryAnswer, now: datetime) -> None:
+        """A history has been written, or could not be."""
+        self._aside(partial(self.histories.answered, answer, now))
 
     def memory_answered(self, answer: MemoryAnswer) -> None:
         """A source has said how much memory pods use, or has failed to."""
@@ -267,7 +262,7 @@ class Coordinator:
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        has_backlog = self.requests.has_backlog or self.histories.has_backlog
+        has_backlog = self.requests.has_backlog or self.histories.is_building
         if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]

@@ -12,7 +12,13 @@ from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.observed.histories import ObservedHistory
-from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
+from kfp_placement_controller.planning.actions import (
+    DeleteHistory,
+    HistoryAction,
+    HistoryAnswer,
+    HistoryOutcome,
+    WriteHistory,
+)
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.unwritten_runs import HistoryKey, UnwrittenRuns
@@ -145,30 +151,25 @@ class Histories:
         """Whether `build` has something left to do."""
         return bool(self._building)
 
-    @property
-    def has_backlog(self) -> bool:
-        """Whether there is more to do at once: something to build, or to write."""
-        return self.is_building or self._unwritten.has_backlog
-
-    def due(self, now: datetime) -> list[WriteHistory | DeleteHistory]:
+    def due(self, now: datetime) -> list[HistoryAction]:
         """What must be written now; the leader alone asks."""
-        actions: list[WriteHistory | DeleteHistory] = []
+        actions: list[HistoryAction] = []
         for write in self._unwritten.due(now):
             if self._of((write.namespace, history_name(write.pipeline))) is None:
                 actions += self._too_many(write.namespace)
             actions.append(replace(write, keep_days=self.settings.keep_days))
         return actions
 
-    def written(self, write: WriteHistory) -> None:
-        """A write has been done, or the API server will never take it."""
-        self._unwritten.written(write)
-
-    def failed(self, action: WriteHistory | DeleteHistory, why: str) -> None:
-        """A write has failed; it is tried again later."""
-        if isinstance(action, DeleteHistory):
+    def answered(self, answer: HistoryAnswer, now: datetime) -> None:
+        """What was due has been done, or has failed."""
+        action = answer.action
+        if isinstance(action, WriteHistory):
+            self._unwritten.answered(action, answer.outcome, now)
+        elif answer.outcome is not HistoryOutcome.DONE:
             self._deleting.discard((action.namespace, action.name))
-        what = f"PipelineHistories of namespace {action.namespace} are not written"
-        self._said.warning(f"{what}, learned from in the meantime: {why}")
+        if answer.why:
+            what = f"PipelineHistories of namespace {action.namespace} are not written"
+            self._said.warning(f"{what}, learned from in the meantime: {answer.why}")
 
     def _of(self, key: HistoryKey) -> ObservedHistory | None:
         return self._stored.get(key[0], {}).get(key[1])

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.nodes import ObservedNode
-from kfp_placement_controller.planning.actions import AskMemory, DeleteHistory, WriteHistory
+from kfp_placement_controller.planning.actions import AskMemory, HistoryAction
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.kept_promises import KeptPromises
@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LearningAction = WriteHistory | DeleteHistory | AskMemory
+LearningAction = HistoryAction | AskMemory
 
 
 @dataclass

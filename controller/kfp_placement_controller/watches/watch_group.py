@@ -9,7 +9,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.client import PAGE_SIZE, KubeClient
 from kfp_placement_kube.kinds import Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 
@@ -46,6 +46,7 @@ class WatchGroup:
         namespace: str = "",
         field_selector: str = "",
         most_objects: int | None = None,
+        page_size: int = PAGE_SIZE,
         after: Collection[Kind] = (),
     ) -> None:
         """Watch a kind, from the start of the group on.
@@ -57,6 +58,7 @@ class WatchGroup:
             namespace: only this one's; "" = all.
             field_selector: only those, in Kubernetes' form.
             most_objects: more are skipped; None = all are kept.
+            page_size: objects of one answer of a list.
             after: kinds of which everything must have been reported before; each has one watch.
         """
         watcher = Watcher(
@@ -68,7 +70,7 @@ class WatchGroup:
             field_selector=field_selector,
             listed=partial(self._all_reported, kind),
             malformed=InputError,
-            params=WatchParams(most_objects=most_objects),
+            params=WatchParams(page_size=page_size, most_objects=most_objects),
         )
         self._watchers.append(watcher)
         if after:

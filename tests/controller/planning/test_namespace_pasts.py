@@ -9,7 +9,12 @@ import pytest
 
 from kfp_placement_controller.observed.histories import MAX_OBJECT_BYTES, observe_history
 from kfp_placement_controller.planning import histories
-from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
+from kfp_placement_controller.planning.actions import (
+    DeleteHistory,
+    HistoryAnswer,
+    HistoryOutcome,
+    WriteHistory,
+)
 from kfp_placement_controller.planning.histories import (
     BUILD_OBSERVATIONS,
     MOST_BUILT,
@@ -261,7 +266,7 @@ def test_a_namespace_has_at_most_two_hundred_histories():
                     known.changed(Change((action.namespace, action.name), None, None))
                 else:
                     stored[action.pipeline] = action.runs[-1]
-                    known.written(action)
+                known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START)
                 most = max(most, len(stored))
         for name, run in stored.items():
             store(known, a_history(name, [run], "greedy"))
@@ -276,14 +281,13 @@ def test_an_object_is_removed_once_and_again_if_that_failed():
     for number in range(MOST_PIPELINES):
         store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
     known.run_ended("team", a_past_run("new", 1000))
-    delete, _ = known.due(START)
+    delete, write = known.due(START)
     assert delete == DeleteHistory("team", "p0")
     later = START + timedelta(minutes=1)
     assert not [each for each in known.due(later) if isinstance(each, DeleteHistory)]
-    assert isinstance(delete, DeleteHistory)
-    known.failed(delete, "not now")
-    again = known.due(later + timedelta(minutes=1))
-    assert delete in again
+    for action in (delete, write):
+        known.answered(HistoryAnswer(action, HistoryOutcome.FAILED, "not now"), later)
+    assert delete in known.due(later + timedelta(minutes=1))
 
 
 def test_rows_that_cannot_be_true_do_not_count_and_that_is_said_once(caplog):
