@@ -213,6 +213,10 @@ class Coordinator:
         """A placement has been written."""
         self.publisher.written(write, now)
 
+    def histories_readable(self, is_readable: bool) -> None:
+        """Histories can be read from now on, or cannot; plans wait for neither."""
+        self._aside(partial(self.histories.readable, is_readable))
+
     def history_written(self, write: WriteHistory) -> None:
         """A history has been written, or never will be."""
         self.histories.written(write)

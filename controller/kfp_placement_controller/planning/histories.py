@@ -62,6 +62,7 @@ class Histories:
     _asked: set[HistoryKey] = field(default_factory=set)
     _asked_before: set[HistoryKey] = field(default_factory=set)
     _left: int = BUILT_AT_ONCE
+    _is_readable: bool = True
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def changed(self, change: Change[ObservedHistory]) -> None:
@@ -83,6 +84,17 @@ class Histories:
         same_spec = before is None or before.spec == new.spec
         if past is not None and not (past.knows(new.ended) and same_spec):
             self._forget(namespace)
+
+    def readable(self, is_readable: bool) -> None:
+        """Whether the objects can be read; while they cannot, what has ended is only remembered.
+
+        What is known of a few runs would else be promised as if it were all.
+        """
+        if self._is_readable and not is_readable:
+            self._said.warning(
+                "PipelineHistories cannot be read; until they can, no past run counts for a plan"
+            )
+        self._is_readable = is_readable
 
     @property
     def objects(self) -> int:
@@ -153,6 +165,8 @@ class Histories:
     def due(self, now: datetime) -> list[WriteHistory | DeleteHistory]:
         """What must be written now; the leader alone asks."""
         actions: list[WriteHistory | DeleteHistory] = []
+        if not self._is_readable:
+            return actions
         for write in self._unwritten.due(now):
             if self._of((write.namespace, history_name(write.pipeline))) is None:
                 actions += self._too_many(write.namespace)
@@ -207,7 +221,7 @@ class Histories:
 
     def _of_namespace(self, namespace: str) -> NamespacePast | None:
         """What is known of all pipelines of a namespace; None = it is still being built."""
-        if not self.enabled:
+        if not (self.enabled and self._is_readable):
             return None
         past = self._built.pop(namespace, None)
         if past is None:

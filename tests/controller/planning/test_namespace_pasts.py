@@ -417,3 +417,16 @@ def test_who_shares_no_more_is_not_asked():
     known.use(HistorySettings())
     assert forecast_of_component(past) is None
     assert forecast_of_component(built(known)) is None
+
+
+def test_while_histories_cannot_be_read_runs_are_remembered_and_nothing_is_known(caplog):
+    known = Histories(enabled=True)
+    for _ in range(2):
+        known.readable(False)
+    assert known.run_ended("team", a_past_run("p", 1, seconds=600))
+    assert known.past("team", "p") is None
+    assert not known.due(START)
+    known.readable(True)
+    assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
+    assert len(known.due(START)) == 1
+    assert len(caplog.messages) == 1
