@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import histories
+from kfp_placement_controller.planning import built_pasts
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
 
@@ -65,10 +65,10 @@ def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch: An
     wait(cluster, "waiting")
     cluster.settle()
     writes = len(cluster.writes)
-    monkeypatch.setattr(histories, "BUILD_OBSERVATIONS", 1)
-    monkeypatch.setattr(histories, "BUILT_AT_ONCE", 1)
+    monkeypatch.setattr(built_pasts, "BUILD_OBSERVATIONS", 1)
+    monkeypatch.setattr(built_pasts, "BUILT_AT_ONCE", 1)
     successor = a_coordinator()
-    successor.queues, successor.histories._left = True, 1
+    successor.queues, successor.histories._pasts._left = True, 1
     cluster.played.hand_over(successor, 2)
     cluster.queue()
     for key, request in cluster.requests.items():
@@ -85,7 +85,7 @@ def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch: Any):
     def fails(*_args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cluster.coordinator.histories, "_of_namespace", fails)
+    monkeypatch.setattr(cluster.coordinator.histories, "_of_pipeline", fails)
     wait(cluster, "waiting")
     cluster.settle()
     assert makespan_seconds(cluster, "waiting") == pytest.approx(ASSUMED_SECONDS, rel=0.2)
