@@ -1,6 +1,6 @@
 """What past runs tell of namespaces, and of pipelines that are asked for, built a little at a time.
 
-What is there answers until what replaces it has been built: what one tenant changes costs nobody an
+What is known answers until what replaces it has been built: what one tenant changes costs nobody an
 answer, and no other tenant what is known of nodes.
 """
 

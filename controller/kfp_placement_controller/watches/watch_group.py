@@ -65,8 +65,8 @@ class WatchGroup:
             most_objects: more are skipped; None = all are kept.
             after: kinds of which everything must have been reported before; each has one watch.
             readable: the process can do without this kind, which has one watch: nothing waits for
-                it for long, and nobody restarts the process if it hangs. Is told False if not
-                everything has been reported in time, and True when it has.
+                it for long, and nobody restarts the process if it hangs. It is called with False
+                if not everything has been reported in time, and with True when it has.
         """
         watcher = Watcher(
             self._client,
