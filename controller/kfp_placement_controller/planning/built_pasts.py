@@ -90,6 +90,10 @@ class BuiltPasts:
         known = (namespace, *sharing_with(self.settings.share_between, namespace))
         return any(key[0] in known for key in self._first_builds())
 
+    def is_current(self, key: HistoryKey) -> bool:
+        """Whether what answers of a pipeline is not about to be replaced."""
+        return key not in self._outdated and key not in self._building
+
     @property
     def is_building(self) -> bool:
         """Whether something that is asked for is being built."""

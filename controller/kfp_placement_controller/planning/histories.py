@@ -142,6 +142,15 @@ class Histories:
         """Whether something that was asked for is being built."""
         return self._pasts.is_building
 
+    def awaits(self, namespace: str) -> bool:
+        """Whether something of a namespace, or of one that it asks, is not known yet, but soon."""
+        return self._pasts.awaits(namespace)
+
+    def is_current(self, namespace: str, pipeline: str) -> bool:
+        """Whether what has changed of a pipeline counts; it is asked for."""
+        self.past(namespace, pipeline)
+        return self._pasts.is_current((namespace, history_name(pipeline)))
+
     @property
     def has_backlog(self) -> bool:
         """Whether there is more to do at once: something to build, or to write."""

@@ -107,7 +107,7 @@ class NamespacePast:
         return True
 
     def let_go(self, uids: Iterable[str]) -> None:
-        """These runs need not be told from others any more: no object has them."""
+        """No object has these runs any more: they need not be recognised."""
         for uid in uids:
             self._ended.pop(uid, None)
 
