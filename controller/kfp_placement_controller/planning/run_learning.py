@@ -59,6 +59,7 @@ class RunLearning:
     memory: MemoryWatch = field(default_factory=MemoryWatch)
     promises: KeptPromises = field(default_factory=KeptPromises)
     _awaited: dict[RunKey, _Awaited] = field(default_factory=dict)
+    _learned: dict[RunKey, datetime] = field(default_factory=dict)
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
@@ -71,6 +72,7 @@ class RunLearning:
         awaited = self._awaited.pop(key, None)
         if awaited is not None:
             self._guarded(partial(self._learn, awaited.run, now))
+        self._learned.pop(key, None)
 
     def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
         """A run that gets no plan has ended."""
@@ -121,8 +123,15 @@ class RunLearning:
         return None if asked is None else AskMemory(asked)
 
     def _learn(self, run: TrackedRun, now: datetime) -> None:
+        finished_at = run.observed.state.finished_at
+        # Whatever becomes of the object that says so: a label must not bring back what is deleted.
+        if finished_at is None or self._learned.get(run.key) == finished_at:
+            return
         past = ended_run(run, self.nodes, now, self.memory.peak_of)
-        if past is None or not self.histories.run_ended(run.key.namespace, past):
+        if past is None:
+            return
+        self._learned[run.key] = finished_at
+        if not self.histories.run_ended(run.key.namespace, past):
             return
         if past.steps:
             self.promises.ended(run)
