@@ -99,6 +99,11 @@ class BuiltPasts:
         """Whether something that is asked for is being built."""
         return any(key in self._kept for key in self._building)
 
+    @property
+    def is_hearing(self) -> bool:
+        """Whether there are namespaces of which only what they saw of nodes is wanted."""
+        return self._unheard() is not None or any(key not in self._kept for key in self._building)
+
     def add(self, key: HistoryKey, run: PastRun) -> None:
         """A run of a pipeline has ended; of one that was tried again its last end counts."""
         for each in (key, (key[0], "")):
@@ -231,10 +236,16 @@ class BuiltPasts:
 
     def _hear_of_nodes(self) -> None:
         """What namespaces saw of nodes counts for all, also if no run of them is planned."""
+        namespace = self._unheard()
+        if namespace is not None:
+            self._building[namespace, ""] = self._new((namespace, ""))
+
+    def _unheard(self) -> str | None:
         for namespace in islice(self.namespaces, MOST_NAMESPACES):
-            if namespace not in self._heard and (namespace, "") not in self._kept:
-                self._building[namespace, ""] = self._new((namespace, ""))
-                return
+            key = (namespace, "")
+            if namespace not in self._heard and not any(self._of(key)):
+                return namespace
+        return None
 
     def _built(self) -> int:
         return sum(not name for _, name in self._kept)

@@ -71,6 +71,9 @@ _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+IDLE_PAUSE = timedelta(milliseconds=250)
+"""Between two looks while there is work for idle time: a fiftieth of a core."""
+
 
 @dataclass
 class Coordinator:
@@ -277,6 +280,8 @@ class Coordinator:
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
         others = (self.planner.due_at(), self.learning.unplanned.next_at())
         moments += [moment for moment in others if moment is not None]
+        if self.epoch is not None and self.histories.is_hearing:
+            moments.append(now + IDLE_PAUSE)
         deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))

@@ -142,6 +142,11 @@ class Histories:
         """Whether something that was asked for is being built."""
         return self._pasts.is_building
 
+    @property
+    def is_hearing(self) -> bool:
+        """Whether `build` has something left to do in idle time."""
+        return self._pasts.is_hearing
+
     def awaits(self, namespace: str) -> bool:
         """Whether something of a namespace, or of one that it asks, is not known yet, but soon."""
         return self._pasts.awaits(namespace)

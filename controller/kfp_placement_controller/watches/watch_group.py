@@ -137,19 +137,17 @@ class WatchGroup:
 
     def _wait_is_over(self, kind: Kind) -> None:
         """Who waits for a kind goes on, in the thread of a timer."""
-        if kind not in self._known:
-            self._optional[kind](False)
-            self._go_on(kind)
+        self._go_on(kind, reported=False)
 
     def _all_reported(self, kind: Kind) -> None:
         """All objects of a kind have been reported, in the thread of its watch."""
-        if kind in self._optional:
-            self._optional[kind](True)
-        self._go_on(kind)
+        self._go_on(kind, reported=True)
 
-    def _go_on(self, kind: Kind) -> None:
+    def _go_on(self, kind: Kind, *, reported: bool) -> None:
         """Start what was waiting for a kind."""
         with self._lock:
+            if kind in self._optional and (reported or kind not in self._known):
+                self._optional[kind](reported)
             self._known.add(kind)
             due = [each for each, kinds in self._after.items() if kinds <= self._known]
             for watcher in due:

@@ -9,12 +9,14 @@ import pytest
 
 from kfp_placement_controller.observed.histories import ObservedHistory, observe_history
 from kfp_placement_controller.planning.actions import DeleteHistory
+from kfp_placement_controller.planning.coordinator import IDLE_PAUSE
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_engine.contract.pipeline_history import ForgottenStep
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.history import MOST_PIPELINES, Observation, PastRun, StepIdentity
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
+from tests.controller.planning.noisy_cluster import a_coordinator
 from tests.controller.planning.past_runs import a_history, a_past_run
 from tests.controller.planning.test_namespace_pasts import (
     built,
@@ -93,8 +95,10 @@ def test_a_new_planner_hears_of_nodes_from_namespaces_without_runs():
     assert slow_over_fast(known) == 1
     for _ in range(50):
         assert not known.is_building
+        assert known.is_hearing == (not slow_over_fast(known) > 1.5)
         known.build()
     assert slow_over_fast(known) > 1.5
+    assert not known.is_hearing
     # What else they tell is not kept.
     assert {namespace for namespace, _ in known._pasts._kept} == {"c"}
     assert built(known, "a", "p0") is not None
@@ -108,6 +112,18 @@ def test_a_namespace_that_is_asked_for_while_its_nodes_are_heard_of_is_built_onc
     assert known.is_building
     built(known)
     assert known._pasts._kept["team", ""] is begun
+
+
+def test_a_planner_has_time_for_what_others_saw_of_nodes_while_its_runs_go_on():
+    coordinator, now = a_coordinator(), START
+    coordinator.histories = known = two_tenants()
+    assert coordinator.next_at(now) == now + timedelta(seconds=5)
+    coordinator.lead(1, [], now)
+    assert coordinator.next_at(now) == now + IDLE_PAUSE
+    while known.is_hearing:
+        coordinator.tick(now)
+        now += IDLE_PAUSE
+    assert slow_over_fast(known) > 1.5
 
 
 def full_namespace() -> tuple[Histories, dict[str, ObservedHistory]]:
