@@ -127,6 +127,11 @@ class BuiltPasts:
         """Somebody has changed what there is of a pipeline: it is built again when asked for."""
         self._outdated |= {each for each in (key, (key[0], "")) if any(self._of(each))}
 
+    def drop_outdated(self) -> None:
+        """Who has not led for a time says nothing of then: others may have written much since."""
+        for key in self._outdated & self._kept.keys():
+            self._drop(key)
+
     def build(self, *, is_busy: bool) -> None:
         """Go on with what is being built, for a moment; with nothing to do, hear of nodes.
 
@@ -226,6 +231,8 @@ class BuiltPasts:
     def _has_been_built(self, key: HistoryKey, past: NamespacePast) -> None:
         if key in self._kept:
             self._kept[key] = past
+        else:
+            self._outdated.discard(key)
         if key[1]:
             return
         self._heard.add(key[0])

@@ -172,6 +172,7 @@ class Coordinator:
         self.publisher.take_over(placements)
         self.registry.open_all()
         self.requests.lead()
+        self.histories.lead()
         for run in self.registry.runs.values():
             self._adopt(run, now)
         self.planner.may_gain(now)

@@ -100,6 +100,10 @@ class Histories:
         self.settings = settings
         self._pasts.use(settings)
 
+    def lead(self) -> None:
+        """Who wrote until now may have changed what was known before."""
+        self._pasts.drop_outdated()
+
     def past(self, namespace: str, pipeline: str) -> NamespacePast | None:
         """What is known of a pipeline; None = nothing yet, or it is still being built."""
         without = f"runs of namespace {namespace} are planned without past ones"

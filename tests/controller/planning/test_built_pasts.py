@@ -237,3 +237,16 @@ def test_a_past_that_is_outdated_answers_until_the_policy_s_days_count():
     while known.is_building:
         known.build()
     assert known.past("team", "p") is not before
+
+
+def test_who_leads_again_answers_nothing_that_others_have_changed_since():
+    runs = [a_past_run("p", number, steps=200) for number in range(20)]
+    known = with_runs(*runs)
+    before = built(known)
+    known.lead()
+    assert known.past("team", "p") is before
+    later = a_past_run("p", 100, seconds=600, steps=200)
+    edited(known, a_history("p", runs), a_history("p", [*runs, later]))
+    known.lead()
+    assert known.past("team", "p") is None
+    assert built(known).past.steps.predict(StepIdentity("p", "step-0")).basis.runs == 21
