@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -28,8 +29,11 @@ class Done:
     """A process that ends at once."""
 
     def run(self) -> int:
-        """Nothing to do."""
-        return 0
+        """Its own exit code."""
+        return 17
+
+    def stop(self) -> None:
+        """It has ended."""
 
 
 LEASE = "/leases/kfp-placement-planner"
@@ -155,11 +159,9 @@ def test_a_planner_without_the_right_to_histories_says_so_and_starts(monkeypatch
 
     monkeypatch.setattr(plan_process, "check_access", refuse)
     monkeypatch.setattr(plan_process, "connect", lambda _settings: None)
-    monkeypatch.setattr(plan_process.signal, "signal", lambda *_: None)
-    started = []
-    monkeypatch.setattr(plan_process, "PlanProcess", lambda *_: started.append(1) or Done())
-    assert plan_process.run(PlanSettings(history=True)) == 0
-    assert started
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(plan_process, "PlanProcess", lambda *_: Done())
+    assert plan_process.run(PlanSettings(history=True)) == Done().run()
     (said,) = caplog.messages
     assert said.startswith("past runs count for no plan until this is changed: this account may")
 

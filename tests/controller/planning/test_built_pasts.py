@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from kfp_placement_controller.planning.coordinator import IDLE_PAUSE
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_engine.contract.pipeline_history import ForgottenStep
 from kfp_placement_engine.contract.policy import HistorySettings
+from kfp_placement_engine.history.history import History
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import MOST_PIPELINES, Observation, PastRun, StepIdentity
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
@@ -65,7 +68,14 @@ def slow_over_fast(known: Histories, namespace: str = "c") -> float:
     return math.exp(factors.log_factor("slow", namespace) - factors.log_factor("fast", namespace))
 
 
-def edited(known: Histories, before: dict, after: dict) -> None:
+def basis_of(past: History, step: str) -> Basis:
+    """What a forecast of a step of the pipeline rests on."""
+    forecast = past.predict(StepIdentity("p", step))
+    assert forecast is not None
+    return forecast.basis
+
+
+def edited(known: Histories, before: dict[str, Any], after: dict[str, Any]) -> None:
     metadata = after["metadata"]
     key = (metadata["namespace"], metadata["name"])
     known.changed(Change(key, observe_history(before), observe_history(after)))
@@ -190,13 +200,12 @@ def test_a_step_that_is_forgotten_is_so_in_runs_that_are_not_written_yet():
     after = a_history("p", runs, forget_steps=forgotten)
     edited(known, a_history("p", runs), after)
     past = built(known).past.steps
-    assert past.predict(StepIdentity("p", "step-1")).basis.runs == 4
-    of_others = past.predict(StepIdentity("p", "step-0"))
-    assert of_others.basis.level not in ("step", "iteration")
+    assert basis_of(past, "step-1").runs == 4
+    assert basis_of(past, "step-0").level not in ("step", "iteration")
     # One that is heard of late, too.
     known.run_ended("team", a_past_run("p", 4, seconds=5_000, steps=2))
-    assert past.predict(StepIdentity("p", "step-0")).basis.level not in ("step", "iteration")
-    assert past.predict(StepIdentity("p", "step-1")).basis.runs == 5
+    assert basis_of(past, "step-0").level not in ("step", "iteration")
+    assert basis_of(past, "step-1").runs == 5
 
 
 def test_runs_that_are_forgotten_before_they_are_written_do_not_count():
@@ -219,7 +228,7 @@ def test_a_pipeline_rests_on_its_namespace_as_that_is_built_again():
     learned(known, "p3")
     while known.is_building:
         known.build()
-    assert known.past("team", "p3").past.steps._of_namespace is (
+    assert built(known, pipeline="p3").past.steps._of_namespace is (
         known._pasts._kept["team", ""].past.steps
     )
     for found, expected in zip(
@@ -249,4 +258,4 @@ def test_who_leads_again_answers_nothing_that_others_have_changed_since():
     edited(known, a_history("p", runs), a_history("p", [*runs, later]))
     known.lead()
     assert known.past("team", "p") is None
-    assert built(known).past.steps.predict(StepIdentity("p", "step-0")).basis.runs == 21
+    assert basis_of(built(known).past.steps, "step-0").runs == 21

@@ -156,14 +156,17 @@ def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatc
     assert not [each for each in cluster.writes[writes:] if each.key.name in names]
 
 
-def test_runs_that_end_otherwise_count_for_all_that_wait(monkeypatch: Any):
-    cluster = ran(3)
+def test_runs_that_end_otherwise_count_for_all_that_wait():
+    played = NoisyCluster()
+    for number in range(3):
+        played.play(number, iterations=ITERATIONS)
+    cluster = queued(played)
     names = [f"waiting-{number}" for number in range(WAITING)]
     for name in names:
         wait(cluster, name)
     for _ in range(3):
         cluster.settle()
-    cluster.played.workload.factor = {"work": 5.0}
+    played.workload.factor = {"work": 5.0}
     for number in range(5):
         ends(cluster, f"slow-{number}")
     for name in names:

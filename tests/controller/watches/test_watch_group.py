@@ -76,7 +76,7 @@ def test_a_group_that_stops_before_all_of_it_has_started_ends():
 
 def test_what_can_be_done_without_is_not_awaited_for_long(monkeypatch):
     monkeypatch.setattr(watch_group, "OPTIONAL_WAIT_SECONDS", 0.1)
-    api = OneOfEach()
+    api: Any = OneOfEach()
     group = WatchGroup(api)
     seen: list[str] = []
     readable: list[bool] = []
