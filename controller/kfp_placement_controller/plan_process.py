@@ -43,6 +43,7 @@ from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
+from kfp_placement_kube.exceptions import AccessError
 from kfp_placement_kube.kinds import LEASES, PODS
 from kfp_placement_kube.lease import LeaderElection
 
@@ -62,6 +63,7 @@ def run(settings: PlanSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
     """
     client = connect(settings)
     check_access(client, needs(settings, sources))
+    _say_what_is_missing(client, learning_needs(settings))
     process = PlanProcess(settings, client, sources)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop())
@@ -76,14 +78,9 @@ def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
         Need(RUN_QUEUES, ("patch",), subresource="status"),
         Need(RUN_REQUESTS, ("create", "patch", "delete")),
     )
-    learning = (
-        Need(PIPELINE_HISTORIES, ("get", "list", "watch", "create", "delete")),
-        Need(PIPELINE_HISTORIES, ("patch",), subresource="status"),
-    )
     return (
         *opening,
         *(queueing if settings.queues else ()),
-        *(learning if settings.history else ()),
         *(Need(kind) for kind in readers(sources, PlannedPipelines(), queues=settings.queues)),
         Need(PLACEMENTS, ("get", "create", "patch", "delete")),
         Need(PLACEMENTS, ("patch",), subresource="status"),
@@ -92,6 +89,22 @@ def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
         Need(LEASES, ("get", "list", "watch", "create"), namespace),
         Need(LEASES, ("update",), namespace, name=settings.planner_lease_name),
     )
+
+
+def learning_needs(settings: PlanSettings) -> tuple[Need, ...]:
+    """What it does to learn from past runs; it plans without where it may not."""
+    learning = (
+        Need(PIPELINE_HISTORIES, ("get", "list", "watch", "create", "delete")),
+        Need(PIPELINE_HISTORIES, ("patch",), subresource="status"),
+    )
+    return learning if settings.history else ()
+
+
+def _say_what_is_missing(client: KubeClient, wanted: tuple[Need, ...]) -> None:
+    try:
+        check_access(client, wanted)
+    except AccessError as error:
+        _LOG.warning("past runs count for no plan until this is changed: %s", error)
 
 
 class PlanProcess:

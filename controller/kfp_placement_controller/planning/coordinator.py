@@ -70,6 +70,9 @@ _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+IDLE_PAUSE = timedelta(milliseconds=250)
+"""Between two looks while there is work for idle time: a fiftieth of a core."""
+
 
 @dataclass
 class Coordinator:
@@ -168,6 +171,7 @@ class Coordinator:
         self.publisher.take_over(placements)
         self.registry.open_all()
         self.requests.lead()
+        self.histories.lead()
         for run in self.registry.runs.values():
             self._adopt(run, now)
         self.planner.may_gain(now)
@@ -211,6 +215,10 @@ class Coordinator:
     def written(self, write: WritePlacement, now: datetime) -> None:
         """A placement has been written."""
         self.publisher.written(write, now)
+
+    def histories_readable(self, is_readable: bool) -> None:
+        """Histories can be read from now on, or cannot; plans wait for neither."""
+        self._aside(partial(self.histories.readable, is_readable))
 
     def history_answered(self, answer: HistoryAnswer, now: datetime) -> None:
         """A history has been written, or could not be."""
@@ -268,6 +276,8 @@ class Coordinator:
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
         others = (self.planner.due_at(), self.learning.unplanned.next_at())
         moments += [moment for moment in others if moment is not None]
+        if self.epoch is not None and self.histories.is_hearing:
+            moments.append(now + IDLE_PAUSE)
         deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))

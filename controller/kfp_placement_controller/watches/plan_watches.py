@@ -107,6 +107,7 @@ def plan_watches(
             most_objects=MAX_ATTACH_FAILURES if is_event else None,
             page_size=HISTORIES_PER_PAGE if kind == PIPELINE_HISTORIES else PAGE_SIZE,
             after=before_runs if kind in runs else (),
+            readable=partial(_readable, inbox) if kind == PIPELINE_HISTORIES else None,
         )
     _watch_lease(watches, settings, settings.scheduler_lease_name, _scheduler_lease, inbox)
     if settings.queues:
@@ -149,6 +150,10 @@ def _changed(
     for each in deciding:
         each.changed(kind, change)
     inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
+
+
+def _readable(inbox: Inbox[Coordinator], is_readable: bool) -> None:
+    inbox.put(lambda coordinator, _now: coordinator.histories_readable(is_readable))
 
 
 def _scheduler_lease(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:

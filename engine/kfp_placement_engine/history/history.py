@@ -104,6 +104,15 @@ class History:
         """
         self.levels.share(each.levels for each in others)
 
+    def rest_on(self, of_namespace: "History") -> None:
+        """Ask this one of the namespace from now on, if these are the runs of one pipeline."""
+        self._of_namespace = of_namespace
+
+    def use_factors(self, factors: NodeFactors) -> None:
+        """Of nodes these count from now on."""
+        self._factors = factors
+        self.levels.use_factors(factors)
+
     def common_factor(self, pipeline: str) -> CommonFactor:
         """What the steps of the next run of a pipeline will have in common."""
         return self._common.of(pipeline)

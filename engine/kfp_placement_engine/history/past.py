@@ -70,6 +70,14 @@ class Past:
         """Ask these too, of other namespaces, of components and images that are not known here."""
         self.steps.share(each.steps for each in others)
 
+    def rest_on(self, of_namespace: "Past") -> None:
+        """Ask this one of the namespace from now on, if these are the runs of one pipeline.
+
+        What these runs have taught does not depend on it.
+        """
+        self.steps.rest_on(of_namespace.steps)
+        self.ends.rest_on(of_namespace.ends)
+
     def driver_seconds(self, pipeline: str) -> float | None:
         """What each driver takes in samples of the pipeline's runs; None = not known.
 

@@ -65,6 +65,10 @@ class RunEnds:
         self._factors: Recent[str, deque[_Run]] = Recent(MOST_PIPELINES)
         self.calibration = Calibration(_UNKNOWN)
 
+    def rest_on(self, of_namespace: "RunEnds") -> None:
+        """Ask these of the namespace from now on, if these are of one pipeline."""
+        self._of_namespace = of_namespace
+
     def observe(
         self,
         pipeline: str,

@@ -286,7 +286,7 @@ class PlayedCluster:
         self._dirty = True
 
     def run(self, until: Callable[[], bool] | None = None) -> None:
-        """Let time pass until the runs have ended, or until something holds."""
+        """Let time pass until the runs have ended and have taught, or until something holds."""
         for _ in range(MOST_STEPS):
             if self.step(until):
                 return
@@ -300,7 +300,7 @@ class PlayedCluster:
         if until is not None and until():
             return True
         ended = all(player.phase in ("Succeeded", "Failed") for player in self.players.values())
-        if until is None and ended:
+        if until is None and ended and not self.coordinator.learning._awaited:
             return True
         # A planner that has more to do goes on at once, which takes its time.
         next_at = max(self.coordinator.next_at(self.now), self.now + timedelta(milliseconds=10))

@@ -171,6 +171,27 @@ def test_promises_are_counted(monkeypatch):
     assert {each: sample(name, outcome=each) - before[each] for each in outcomes} == counted
 
 
+def test_a_promise_is_counted_once_though_its_history_is_deleted():
+    def counted() -> float:
+        outcomes = ("early", "kept", "late")
+        name = "kfp_placement_run_promises_total"
+        return sum(sample(name, outcome=each) for each in outcomes)
+
+    cluster = played()
+    before = counted()
+    (key,) = cluster.histories.stored
+    del cluster.histories.stored[key]
+    cluster.tell()
+    for player in cluster.players.values():
+        labels = player.workflow["metadata"].setdefault("labels", {})
+        labels["pipeline/persistedFinalState"] = "true"
+    cluster.tell()
+    begin = cluster.now
+    cluster.run(lambda: (cluster.now - begin).total_seconds() > 60)
+    assert counted() == before
+    assert not cluster.histories.stored
+
+
 def test_who_leads_no_more_tells_no_coverage():
     PROMISE_COVERAGE.set(0.5)
     cluster = NoisyCluster()
