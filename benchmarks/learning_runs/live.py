@@ -122,7 +122,7 @@ class _Begun:
             steps=tuple(Observation(step_identity(graph.name, step), each) for step, each in steps),
             seconds=self.end,
             played_seconds=None if before is None else before.played_seconds,
-            # Nothing waits here but for room, of which plans know.
+            # Steps wait for room alone here, and plans know of that.
             replayed_seconds=self.end,
         )
 

@@ -165,7 +165,7 @@ def _seconds(run: TrackedRun, life: _Life, began_at: datetime) -> float | None:
 def _replayed(
     reading: RunReading, ran: Mapping[str, StepRun], nodes: Mapping[str, ObservedNode]
 ) -> float | None:
-    """What the run takes by what its steps took, but for what it waited for."""
+    """What the run takes by what its steps took, without what it waited for."""
     used = sorted({each.node for each in ran.values()} & nodes.keys())
     cluster = Cluster(tuple(nodes[name].node for name in used))
     return _usable(replayed_seconds(reading.graph, ran, cluster, reading.assumptions))

@@ -84,8 +84,7 @@ class RunEnds:
             pipeline: its pipeline.
             expected_seconds: its end as it was expected before it began, from its begin.
             seconds: what it took.
-            replayed_seconds: what was to be expected by what its steps really took; None = not
-                known.
+            replayed_seconds: the same, expected by what its steps really took; None = not known.
         """
         if not (_is_usable(expected_seconds) and _is_usable(seconds)):
             return
