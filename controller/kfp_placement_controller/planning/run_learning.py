@@ -124,7 +124,7 @@ class RunLearning:
 
     def _learn(self, run: TrackedRun, now: datetime) -> None:
         finished_at = run.observed.state.finished_at
-        # Whatever becomes of the object that says so: a label must not bring back what is deleted.
+        # Also if its object was deleted since: a label must not bring back what people have deleted.
         if finished_at is None or self._learned.get(run.key) == finished_at:
             return
         past = ended_run(run, self.nodes, now, self.memory.peak_of)
