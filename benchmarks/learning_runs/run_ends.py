@@ -6,7 +6,7 @@ have, and which orders are complete, is said by all runs, later ones too: no tra
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from benchmarks.learning_runs.experiments import ASSUMED_SECONDS, CONFIDENCE, Case
@@ -29,12 +29,14 @@ class PlannedRun:
         pipeline: its pipeline.
         number: how many runs with a plan were before it.
         planned_seconds: by the plan.
+        replayed_seconds: the same with the times that its steps really took.
         seconds: what it took.
     """
 
     pipeline: str
     number: int
     planned_seconds: float
+    replayed_seconds: float
     seconds: float
 
 
@@ -72,7 +74,7 @@ def run_ends(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterat
                 low=planned_seconds * factors.quantile((1 - CONFIDENCE) / 2),
                 high=planned_seconds * factors.quantile((1 + CONFIDENCE) / 2),
             )
-        ends.observe(run.pipeline, run.planned_seconds, run.seconds)
+        ends.observe(run.pipeline, run.planned_seconds, run.seconds, run.replayed_seconds)
         seen.append(run.seconds)
 
 
@@ -90,10 +92,21 @@ def planned_runs(trace: Trace, order: Order, cluster: Cluster) -> Iterator[Plann
         requests.update((pod.name, pod) for pod in run)
         if number and ends:
             graph = _graph(trace.pipeline, order, requests, history)
-            problem = lower(graph, cluster, LoweringOptions(dispatch="ready")).problem
-            planned = BASELINES["kube-default"](problem, 0).makespan_seconds
-            yield PlannedRun(trace.pipeline, number - 1, planned, max(ends))
+            took = {pod.name: pod.observation.seconds for pod in run}
+            really = [
+                replace(step, duration_seconds=took.get(step.name, 0)) for step in graph.steps
+            ]
+            planned, replayed = (
+                _played_seconds(each, cluster)
+                for each in (graph, replace(graph, steps=tuple(really)))
+            )
+            yield PlannedRun(trace.pipeline, number - 1, planned, replayed, max(ends))
         history.observe(trace.runs[number])
+
+
+def _played_seconds(graph: RunGraph, cluster: Cluster) -> float:
+    problem = lower(graph, cluster, LoweringOptions(dispatch="ready")).problem
+    return BASELINES["kube-default"](problem, 0).makespan_seconds
 
 
 def _graph(
