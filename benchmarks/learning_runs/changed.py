@@ -126,6 +126,8 @@ class _Run:
             steps=_observed(self.graph.steps),
             seconds=self.end,
             played_seconds=None if promise is None else promise.played_seconds,
+            # Steps wait for room alone here, and plans know of that.
+            replayed_seconds=self.end,
         )
 
 

@@ -109,21 +109,21 @@ class _Begun:
     def past_run(self, number: int) -> PastRun:
         """What it teaches once it has ended."""
         graph, before = self.learned.graph, self.first
-        observations = (
-            Observation(
-                step_identity(graph.name, activity.step),
-                float(self.problem.arrays.duration_seconds[index]),
-            )
+        seconds = self.problem.arrays.duration_seconds.tolist()
+        steps = [
+            (activity.step, seconds[index])
             for index, activity in enumerate(self.lowered.activities)
             if activity.step is not None
-        )
+        ]
         return PastRun(
             uid=str(number),
             pipeline=graph.name,
             ended_at=datetime.fromtimestamp(number, UTC),
-            steps=tuple(observations),
+            steps=tuple(Observation(step_identity(graph.name, step), each) for step, each in steps),
             seconds=self.end,
             played_seconds=None if before is None else before.played_seconds,
+            # Steps wait for room alone here, and plans know of that.
+            replayed_seconds=self.end,
         )
 
     def promise(self, now: float) -> Planned | None:

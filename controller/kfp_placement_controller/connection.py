@@ -25,6 +25,9 @@ COMPONENT = "kfp-placement.dev/controller"
 _LEASE_TIMEOUT_SECONDS = 5.0
 """Of a request for a Lease: well within the ten seconds after which we no longer lead."""
 
+_HISTORY_TIMEOUT_SECONDS = 5.0
+"""Of a request that writes a history; one that is late fails by the version that it names."""
+
 _MEMORY_TIMEOUT_SECONDS = 5.0
 _MOST_MEMORY_BYTES = 16 * 2**20
 """Of one answer; metrics of 10,000 pods have some 6 MB."""
@@ -99,6 +102,15 @@ def connect_for_lease(settings: Settings) -> KubeClient:
         SettingsError: no usable configuration.
     """
     return _connected(settings, _LEASE_TIMEOUT_SECONDS)
+
+
+def connect_for_histories(settings: Settings) -> KubeClient:
+    """The same for histories, which others must be able to write soon.
+
+    Raises:
+        SettingsError: no usable configuration.
+    """
+    return _connected(settings, _HISTORY_TIMEOUT_SECONDS)
 
 
 def connect_for_memory(settings: Settings) -> KubeClient:

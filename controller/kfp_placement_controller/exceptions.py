@@ -6,7 +6,8 @@
     └── SettingsError            an option or variable that cannot be used
 
     KubernetesError
-    └── SupersededError          a planner of a higher epoch has written
+    ├── SupersededError          another planner leads
+    └── NamespaceGoneError       there is no such namespace any more
 
 Every message says what was wrong, which value, and what to do.
 """
@@ -23,4 +24,8 @@ class SettingsError(ControllerError):
 
 
 class SupersededError(KubernetesError):
-    """A planner of a higher epoch has written: this one no longer leads."""
+    """A planner of a higher epoch has written, or leads: this one no longer does."""
+
+
+class NamespaceGoneError(KubernetesError):
+    """Nothing can be written there: the namespace has been deleted."""

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable
 from datetime import datetime
 
+from kfp_placement_controller.actuators.history_worker import HistoryWorker
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.memory_sources import MemorySources
 from kfp_placement_controller.actuators.memory_worker import MemoryWorker
@@ -14,6 +15,7 @@ from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import (
     COMPONENT,
     connect,
+    connect_for_histories,
     connect_for_lease,
     connect_for_memory,
     transport_to,
@@ -28,6 +30,7 @@ from kfp_placement_controller.kinds import (
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.parts import working
+from kfp_placement_controller.planning.actions import HistoryAnswer
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.memory_watch import MemoryAnswer
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
@@ -40,6 +43,7 @@ from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
+from kfp_placement_kube.exceptions import AccessError
 from kfp_placement_kube.kinds import LEASES, PODS
 from kfp_placement_kube.lease import LeaderElection
 
@@ -59,6 +63,7 @@ def run(settings: PlanSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
     """
     client = connect(settings)
     check_access(client, needs(settings, sources))
+    _say_what_is_missing(client, learning_needs(settings))
     process = PlanProcess(settings, client, sources)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop())
@@ -73,14 +78,9 @@ def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
         Need(RUN_QUEUES, ("patch",), subresource="status"),
         Need(RUN_REQUESTS, ("create", "patch", "delete")),
     )
-    learning = (
-        Need(PIPELINE_HISTORIES, ("get", "list", "watch", "create", "patch", "delete")),
-        Need(PIPELINE_HISTORIES, ("patch",), subresource="status"),
-    )
     return (
         *opening,
         *(queueing if settings.queues else ()),
-        *(learning if settings.history else ()),
         *(Need(kind) for kind in readers(sources, PlannedPipelines(), queues=settings.queues)),
         Need(PLACEMENTS, ("get", "create", "patch", "delete")),
         Need(PLACEMENTS, ("patch",), subresource="status"),
@@ -89,6 +89,22 @@ def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
         Need(LEASES, ("get", "list", "watch", "create"), namespace),
         Need(LEASES, ("update",), namespace, name=settings.planner_lease_name),
     )
+
+
+def learning_needs(settings: PlanSettings) -> tuple[Need, ...]:
+    """What it does to learn from past runs; it plans without where it may not."""
+    learning = (
+        Need(PIPELINE_HISTORIES, ("get", "list", "watch", "create", "delete")),
+        Need(PIPELINE_HISTORIES, ("patch",), subresource="status"),
+    )
+    return learning if settings.history else ()
+
+
+def _say_what_is_missing(client: KubeClient, wanted: tuple[Need, ...]) -> None:
+    try:
+        check_access(client, wanted)
+    except AccessError as error:
+        _LOG.warning("past runs count for no plan until this is changed: %s", error)
 
 
 class PlanProcess:
@@ -126,7 +142,17 @@ class PlanProcess:
             clock=clock,
             changed=lambda _epoch: self._inbox.wake(),
         )
-        runner = ActionRunner(client, self._events, self._worker, clock, self._memory.ask)
+        self._histories = HistoryWorker(
+            connect_for_histories(settings), lambda: self._election.epoch, self._history_answered
+        )
+        runner = ActionRunner(
+            client,
+            self._events,
+            self._worker,
+            clock,
+            self._memory.submit,
+            self._histories.submit,
+        )
         leading = Leading(self._election, runner, clock)
         self._loop = PlannerLoop(self.coordinator, self._inbox, leading, runner, clock)
         self._probes = ProbeServer(settings.address, settings.port, self.unhealthy, self.unready)
@@ -137,8 +163,8 @@ class PlanProcess:
 
     def run(self) -> int:
         """Work until `stop`; returns the exit code."""
-        parts = (self._probes, self._events, self._worker, self._memory, self._watches)
-        with working(*parts):
+        workers = (self._worker, self._memory, self._histories)
+        with working(self._probes, self._events, *workers, self._watches):
             _LOG.info("plan %s listens on port %d", self._settings.identity, self._probes.port)
             try:
                 self._loop.run(self._watches.is_synced, self._election.start)
@@ -161,6 +187,9 @@ class PlanProcess:
         if self._loop.caught_up and not self._election.alive():
             wrong.append("the election thread has ended")
         return "; ".join(wrong)
+
+    def _history_answered(self, answer: HistoryAnswer) -> None:
+        self._inbox.put(lambda coordinator, now: coordinator.history_answered(answer, now))
 
     def _memory_answered(self, answer: MemoryAnswer) -> None:
         self._inbox.put(lambda coordinator, _now: coordinator.memory_answered(answer))

@@ -36,7 +36,9 @@ def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
         typical = times.typical_seconds
         write = format_duration(rounded(typical))
         is_rounded = write != format_duration(typical)
-        if runs < ENOUGH_RUNS or 1 / MOST_OFF < hint / max(typical, 1e-9) < MOST_OFF:
+        # Past times are exact to a millionth.
+        off = round(hint / max(typical, 1e-9), 5)
+        if runs < ENOUGH_RUNS or 1 / MOST_OFF < off < MOST_OFF:
             continue
         yield Finding(
             Level.WARNING,

@@ -14,6 +14,7 @@ from kfp_placement.live.exceptions import (
 from kfp_placement.live.kinds import HISTORIES, Api, JsonObject
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.pipeline_history import (
+    HISTORIES_PER_PAGE,
     MAX_FORGOTTEN_STEPS,
     ForgottenStep,
     PipelineHistory,
@@ -31,9 +32,6 @@ NO_HISTORIES = (
 MAX_HISTORIES = 20_000
 """Objects that are listed."""
 
-_PAGE = 20
-"""Each has up to 256 KiB."""
-
 
 def list_histories(api: Api, namespace: str, problems: list[str]) -> Iterator[PipelineHistory]:
     """The histories of a namespace ("" = all), each when it is wanted.
@@ -49,7 +47,7 @@ def list_histories(api: Api, namespace: str, problems: list[str]) -> Iterator[Pi
     """
     seen = 0
     try:
-        for page in api.pages(HISTORIES, namespace=namespace, limit=_PAGE):
+        for page in api.pages(HISTORIES, namespace=namespace, limit=HISTORIES_PER_PAGE):
             for raw in page.items:
                 if seen == MAX_HISTORIES:
                     problems.append(f"only {MAX_HISTORIES:,} PipelineHistories are looked at")

@@ -162,6 +162,7 @@ class Watcher(Generic[T]):
         self._stopping = threading.Event()
         self._stream: Stream | None = None
         self._heard_at = monotonic()
+        self._warned = ""
         self._thread = threading.Thread(target=self._work, name=f"watch-{kind.plural}", daemon=True)
 
     def start(self) -> None:
@@ -196,7 +197,7 @@ class Watcher(Generic[T]):
             except NotFoundError as error:
                 self._lost(error)
             except KubernetesError as error:
-                _LOG.warning("%s: %s; trying again", self.kind.kind, error)
+                self._warn(f"{error}; trying again")
             if self._monotonic() - began >= self._params.settled_seconds:
                 self._backoff.reset()
             else:
@@ -204,10 +205,16 @@ class Watcher(Generic[T]):
 
     def _lost(self, error: NotFoundError) -> None:
         """The server does not serve the kind: there are no objects until it does."""
-        _LOG.warning("%s: %s; is its definition installed? Trying again", self.kind.kind, error)
+        self._warn(f"{error}; is its definition installed? Trying again")
         self._version = ""
         for key in list(self._known):
             self._drop(key)
+
+    def _warn(self, text: str) -> None:
+        """Say why it does not work; the same again only after it has worked."""
+        if text != self._warned:
+            _LOG.warning("%s: %s", self.kind.kind, text)
+        self._warned = text
 
     def _list(self) -> None:
         listing = self._client.list(self.kind, limit=self._params.page_size, **self._selection)
@@ -237,6 +244,7 @@ class Watcher(Generic[T]):
         if self._stopping.is_set():
             stream.close()
         self._heard_at = self._monotonic()
+        self._warned = ""
         try:
             for event in stream:
                 self._heard_at = self._monotonic()

@@ -2,28 +2,54 @@
 
 import contextlib
 import json
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import yaml
 
+from kfp_placement_controller import plan_process
+from kfp_placement_controller.actuators.histories import change_history
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
-from kfp_placement_controller.plan_process import PlanProcess, needs
+from kfp_placement_controller.plan_process import PlanProcess, learning_needs, needs
+from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.watches import watch_group
+from kfp_placement_kube.access import Need
+from kfp_placement_kube.exceptions import AccessError
 from tests.comparison.api_server import send_json
+from tests.controller.planning.past_runs import a_past_run
+from tests.controller.planning.played_cluster import StoredHistories
 from tests.controlplane.waiting import wait_until
+from tests.support.samples import ROOT
+
+RIGHTS = ROOT / "deploy" / "features" / "history" / "rights.yaml"
+
+
+class Done:
+    """A process that ends at once."""
+
+    def run(self) -> int:
+        """Its own exit code."""
+        return 17
+
+    def stop(self) -> None:
+        """It has ended."""
+
 
 LEASE = "/leases/kfp-placement-planner"
 
 
 class EmptyServer:
-    """Has no objects; lists no nodes until `shows_nodes` is set.
+    """Has no objects; lists no nodes until `shows_nodes` is set, and never PipelineHistories.
 
     Attributes:
         asked: how often for which path.
@@ -54,6 +80,8 @@ class EmptyServer:
                     send_json(self, 404, {"reason": "NotFound", "message": "no such Lease"})
                 elif url.path.endswith("/nodes") and not server.shows_nodes.is_set():
                     send_json(self, 500, {"reason": "InternalError", "message": "not now"})
+                elif url.path.endswith(PIPELINE_HISTORIES.plural):
+                    send_json(self, 404, {"reason": "NotFound", "message": "no such kind"})
                 else:
                     send_json(self, 200, {"metadata": {"resourceVersion": "1"}, "items": []})
 
@@ -83,7 +111,7 @@ def server() -> Iterator[EmptyServer]:
 
 
 @contextlib.contextmanager
-def at_work(server: EmptyServer, folder: Path) -> Iterator[PlanProcess]:
+def at_work(server: EmptyServer, folder: Path, *, history: bool = False) -> Iterator[PlanProcess]:
     address = f"http://127.0.0.1:{server.http.server_address[1]}"
     kubeconfig = {
         "apiVersion": "v1",
@@ -95,7 +123,7 @@ def at_work(server: EmptyServer, folder: Path) -> Iterator[PlanProcess]:
     }
     path = folder / "kubeconfig"
     path.write_text(json.dumps(kubeconfig))
-    settings = PlanSettings(kubeconfig=path, port=0, address="127.0.0.1")
+    settings = PlanSettings(kubeconfig=path, port=0, address="127.0.0.1", history=history)
     process = PlanProcess(settings, connect(settings), DEFAULT_SOURCES)
     thread = threading.Thread(target=process.run)
     thread.start()
@@ -118,14 +146,69 @@ def test_a_planner_stands_for_election_once_it_has_seen_everything(server, tmp_p
         assert process.unready() == process.unhealthy() == ""
 
 
-@pytest.mark.parametrize("history", [False, True])
-def test_a_planner_asks_for_histories_only_where_they_are_installed(history):
-    asked = needs(PlanSettings(history=history), DEFAULT_SOURCES)
-    verbs = {
+def test_a_planner_leads_where_histories_cannot_be_read(server, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(watch_group, "OPTIONAL_WAIT_SECONDS", 0.5)
+    server.shows_nodes.set()
+    with at_work(server, tmp_path, history=True) as process:
+        wait_until(lambda: process.coordinator.epoch == 0, "to lead", 30)
+        assert any(path.endswith("workflows") for path in server.asked)
+        assert process.unready() == ""
+        monkeypatch.setattr(watch_group, "STALE_STREAM_SECONDS", -1.0)
+        assert "nodes" in process.unhealthy()
+        assert "pipelinehistories" not in process.unhealthy()
+    missing, without = sorted(each for each in caplog.messages if "PipelineHistor" in each)
+    assert "no past run counts for a plan" in missing
+    assert "is its definition installed?" in without
+
+
+def test_a_planner_without_the_right_to_histories_says_so_and_starts(monkeypatch, caplog):
+    def refuse(_client: object, wanted: tuple[Need, ...]) -> None:
+        if any(need.kind == PIPELINE_HISTORIES for need in wanted):
+            raise AccessError("this account may not list pipelinehistories")
+
+    monkeypatch.setattr(plan_process, "check_access", refuse)
+    monkeypatch.setattr(plan_process, "connect", lambda _settings: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(plan_process, "PlanProcess", lambda *_: Done())
+    assert plan_process.run(PlanSettings(history=True)) == Done().run()
+    (said,) = caplog.messages
+    assert said.startswith("past runs count for no plan until this is changed: this account may")
+
+
+def rights_to_histories(*, history: bool) -> set[tuple[str, str]]:
+    """Subresources and verbs that the planner must be allowed."""
+    asked = learning_needs(PlanSettings(history=history))
+    return {
         (need.subresource, verb)
         for need in asked
         if need.kind == PIPELINE_HISTORIES
         for verb in need.verbs
     }
-    whole = {("", verb) for verb in ("get", "list", "watch", "create", "patch", "delete")}
-    assert verbs == (whole | {("status", "patch")} if history else set())
+
+
+def test_a_planner_asks_for_what_it_does_with_histories_and_no_more():
+    server = StoredHistories()
+    for action in (
+        WriteHistory("team", "p", (a_past_run("p", 1),)),
+        DeleteHistory("team", "p"),
+    ):
+        change_history(cast("Any", server), action, lambda: None)
+    assert rights_to_histories(history=True) == server.asked | {("", "list"), ("", "watch")}
+
+
+def test_a_planner_is_granted_what_it_asks_for_of_histories_and_no_more():
+    found = yaml.safe_load_all(RIGHTS.read_text())
+    roles = {each["metadata"]["name"]: each for each in found if each["kind"] == "ClusterRole"}
+    granted = {
+        (resource.partition("/")[2], verb)
+        for rule in roles["kfp-placement-plan-history"]["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert granted == rights_to_histories(history=True)
+
+
+def test_a_planner_asks_for_histories_only_where_they_are_installed():
+    assert rights_to_histories(history=False) == set()
+    needed = needs(PlanSettings(history=True), DEFAULT_SOURCES)
+    assert PIPELINE_HISTORIES not in {need.kind for need in needed}

@@ -149,7 +149,7 @@ def test_schema_is_structural_and_bounded(kind):
             assert rule["message"], path
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "PipelineHistory"])
 def test_conditions_are_a_map_by_type(kind):
     schema = dict(parts(schema_of(kind)))[".status.conditions"]
     assert schema["x-kubernetes-list-type"] == "map"

@@ -77,7 +77,7 @@ QUEUES_OF_PLAN = {
 }
 HISTORY_OF_PLAN = {
     GROUP: {
-        "pipelinehistories": f"{READ} create patch delete",
+        "pipelinehistories": f"{READ} create delete",
         "pipelinehistories/status": "patch",
     }
 }
@@ -226,8 +226,9 @@ def test_everybody_may_read_what_lives_in_no_namespace_and_no_more_of_ours(every
         ("scheduler", extend_process.needs(ExtendSettings())),
         (
             "plan",
-            plan_process.needs(
-                PlanSettings(gates=True, queues=True, history=True), DEFAULT_SOURCES
+            (
+                *plan_process.needs(PlanSettings(gates=True, queues=True), DEFAULT_SOURCES),
+                *plan_process.learning_needs(PlanSettings(history=True)),
             ),
         ),
         ("queue", queue_process.needs(QueueSettings(), QUEUE_SOURCES, DEFAULT_SOURCES)),

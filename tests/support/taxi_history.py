@@ -75,6 +75,7 @@ def _runs(graph: RunGraph) -> Iterator[PastRun]:
             # Nothing was known of the first run before it.
             played_seconds=planned_seconds if number else None,
             driver_seconds=5.0,
+            replayed_seconds=end if number else None,
             seconds=end * waited,
             memory=tuple(
                 _memory_use(graph, step, rng.uniform(0.97, 1.03))

@@ -1,12 +1,12 @@
 """PipelineHistories: the leading planner adds runs to existing ones, whoever has written them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 
+from kfp_placement_controller.exceptions import NamespaceGoneError
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
-from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
-from kfp_placement_controller.planning.said_once import SaidOnce
+from kfp_placement_controller.planning.actions import DeleteHistory, HistoryAction, WriteHistory
 from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistory,
@@ -20,53 +20,67 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
+from kfp_placement_kube.exceptions import NotFoundError
 
 
 def change_history(
-    client: KubeClient, change: WriteHistory | DeleteHistory, said: SaidOnce
+    client: KubeClient, change: HistoryAction, must_lead: Callable[[], None]
 ) -> None:
     """Add runs to the history of their pipeline, or remove one: its namespace has too many.
 
     Args:
         client: the API server.
         change: what to do.
-        said: where warnings go.
+        must_lead: is called before every write, and raises if another leads.
 
     Raises:
-        InputError: the object of that name is of another pipeline.
+        InputError: the object of that name is of another pipeline, or cannot be read.
+        NamespaceGoneError: there is no such namespace any more.
+        SupersededError: as `must_lead` says.
         KubernetesError: refused, or no answer.
     """
     match change:
         case WriteHistory():
-            _write(client, change, said)
+            _write(client, change, must_lead)
         case DeleteHistory():
+            must_lead()
             client.delete(PIPELINE_HISTORIES, change.name, change.namespace)
 
 
-def _write(client: KubeClient, write: WriteHistory, said: SaidOnce) -> None:
+def _write(client: KubeClient, write: WriteHistory, must_lead: Callable[[], None]) -> None:
     """Add the runs; of a run that has been added before, the one that ended last counts."""
     name = history_name(write.pipeline)
     read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
 
     def merge(raw: JsonObject | None) -> None:
-        stored = raw or client.create(PIPELINE_HISTORIES, _new(write, name))
+        if raw is None:
+            must_lead()
+            raw = _created(client, write, name)
         patch = {
-            "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]},
-            "status": _status(stored, write, said),
+            "metadata": {"resourceVersion": raw["metadata"]["resourceVersion"]},
+            "status": _status(raw, write),
         }
+        must_lead()
         client.patch(PIPELINE_HISTORIES, name, write.namespace, patch, subresource="status")
 
     modify(read(), merge, read)
 
 
-def _new(write: WriteHistory, name: str) -> JsonObject:
+def _created(client: KubeClient, write: WriteHistory, name: str) -> JsonObject:
     metadata = ObjectMetadata(name=name, namespace=write.namespace)
     spec = PipelineHistorySpec(pipeline=write.pipeline)
-    return PipelineHistory(metadata=metadata, spec=spec).to_object()
+    new = PipelineHistory(metadata=metadata, spec=spec).to_object()
+    try:
+        return client.create(PIPELINE_HISTORIES, new)
+    except NotFoundError as error:
+        # The same status says that the kind is not installed; only the words tell them apart.
+        if f'namespaces "{write.namespace}" not found' not in error.why:
+            raise
+        raise NamespaceGoneError(error.status, error.reason, error.message) from error
 
 
-def _status(stored: JsonObject, write: WriteHistory, said: SaidOnce) -> JsonObject:
-    before, seen = _runs_of(stored, write.pipeline, said)
+def _status(stored: JsonObject, write: WriteHistory) -> JsonObject:
+    before, seen = _runs_of(stored, write.pipeline)
     runs = {run.uid: run for run in before}
     new = [run for run in write.runs if run.uid not in runs]
     for run in write.runs:
@@ -84,13 +98,19 @@ def _status(stored: JsonObject, write: WriteHistory, said: SaidOnce) -> JsonObje
     return unset | status.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def _runs_of(stored: JsonObject, pipeline: str, said: SaidOnce) -> tuple[Sequence[PastRun], int]:
-    """The runs of an object that count, and how many there ever were; of a malformed one none."""
+def _runs_of(stored: JsonObject, pipeline: str) -> tuple[Sequence[PastRun], int]:
+    """The runs of an object that count, and how many there ever were.
+
+    Raises:
+        InputError: it is of another pipeline, or cannot be read.
+    """
     try:
         history = read_resource(PipelineHistory, stored)
     except InputError as error:
-        said.warning(f"{error}; it is written again")
-        return (), 0
+        # A later version may have written it, and may be installed again.
+        raise InputError(
+            f"{error}; it is left as it is: delete it if no later version has written it"
+        ) from error
     if history.spec.pipeline != pipeline:
         raise InputError(
             f"PipelineHistory {history.metadata.name!r:.80} is of pipeline"

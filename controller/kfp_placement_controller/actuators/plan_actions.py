@@ -8,7 +8,7 @@ from functools import partial
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.held_runs import close_queue
-from kfp_placement_controller.actuators.histories import change_history
+from kfp_placement_controller.actuators.history_worker import HistoryTask
 from kfp_placement_controller.actuators.placements import (
     MOST_EPOCH,
     PlacementWriter,
@@ -40,7 +40,6 @@ from kfp_placement_controller.planning.actions import (
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.memory_watch import MemoryQuestion
-from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -71,6 +70,7 @@ class ActionRunner:
         worker: SearchWorker,
         clock: Callable[[], datetime],
         ask_memory: Callable[[MemoryQuestion], None] = lambda _question: None,
+        change_history: Callable[[HistoryTask], None] = lambda _task: None,
     ) -> None:
         """Nothing is written yet.
 
@@ -80,15 +80,16 @@ class ActionRunner:
             worker: where rounds go.
             clock: the time.
             ask_memory: where questions of memory go; returns at once.
+            change_history: where changes of histories go; returns at once.
         """
         self._ask_memory = ask_memory
+        self._change_history = change_history
         self._client = client
         self._events = events
         self._worker = worker
         self._clock = clock
         self._placements = PlacementWriter(client)
         self._known: dict[RunKey, StoredVersion] = {}
-        self._said = SaidOnce(_LOG)
 
     @property
     def highest_epoch(self) -> int:
@@ -137,7 +138,7 @@ class ActionRunner:
             case WritePlacement():
                 self._write(action, coordinator)
             case WriteHistory() | DeleteHistory():
-                self._change_history(action, coordinator)
+                self._change_history(HistoryTask(action, coordinator.epoch))
             case ForgetRun():
                 self._known.pop(action.key, None)
             case _:
@@ -161,20 +162,6 @@ class ActionRunner:
             coordinator.write_failed(write, str(error), self._clock())
         else:
             coordinator.written(write, self._clock())
-
-    def _change_history(
-        self, action: WriteHistory | DeleteHistory, coordinator: Coordinator
-    ) -> None:
-        try:
-            change_history(self._client, action, self._said)
-        except InputError as error:
-            # To try it again changes nothing; the next run of the pipeline does.
-            coordinator.history_failed(action, str(error))
-        except KubernetesError as error:
-            coordinator.history_failed(action, str(error))
-            return
-        if isinstance(action, WriteHistory):
-            coordinator.history_written(action)
 
     def _attempt(self, action: _Attempted) -> None:
         """Write; what fails is decided again at the next evaluation."""

@@ -1,10 +1,10 @@
 """PipelineHistories, slimmed: their text is kept, and read when a namespace is asked for."""
 
 import zlib
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -57,6 +57,23 @@ class ObservedHistory:
         # Runs that all ended long after it had a wrong clock: it comes in their place.
         return self.is_cut and timedelta() < oldest_at - run.ended_at <= MOST_AHEAD
 
+    def forgets_like(self, other: PipelineHistorySpec, ends: Iterable[datetime]) -> bool:
+        """Whether people have forgotten the same as by another spec, of runs that ended then."""
+        moments = set(ends)
+        return all(_forgotten(self.spec, at) == _forgotten(other, at) for at in moments)
+
+    def remembered(self, run: PastRun) -> PastRun | None:
+        """What of a run has not been forgotten; None = nothing."""
+        is_forgotten, steps = _forgotten(self.spec, run.ended_at)
+        if is_forgotten or not steps:
+            return None if is_forgotten else run
+        return replace(
+            run,
+            steps=tuple(each for each in run.steps if each.identity.step not in steps),
+            memory=tuple(each for each in run.memory if each.identity.step not in steps),
+            left_out=tuple(each for each in run.left_out if each.step not in steps),
+        )
+
     def read(self, runs: Container[str]) -> PipelineHistory:
         """The object with some of its runs; to read them all takes most of the time.
 
@@ -68,6 +85,19 @@ class ObservedHistory:
             stored = raw["status"]["runs"]
             raw["status"]["runs"] = [run for run in stored if run["uid"] in runs]
         return read_resource(PipelineHistory, raw)
+
+
+class _Forgotten(NamedTuple):
+    """What does not count of a run: all of it, or some steps."""
+
+    whole: bool
+    steps: frozenset[str]
+
+
+def _forgotten(spec: PipelineHistorySpec, ended_at: datetime) -> _Forgotten:
+    before = spec.forget_before
+    steps = frozenset(each.step for each in spec.forget_steps if ended_at < each.before)
+    return _Forgotten(before is not None and ended_at < before, steps)
 
 
 def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 from kfp_placement_controller.observed.deviations import Deviation
@@ -145,6 +146,37 @@ class DeleteHistory:
 
     namespace: str
     name: str
+
+
+HistoryAction = WriteHistory | DeleteHistory
+
+
+class HistoryOutcome(StrEnum):
+    """The outcome of an action on a history."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    """To try it again changes nothing."""
+
+    FAILED = "failed"
+    """It may work later."""
+
+    NAMESPACE_GONE = "namespace gone"
+
+
+@dataclass(frozen=True)
+class HistoryAnswer:
+    """The outcome of one, and why.
+
+    Attributes:
+        action: what was tried.
+        outcome: of that.
+        why: in words; "" = there is nothing to say.
+    """
+
+    action: HistoryAction
+    outcome: HistoryOutcome
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,9 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
-    DeleteHistory,
     ForgetRun,
+    HistoryAnswer,
     StartRound,
-    WriteHistory,
     WritePlacement,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
@@ -70,6 +69,9 @@ from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VO
 _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+IDLE_PAUSE = timedelta(milliseconds=250)
+"""Between two looks while there is work for idle time: a fiftieth of a core."""
 
 
 @dataclass
@@ -169,6 +171,7 @@ class Coordinator:
         self.publisher.take_over(placements)
         self.registry.open_all()
         self.requests.lead()
+        self.histories.lead()
         for run in self.registry.runs.values():
             self._adopt(run, now)
         self.planner.may_gain(now)
@@ -213,13 +216,13 @@ class Coordinator:
         """A placement has been written."""
         self.publisher.written(write, now)
 
-    def history_written(self, write: WriteHistory) -> None:
-        """A history has been written, or never will be."""
-        self.histories.written(write)
+    def histories_readable(self, is_readable: bool) -> None:
+        """Histories can be read from now on, or cannot; plans wait for neither."""
+        self._aside(partial(self.histories.readable, is_readable))
 
-    def history_failed(self, action: WriteHistory | DeleteHistory, why: str) -> None:
-        """A history could not be written."""
-        self.histories.failed(action, why)
+    def history_answered(self, answer: HistoryAnswer, now: datetime) -> None:
+        """A history has been written, or could not be."""
+        self._aside(partial(self.histories.answered, answer, now))
 
     def memory_answered(self, answer: MemoryAnswer) -> None:
         """A source has said how much memory pods use, or has failed to."""
@@ -267,12 +270,14 @@ class Coordinator:
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        has_backlog = self.requests.has_backlog or self.histories.has_backlog
+        has_backlog = self.requests.has_backlog or self.histories.is_building
         if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
         others = (self.planner.due_at(), self.learning.unplanned.next_at())
         moments += [moment for moment in others if moment is not None]
+        if self.epoch is not None and self.histories.is_hearing:
+            moments.append(now + IDLE_PAUSE)
         deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))

@@ -33,11 +33,13 @@ from kfp_placement_engine.contract.pipeline_history import (
     step_identity,
 )
 from kfp_placement_engine.lowering.work import stored_bytes
+from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import LeftOut, LoopWidth, Observation, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
+from kfp_placement_engine.planning.replayed_run import StepRun, replayed_seconds
 
 LONGEST_GAP = timedelta(minutes=10)
 """Between two pods of a run; drivers and Argo take seconds."""
@@ -66,7 +68,8 @@ def ended_run(
     if reading is None or life is None or not _has_room_for(run, reading.graph):
         return None
     ended_well = state.end is RunEnd.SUCCEEDED
-    steps = tuple(_observations(run, reading, nodes, life))
+    ran = _steps_that_ran(run, reading, nodes, life)
+    steps = tuple(_observations(reading.graph, ran))
     memory = tuple(memory_uses(run, reading.graph, nodes, peak_of))
     left_out = tuple(_left_out(run, reading.graph)) if ended_well else ()
     if not (steps or memory or left_out):
@@ -89,6 +92,7 @@ def ended_run(
         left_out=left_out,
         drivers=played.drivers,
         driver_seconds=_usable(played.driver_seconds),
+        replayed_seconds=_replayed(reading, ran, nodes) if seconds and played.seconds else None,
     )
 
 
@@ -158,6 +162,15 @@ def _seconds(run: TrackedRun, life: _Life, began_at: datetime) -> float | None:
     return _usable((ended_at - began_at).total_seconds())
 
 
+def _replayed(
+    reading: RunReading, ran: Mapping[str, StepRun], nodes: Mapping[str, ObservedNode]
+) -> float | None:
+    """What the run takes by what its steps took, without what it waited for."""
+    used = sorted({each.node for each in ran.values()} & nodes.keys())
+    cluster = Cluster(tuple(nodes[name].node for name in used))
+    return _usable(replayed_seconds(reading.graph, ran, cluster, reading.assumptions))
+
+
 def _was_interrupted(run: TrackedRun, life: _Life, began_at: datetime) -> bool:
     """Whether no pod of the run was there for long: held back, suspended, or tried again.
 
@@ -185,25 +198,37 @@ def _usable(seconds: float | None) -> float | None:
     return seconds if seconds is not None and 0 <= seconds <= MAX_DURATION_SECONDS else None
 
 
-def _observations(
+def _steps_that_ran(
     run: TrackedRun, reading: RunReading, nodes: Mapping[str, ObservedNode], life: _Life
-) -> Iterator[Observation]:
+) -> dict[str, StepRun]:
+    """Those that ended well, by name; times in seconds since the begin of the run."""
+    found: dict[str, StepRun] = {}
     for step in reading.graph.steps:
         status, pod = run.statuses.get(step.name), run.pods.executor(step.name)
         if step.kind is not StepKind.CONTAINER or status is None or pod is None:
             continue
         seconds = _ran_seconds(pod, life)
-        if status.state is not StepState.SUCCEEDED or seconds is None:
+        if status.state is not StepState.SUCCEEDED or seconds is None or pod.running_at is None:
             continue
-        node = nodes.get(pod.pod.node_name)
-        moved = _transfer_seconds(step, node, reading)
-        yield Observation(
-            identity=step_identity(reading.graph.name, step),
-            seconds=max(0.0, seconds - moved),
+        own_seconds = seconds - _transfer_seconds(step, nodes.get(pod.pod.node_name), reading)
+        found[step.name] = StepRun(
             node=pod.pod.node_name,
-            input_bytes=usable_size(step),
-            arguments=tuple(step.arguments.values()),
+            start_seconds=(pod.running_at - life.begin).total_seconds(),
+            seconds=max(0.0, own_seconds),
         )
+    return found
+
+
+def _observations(graph: RunGraph, ran: Mapping[str, StepRun]) -> Iterator[Observation]:
+    for step in graph.steps:
+        if step.name in ran:
+            yield Observation(
+                identity=step_identity(graph.name, step),
+                seconds=ran[step.name].seconds,
+                node=ran[step.name].node,
+                input_bytes=usable_size(step),
+                arguments=tuple(step.arguments.values()),
+            )
 
 
 def _loop_widths(run: TrackedRun) -> Iterator[LoopWidth]:

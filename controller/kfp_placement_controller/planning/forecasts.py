@@ -48,6 +48,7 @@ class _Asked(NamedTuple):
 
     number: int
     key: RunKey
+    uid: str
     after_start: bool
 
 
@@ -148,7 +149,7 @@ class Forecasts:
         after_start = run.run.waits_to_begin
         forecast = self.builder.forecast_after_start if after_start else self.builder.forecast
         asked = forecast(run, policy, now)
-        self._asked = _Asked(asked.number, run.key, after_start)
+        self._asked = _Asked(asked.number, run.key, run.observed.uid, after_start)
         return [StartRound(asked)]
 
     def ended(self, outcome: RoundResult | RoundFailure, now: datetime) -> bool:
@@ -158,6 +159,9 @@ class Forecasts:
             return False
         self._asked = None
         run = self.registry.runs.get(asked.key)
+        if run is not None and run.observed.uid != asked.uid:
+            # Another one has its name by now.
+            return True
         if isinstance(outcome, RoundFailure):
             self._has_failed(asked.key, outcome, now)
             return True

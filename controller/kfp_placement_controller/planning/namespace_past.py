@@ -65,7 +65,10 @@ class NamespacePast:
         self.is_built = False
         self._namespace = namespace
         known = None if of_namespace is None else of_namespace.past
-        self.past: Past = Past((), namespace, factors, of_namespace=known)
+        # What was known of nodes counts until all has been learned.
+        own = factors.without(namespace) if of_namespace is None else factors
+        self.past: Past = Past((), namespace, own, of_namespace=known)
+        self._factors, self._own_factors = factors, own
         self._said = said
         self._keep_days = keep_days
         self._shared: dict[str, NamespacePast] = {}
@@ -83,6 +86,9 @@ class NamespacePast:
             if observations <= 0:
                 return 0
         self.is_built = True
+        if self._own_factors is not self._factors:
+            self._factors.take(self._namespace, self._own_factors)
+            self.past.steps.use_factors(self._factors)
         return observations
 
     def knows(self, ended: Mapping[str, datetime]) -> bool:
@@ -99,6 +105,15 @@ class NamespacePast:
         else:
             self._late.append(run)
         return True
+
+    def let_go(self, uids: Iterable[str]) -> None:
+        """No object has these runs any more: they need not be recognised."""
+        for uid in uids:
+            self._ended.pop(uid, None)
+
+    def rest_on(self, of_namespace: "NamespacePast") -> None:
+        """That of the namespace has been built again."""
+        self.past.rest_on(of_namespace.past)
 
     def share(self, others: Mapping[str, "NamespacePast"]) -> bool:
         """Ask these too, by namespace, of components and images that are not known here.

@@ -8,20 +8,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.nodes import ObservedNode
-from kfp_placement_controller.planning.actions import AskMemory, DeleteHistory, WriteHistory
+from kfp_placement_controller.planning.actions import AskMemory, HistoryAction
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.kept_promises import KeptPromises
 from kfp_placement_controller.planning.memory_watch import MemoryAnswer, MemoryWatch
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.planning.unplanned_runs import UnplannedRuns
+from kfp_placement_controller.planning.unplanned_runs import SETTLED, UnplannedRuns
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.keys import RunKey
 
@@ -29,7 +29,14 @@ _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LearningAction = WriteHistory | DeleteHistory | AskMemory
+LearningAction = HistoryAction | AskMemory
+
+
+class _Awaited(NamedTuple):
+    """A run of which more may be known soon, and since when it is known to have ended."""
+
+    run: TrackedRun
+    since: datetime
 
 
 @dataclass
@@ -51,28 +58,26 @@ class RunLearning:
     unplanned: UnplannedRuns
     memory: MemoryWatch = field(default_factory=MemoryWatch)
     promises: KeptPromises = field(default_factory=KeptPromises)
-    _awaited: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    _awaited: dict[RunKey, _Awaited] = field(default_factory=dict)
+    _learned: dict[RunKey, datetime] = field(default_factory=dict)
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""
-        if not self.histories.enabled or not run.observed.ended:
-            return
-        if self._guarded(partial(self.memory.awaits, run, now)):
-            self._awaited[run.key] = run
-        else:
-            self._guarded(partial(self._learn, run, now))
+        if self.histories.enabled and run.observed.ended:
+            self._awaited.setdefault(run.key, _Awaited(run, now))
 
     def run_gone(self, key: RunKey, now: datetime) -> None:
         """Nothing more will be known of a run."""
         awaited = self._awaited.pop(key, None)
         if awaited is not None:
-            self._guarded(partial(self._learn, awaited, now))
+            self._guarded(partial(self._learn, awaited.run, now))
+        self._learned.pop(key, None)
 
     def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
         """A run that gets no plan has ended."""
         if self.histories.enabled:
-            self.unplanned.add(run, now)
+            self._guarded(partial(self.unplanned.add, run, now))
 
     def memory_answered(self, answer: MemoryAnswer) -> None:
         """A source has said how much memory pods use, or has failed to."""
@@ -85,7 +90,7 @@ class RunLearning:
 
     def learn_unplanned(self, now: datetime) -> None:
         """Learn from runs without a plan; who only follows does, too, as it may lead soon."""
-        for ended in self.unplanned.due(now):
+        for ended in self._guarded(partial(self.unplanned.due, now)) or ():
             self._guarded(partial(self._learn_unplanned, ended, now))
 
     def due(self, settings: HistorySettings, now: datetime) -> list[LearningAction]:
@@ -97,21 +102,36 @@ class RunLearning:
         """
         if not self.histories.enabled:
             return []
-        for run in list(self._awaited.values()):
-            del self._awaited[run.key]
-            self.run_evaluated(run, now)
+        for run, since in list(self._awaited.values()):
+            if not self._guarded(partial(self._is_awaited, run, since, now)):
+                del self._awaited[run.key]
+                self._guarded(partial(self._learn, run, now))
         asked = self._guarded(partial(self._question, settings, now))
         writes = self._guarded(partial(self.histories.due, now)) or []
         return [*writes, *([] if asked is None else [asked])]
 
+    def _is_awaited(self, run: TrackedRun, since: datetime, now: datetime) -> bool:
+        """Whether more may be known soon of a run that has ended."""
+        return lasts(SETTLED, since, now) or self.memory.awaits(run, now)
+
     def _question(self, settings: HistorySettings, now: datetime) -> AskMemory | None:
-        active = (each.run for each in self.registry.active())
-        asked = self.memory.due(settings, chain(active, self._awaited.values()), now)
+        runs = [
+            *(each.run for each in self.registry.active()),
+            *(each.run for each in self._awaited.values()),
+        ]
+        asked = self.memory.due(settings, runs, now)
         return None if asked is None else AskMemory(asked)
 
     def _learn(self, run: TrackedRun, now: datetime) -> None:
+        finished_at = run.observed.state.finished_at
+        # Also if the object that says so is deleted: a changed label must not bring it back.
+        if finished_at is None or self._learned.get(run.key) == finished_at:
+            return
         past = ended_run(run, self.nodes, now, self.memory.peak_of)
-        if past is None or not self.histories.run_ended(run.key.namespace, past):
+        if past is None:
+            return
+        self._learned[run.key] = finished_at
+        if not self.histories.run_ended(run.key.namespace, past):
             return
         if past.steps:
             self.promises.ended(run)

@@ -27,6 +27,7 @@ from kfp_placement_engine.contract.run_request import (
 )
 from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError
 from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.planning.demand import DemandProfile
@@ -51,6 +52,13 @@ class _Planned:
     makespan_seconds: float | None
     unschedulable: str
 
+    def says_like(self, other: "_Planned") -> bool:
+        """Whether people need not know the difference."""
+        own, others = self.makespan_seconds, other.makespan_seconds
+        if own is None or others is None:
+            return (own, self.unschedulable) == (others, other.unschedulable)
+        return not TimeRange(own, own, own).moved_from(TimeRange(others, others, others))
+
 
 @dataclass
 class RunNeed:
@@ -64,6 +72,7 @@ class RunNeed:
         problem: why it cannot be planned; "" = it can.
         lacks_past: what past runs tell was not known when it was planned last.
         has_news: they tell something else since.
+        awaited_since: when what they tell was first waited for.
     """
 
     observed: ObservedRun
@@ -72,6 +81,7 @@ class RunNeed:
     problem: str = ""
     lacks_past: bool = False
     has_news: bool = False
+    awaited_since: datetime | None = None
     _reading: RunReading | None = None
     _planned: _Planned | None = None
     _planned_nodes: NodeGroups = ()
@@ -94,7 +104,7 @@ class RunNeed:
         version: int,
         find_past: FindPast = no_past,
     ) -> None:
-        """Read the run as it is now, and plan it.
+        """Read the run as it is now, and plan it; small news of past runs change nothing.
 
         Args:
             plan_alone: plans a graph as if no other run were there.
@@ -102,6 +112,9 @@ class RunNeed:
             version: of the cluster and the policy.
             find_past: of its pipeline.
         """
+        is_only_news = self.has_news and not self.lacks_past
+        same = (self.planned_for, self._planned_nodes, self.problem) == (version, self.nodes, "")
+        before = self._planned if is_only_news and same else None
         self.planned_for, self.problem = version, ""
         self.lacks_past = self.has_news = False
         self._planned_nodes = self.nodes
@@ -115,14 +128,21 @@ class RunNeed:
                 return
             self.lacks_past = found.reading.past is None
             # It may wait for days, and what past runs tell is large.
-            self._reading = replace(found.reading, forecast=None, past=None)
-            self._planned = _facts_of(plan_alone(self._reading.graph), self._reading.graph)
+            kept = replace(found.reading, forecast=None, past=None)
+            planned = _facts_of(plan_alone(kept.graph), kept.graph)
+            if before is None or not planned.says_like(before):
+                self._reading, self._planned = kept, planned
         except (InputError, PlanningError) as error:
             self.refuse(str(error))
 
     def refuse(self, problem: str) -> None:
         """It cannot be planned."""
         self._planned, self.problem = None, problem[:MAX_MESSAGE_CHARACTERS]
+
+    @property
+    def planned(self) -> object:
+        """What a plan says of it: the same object as long as that says nothing else."""
+        return self._planned
 
     @property
     def pipeline(self) -> str:

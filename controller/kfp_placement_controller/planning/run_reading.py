@@ -44,7 +44,7 @@ class RunReading:
         graph: its steps.
         index: finds what its pods are for.
         widths: of loops, as they were known when the graph was read.
-        assumptions: what its plans assume, but for what is learned of the cluster meanwhile.
+        assumptions: what its plans assume, except for what the cluster has shown since.
         forecast: what past runs tell of its steps; None = none are known.
         past: these runs; None = none are known, or nothing is left to plan.
     """

@@ -16,6 +16,7 @@ from kfp_placement_controller.planning.actions import DeleteRequest, WriteReques
 from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.run_needs import RunNeed
 from kfp_placement_controller.planning.run_registry import RunRegistry
@@ -29,6 +30,12 @@ from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 
 NO_NODES = "the cluster has no nodes"
+
+NEWS_PAUSE = timedelta(seconds=30)
+"""Between two looks at what past runs tell of the waiting runs of one pipeline."""
+
+LONGEST_WAIT = timedelta(minutes=1)
+"""A run that waits for its start is written without its past if that is not known by then."""
 
 
 @dataclass
@@ -52,7 +59,10 @@ class RunRequests:
     _retries: dict[RunKey, datetime] = field(default_factory=dict)
     _revisions: dict[RunKey, int] = field(default_factory=dict)
     _without_past: set[RunKey] = field(default_factory=set)
+    _awaiting: set[RunKey] = field(default_factory=set)
     _news: set[HistoryKey] = field(default_factory=set)
+    _looked_at: dict[HistoryKey, datetime] = field(default_factory=dict)
+    _first_of: dict[RunKey, HistoryKey] = field(default_factory=dict)
     _all_changed: bool = False
     _has_more: bool = False
     _version: int = 0
@@ -132,7 +142,9 @@ class RunRequests:
             self._changed |= dict.fromkeys(self._needs)
         self._changed |= dict.fromkeys(key for key, at in self._retries.items() if at <= now)
         self._changed |= dict.fromkeys(self._with_new_plans())
-        self._changed |= dict.fromkeys(self._with_news())
+        self._changed |= dict.fromkeys(self._with_news(now))
+        self._changed |= dict.fromkeys(self._awaiting)
+        self._awaiting.clear()
         # Those without a plan first: others are waiting for what these need.
         keys = sorted(self._changed, key=self._was_planned)
         plans = 0
@@ -148,7 +160,7 @@ class RunRequests:
             if to_plan is not None:
                 plans += 1
                 self._plan(to_plan, policy)
-            action = None if need is None else self._action(need)
+            action = None if need is None else self._action(need, now)
             if action is not None:
                 self._retries[key] = now + timedelta(seconds=self.retry_seconds)
                 yield action
@@ -172,23 +184,32 @@ class RunRequests:
         key = need.observed.key
         plan_alone = partial(self.builder.plan_alone, key, together, policy)
         find_past = partial(self.histories.past, key.namespace)
+        before = need.planned
         attempt(key, partial(need.plan, plan_alone, policy, self._version, find_past), need.refuse)
         if self.histories.enabled and need.lacks_past:
             self._without_past.add(key)
+        pipeline = self._first_of.pop(key, None)
+        if pipeline is not None and need.planned is not before:
+            for other in self._waiting_of(pipeline):
+                if other is not need:
+                    other.has_news, self._changed[other.observed.key] = True, None
+                    self._has_more = True
 
-    def _action(self, need: RunNeed) -> WriteRequest | DeleteRequest | None:
+    def _action(self, need: RunNeed, now: datetime) -> WriteRequest | DeleteRequest | None:
         """What makes the RunRequest of a run say what it should; None = it does."""
         observed = need.observed
         stored = self.registry.requests.get(observed.key)
         if stored is not None and observed.uid not in stored.owner_uids:
             # Of an earlier run of this name, or of no run.
             return DeleteRequest(observed.key, stored.uid)
-        spec = self._wanted(need, stored)
+        spec = self._wanted(need, stored, now)
         if spec is None or (stored is not None and _same(spec, stored.spec)):
             return None
         return WriteRequest(observed.key, observed.owner, spec, stored.version if stored else "")
 
-    def _wanted(self, need: RunNeed, stored: ObservedRequest | None) -> RunRequestSpec | None:
+    def _wanted(
+        self, need: RunNeed, stored: ObservedRequest | None, now: datetime
+    ) -> RunRequestSpec | None:
         """What a RunRequest should say of a run; None = nothing new."""
         observed = need.observed
         end = observed.state.end
@@ -199,8 +220,9 @@ class RunRequests:
             return stored.spec.model_copy(update=changes)
         if not self._takes_part(need) or need.planned_for is None:
             return None
-        if self._awaits_past(need) and stored is not None and stored.spec is not None:
+        if stored is not None and stored.spec is not None and self._awaits_past(need, now):
             # An earlier leader knew what past runs tell, and soon this one will.
+            self._awaiting.add(observed.key)
             return None
         planned = self.registry.runs.get(observed.key)
         plan = None if planned is None else planned.plan
@@ -211,9 +233,14 @@ class RunRequests:
             return spec.model_copy(update={"unschedulable": NO_NODES})
         return spec
 
-    def _awaits_past(self, need: RunNeed) -> bool:
+    def _awaits_past(self, need: RunNeed, now: datetime) -> bool:
         """Whether a run that has not begun is about to be planned with its past."""
-        return need.lacks_past and not need.has_begun and self.histories.is_building
+        if not need.lacks_past or need.has_begun:
+            return False
+        if not self.histories.awaits(need.observed.key.namespace):
+            return False
+        need.awaited_since = need.awaited_since or now
+        return lasts(LONGEST_WAIT, need.awaited_since, now)
 
     def _with_new_plans(self) -> Iterator[RunKey]:
         """Runs whose plan has changed since their end was written last."""
@@ -223,16 +250,26 @@ class RunRequests:
                 if self._revisions.get(run.key, revision) != revision:
                     yield run.key
 
-    def _with_news(self) -> Iterator[RunKey]:
-        """Runs of which past runs tell something new; of one that has begun, only if none did."""
+    def _with_news(self, now: datetime) -> Iterator[RunKey]:
+        """Runs of which past runs tell something new; of one that has begun, only if none did.
+
+        Of the waiting runs of a pipeline one is planned again first: the others follow if that
+        says something else.
+        """
         if not self.histories.enabled:
             return
-        news, self._news = self._news, set()
-        for key, need in self._needs.items() if news else ():
-            is_new = (key.namespace, history_name(need.pipeline)) in news
-            if is_new and need.pipeline and not need.has_begun:
-                need.has_news = True
-                yield key
+        looked_at = self._looked_at.items()
+        self._looked_at = {name: at for name, at in looked_at if lasts(NEWS_PAUSE, at, now)}
+        for name in self._news - self._looked_at.keys():
+            first = next(self._waiting_of(name), None)
+            if first is not None:
+                # What somebody else has changed counts as soon as it has been built.
+                if not self.histories.is_current(name[0], first.pipeline):
+                    continue
+                self._looked_at[name], self._first_of[first.observed.key] = now, name
+                first.has_news = True
+                yield first.observed.key
+            self._news.discard(name)
         for key in tuple(self._without_past):
             lacking = self._needs.get(key)
             if lacking is None or lacking.observed.ended:
@@ -241,6 +278,13 @@ class RunRequests:
                 self._without_past.discard(key)
                 lacking.has_news = True
                 yield key
+
+    def _waiting_of(self, name: HistoryKey) -> Iterator[RunNeed]:
+        """Runs of a pipeline that have not begun."""
+        for key, need in self._needs.items():
+            is_waiting = need.pipeline and not (need.has_begun or need.observed.ended)
+            if is_waiting and (key.namespace, history_name(need.pipeline)) == name:
+                yield need
 
     def _takes_part(self, need: RunNeed) -> bool:
         namespace = need.observed.key.namespace

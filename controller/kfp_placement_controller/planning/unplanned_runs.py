@@ -2,7 +2,7 @@
 
 import heapq
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,7 +23,8 @@ from kfp_placement_engine.model.history import PastRun
 _LOG = logging.getLogger(__name__)
 
 MOST_BYTES = 64 * 2**20
-"""Of runs that wait to be learned from, packed: some 10,000 of 50 steps."""
+"""Of runs that wait to be learned from, packed: some 10,000 of 50 steps. The namespace that has
+most loses those that ended first."""
 
 MOST_BYTES_AT_ONCE = 50_000
 """Of runs that are learned from between two decisions, packed; one is always taken."""
@@ -33,8 +34,8 @@ SETTLED = timedelta(seconds=1)
 
 _LONG_AFTER = timedelta(minutes=1)
 
-Waiting = tuple[datetime, str, EndedPipeline]
-"""When it ended, its uid, and the run."""
+Waiting = tuple[datetime, int, EndedPipeline]
+"""When it ended, its number among those that were heard of, and the run."""
 
 
 @dataclass
@@ -55,23 +56,28 @@ class UnplannedRuns:
     policy: Callable[[], PlacementPolicySpec]
     params: PlanningParams
     _unsettled: deque[tuple[datetime, EndedPipeline]] = field(default_factory=deque)
-    _waiting: list[Waiting] = field(default_factory=list)
-    _bytes: int = 0
+    _waiting: dict[str, list[Waiting]] = field(default_factory=dict)
+    _bytes: Counter[str] = field(default_factory=Counter)
+    _heard: int = 0
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def add(self, run: EndedPipeline, now: datetime) -> None:
         """A run has ended."""
         self._unsettled.append((now, run))
-        self._bytes += len(run.packed)
-        while self._bytes > MOST_BYTES:
+        self._bytes[run.key.namespace] += len(run.packed)
+        while self._bytes.total() > MOST_BYTES:
             self._settle(None)
-            self._pop()
-            self._said.warning("more runs have ended than can be learned from; the oldest are lost")
+            largest = max(self._bytes, key=self._bytes.__getitem__)
+            self._pop(largest)
+            self._said.warning(
+                f"namespace {largest}: more runs have ended than can be learned from; the oldest"
+                " are lost"
+            )
 
     def next_at(self) -> datetime | None:
         """When there is something to learn from; None = nothing waits."""
         if self._waiting:
-            return self._waiting[0][0]
+            return self._waiting[self._first()][0][0]
         return self._unsettled[0][0] + SETTLED if self._unsettled else None
 
     def due(self, now: datetime) -> list[EndedPipeline]:
@@ -80,7 +86,7 @@ class UnplannedRuns:
         found: list[EndedPipeline] = []
         left = MOST_BYTES_AT_ONCE
         while self._waiting and left > 0:
-            found.append(self._pop())
+            found.append(self._pop(self._first()))
             left -= len(found[-1].packed)
         return found
 
@@ -95,7 +101,9 @@ class UnplannedRuns:
             if now is not None and abs(now - heard_at) < SETTLED:
                 return
             self._unsettled.popleft()
-            heapq.heappush(self._waiting, (run.ended_at, run.uid, run))
+            self._heard += 1
+            waiting = self._waiting.setdefault(run.key.namespace, [])
+            heapq.heappush(waiting, (run.ended_at, self._heard, run))
 
     def learned(self, ended: EndedPipeline, now: datetime) -> PastRun | None:
         """What a run teaches; None = nothing."""
@@ -116,7 +124,16 @@ class UnplannedRuns:
         run.evaluate(self.policy(), now, self.params)
         return ended_run(run, self.nodes, now)
 
-    def _pop(self) -> EndedPipeline:
-        run = heapq.heappop(self._waiting)[-1]
-        self._bytes -= len(run.packed)
+    def _first(self) -> str:
+        """The namespace of the run that ended first."""
+        return min(self._waiting, key=lambda namespace: self._waiting[namespace][0][:2])
+
+    def _pop(self, namespace: str) -> EndedPipeline:
+        """Take the run of a namespace that ended first."""
+        run = heapq.heappop(self._waiting[namespace])[-1]
+        self._bytes[namespace] -= len(run.packed)
+        if not self._waiting[namespace]:
+            del self._waiting[namespace]
+        if not self._bytes[namespace]:
+            del self._bytes[namespace]
         return run

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import chain, zip_longest
 
 from kfp_placement_controller.observed.histories import ObservedHistory
-from kfp_placement_controller.planning.actions import WriteHistory
+from kfp_placement_controller.planning.actions import HistoryOutcome, WriteHistory
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
@@ -22,10 +22,13 @@ MOST_STEPS_OF_ALL = 4 * MOST_STEPS
 """The same of all namespaces; the one that has most loses its oldest."""
 
 WRITE_PAUSE = timedelta(seconds=30)
-"""Between two writes of one object, and two tries."""
+"""Between two writes of one object. Between two tries it doubles with each that fails."""
+
+MOST_DOUBLINGS = 4
+"""So that even what has failed for days is tried every eight minutes."""
 
 MOST_WRITES = 5
-"""Between two decisions: a thousand pipelines that end at once keep no plan waiting."""
+"""Under way at the same time; of what waits longer, more runs go into one write."""
 
 HistoryKey = tuple[str, str]
 """Namespace, and name of the object."""
@@ -41,6 +44,7 @@ class _Unwritten:
         steps: of all these runs.
         sent: runs that were written, or refused for good; they stay until the object is seen.
         tried_at: the last write, or the last try.
+        failures: of tries in a row.
     """
 
     pipeline: str
@@ -48,6 +52,7 @@ class _Unwritten:
     steps: int = 0
     sent: set[str] = field(default_factory=set)
     tried_at: datetime | None = None
+    failures: int = 0
 
     def add(self, run: PastRun) -> None:
         if run.uid in self.runs:
@@ -62,7 +67,8 @@ class _Unwritten:
         self.sent.discard(uid)
 
     def may_be_tried(self, now: datetime) -> bool:
-        return not lasts(WRITE_PAUSE, self.tried_at, now)
+        doublings = min(max(0, self.failures - 1), MOST_DOUBLINGS)
+        return not lasts(WRITE_PAUSE * 2**doublings, self.tried_at, now)
 
 
 def _steps_of(run: PastRun) -> int:
@@ -72,14 +78,10 @@ def _steps_of(run: PastRun) -> int:
 
 @dataclass
 class UnwrittenRuns:
-    """Runs of all pipelines; of each namespace the oldest go first if there are too many.
+    """Runs of all pipelines; of each namespace the oldest go first if there are too many."""
 
-    Attributes:
-        has_backlog: more could be written than between two decisions may be.
-    """
-
-    has_backlog: bool = False
     _namespaces: dict[str, dict[str, _Unwritten]] = field(default_factory=dict)
+    _under_way: set[HistoryKey] = field(default_factory=set)
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def add(self, namespace: str, run: PastRun) -> None:
@@ -124,21 +126,33 @@ class UnwrittenRuns:
             if is_there or uid in unwritten.sent:
                 unwritten.drop(uid)
 
-    def written(self, write: WriteHistory) -> None:
-        """A write has been done, or will never be."""
-        unwritten = self._of((write.namespace, history_name(write.pipeline)))
-        if unwritten is not None:
+    def answered(self, write: WriteHistory, outcome: HistoryOutcome, now: datetime) -> None:
+        """A write that was due is no longer under way."""
+        key = (write.namespace, history_name(write.pipeline))
+        self._under_way.discard(key)
+        unwritten = self._of(key)
+        if outcome is HistoryOutcome.NAMESPACE_GONE:
+            self._namespaces.pop(write.namespace, None)
+        elif unwritten is not None:
+            unwritten.tried_at = now
+            if outcome is HistoryOutcome.FAILED:
+                unwritten.failures += 1
+                return
+            unwritten.failures = 0
             unwritten.sent |= {run.uid for run in write.runs if unwritten.runs.get(run.uid) == run}
 
     def due(self, now: datetime) -> list[WriteHistory]:
-        """What must be written now: a few objects, those of all namespaces in turn."""
+        """What must be written now: a few objects, those of all namespaces in turn.
+
+        Each must be answered before more is due of it.
+        """
         waiting = {
             namespace: list(self._waiting(namespace, now)) for namespace in list(self._namespaces)
         }
         turns = chain.from_iterable(zip_longest(*waiting.values()))
         found = [each for each in turns if each is not None]
-        self.has_backlog = len(found) > MOST_WRITES
-        return [self._write(key, now) for key in found[:MOST_WRITES]]
+        free = max(0, MOST_WRITES - len(self._under_way))
+        return [self._write(key, now) for key in found[:free]]
 
     def _make_room(self) -> None:
         """Of all namespaces together too many steps wait: those that have most lose some."""
@@ -163,13 +177,14 @@ class UnwrittenRuns:
     def _write(self, key: HistoryKey, now: datetime) -> WriteHistory:
         unwritten = self._namespaces[key[0]][key[1]]
         unwritten.tried_at = now
+        self._under_way.add(key)
         return WriteHistory(key[0], unwritten.pipeline, tuple(unwritten.runs.values()))
 
     def _waiting(self, namespace: str, now: datetime) -> Iterator[HistoryKey]:
         """Objects that must be written, the one that waits longest first."""
         own = self._namespaces[namespace]
         for name, unwritten in list(own.items()):
-            if not unwritten.may_be_tried(now):
+            if (namespace, name) in self._under_way or not unwritten.may_be_tried(now):
                 continue
             if not unwritten.runs:
                 del own[name]

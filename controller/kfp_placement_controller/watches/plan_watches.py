@@ -34,11 +34,12 @@ from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.ended_pipelines import EndedPipelines, ReadRun
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_controller.watches.watch_group import WatchGroup
+from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.client import PAGE_SIZE, KubeClient
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
 
@@ -104,7 +105,9 @@ def plan_watches(
             partial(_changed, inbox, deciding, kind),
             field_selector=ATTACH_FAILED_SELECTOR if is_event else "",
             most_objects=MAX_ATTACH_FAILURES if is_event else None,
+            page_size=HISTORIES_PER_PAGE if kind == PIPELINE_HISTORIES else PAGE_SIZE,
             after=before_runs if kind in runs else (),
+            readable=partial(_readable, inbox) if kind == PIPELINE_HISTORIES else None,
         )
     _watch_lease(watches, settings, settings.scheduler_lease_name, _scheduler_lease, inbox)
     if settings.queues:
@@ -147,6 +150,10 @@ def _changed(
     for each in deciding:
         each.changed(kind, change)
     inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
+
+
+def _readable(inbox: Inbox[Coordinator], is_readable: bool) -> None:
+    inbox.put(lambda coordinator, _now: coordinator.histories_readable(is_readable))
 
 
 def _scheduler_lease(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:

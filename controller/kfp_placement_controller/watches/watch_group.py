@@ -9,12 +9,15 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.client import PAGE_SIZE, KubeClient
 from kfp_placement_kube.kinds import Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 
 STALE_STREAM_SECONDS = 180.0
 """A stream is resumed every minute; one that brought nothing for this long hangs."""
+
+OPTIONAL_WAIT_SECONDS = 30.0
+"""After the start; what a process can do without is not awaited for longer."""
 
 T = TypeVar("T")
 
@@ -34,6 +37,8 @@ class WatchGroup:
         self._listed = listed
         self._watchers: list[Watcher[Any]] = []
         self._after: dict[Watcher[Any], frozenset[Kind]] = {}
+        self._optional: dict[Kind, Callable[[bool], None]] = {}
+        self._timers: list[threading.Timer] = []
         self._known: set[Kind] = set()
         self._lock = threading.Lock()
 
@@ -46,7 +51,9 @@ class WatchGroup:
         namespace: str = "",
         field_selector: str = "",
         most_objects: int | None = None,
+        page_size: int = PAGE_SIZE,
         after: Collection[Kind] = (),
+        readable: Callable[[bool], None] | None = None,
     ) -> None:
         """Watch a kind, from the start of the group on.
 
@@ -57,7 +64,11 @@ class WatchGroup:
             namespace: only this one's; "" = all.
             field_selector: only those, in Kubernetes' form.
             most_objects: more are skipped; None = all are kept.
+            page_size: objects of one answer of a list.
             after: kinds of which everything must have been reported before; each has one watch.
+            readable: the process can do without this kind, which has one watch: nothing waits for
+                it for long, and nobody restarts the process if it hangs. It is called with False
+                if not everything has been reported in time, and with True when it has.
         """
         watcher = Watcher(
             self._client,
@@ -68,28 +79,41 @@ class WatchGroup:
             field_selector=field_selector,
             listed=partial(self._all_reported, kind),
             malformed=InputError,
-            params=WatchParams(most_objects=most_objects),
+            params=WatchParams(page_size=page_size, most_objects=most_objects),
         )
         self._watchers.append(watcher)
         if after:
             self._after[watcher] = frozenset(after)
+        if readable is not None:
+            self._optional[kind] = readable
 
     def start(self) -> None:
         """Start all, those that come after others as soon as they may; returns at once."""
         for watcher in [each for each in self._watchers if each not in self._after]:
             watcher.start()
+        for kind in self._optional:
+            timer = threading.Timer(OPTIONAL_WAIT_SECONDS, self._wait_is_over, (kind,))
+            timer.daemon = True
+            timer.start()
+            self._timers.append(timer)
 
     def stop(self) -> None:
         """End all, the last one first; returns when they have ended."""
+        for timer in self._timers:
+            timer.cancel()
         for watcher in reversed(self._watchers):
             watcher.stop()
 
     def unseen(self) -> list[str]:
-        """Kinds of which not everything there is has been reported yet."""
-        return [each.kind.plural for each in self._watchers if not each.synced.is_set()]
+        """Kinds that are awaited, since not everything there is has been reported yet."""
+        return [
+            each.kind.plural
+            for each in self._watchers
+            if not each.synced.is_set() and not self._is_done_without(each.kind)
+        ]
 
     def is_synced(self) -> bool:
-        """Whether everything there is has been reported."""
+        """Whether everything that is awaited has been reported."""
         return not self.unseen()
 
     def unready(self) -> str:
@@ -100,18 +124,32 @@ class WatchGroup:
     def hanging(self) -> list[str]:
         """Watches of which nothing was heard for too long, in words."""
         return [
-            f"{kind}: nothing heard for {whole_seconds_text(age)}"
-            for kind, age in self.ages_seconds()
-            if age > STALE_STREAM_SECONDS
+            f"{each.kind.plural}: nothing heard for {whole_seconds_text(age)}"
+            for each in self._watchers
+            if each.kind not in self._optional
+            and (age := each.age_seconds()) > STALE_STREAM_SECONDS
         ]
 
     def ages_seconds(self) -> list[tuple[str, float]]:
         """The kind of each watch, and the time since the server last answered it."""
         return [(each.kind.plural, each.age_seconds()) for each in self._watchers]
 
+    def _is_done_without(self, kind: Kind) -> bool:
+        return kind in self._optional and kind in self._known
+
+    def _wait_is_over(self, kind: Kind) -> None:
+        """Who waits for a kind goes on, in the thread of a timer."""
+        self._go_on(kind, reported=False)
+
     def _all_reported(self, kind: Kind) -> None:
         """All objects of a kind have been reported, in the thread of its watch."""
+        self._go_on(kind, reported=True)
+
+    def _go_on(self, kind: Kind, *, reported: bool) -> None:
+        """Start what was waiting for a kind."""
         with self._lock:
+            if kind in self._optional and (reported or kind not in self._known):
+                self._optional[kind](reported)
             self._known.add(kind)
             due = [each for each, kinds in self._after.items() if kinds <= self._known]
             for watcher in due:

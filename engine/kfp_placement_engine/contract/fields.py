@@ -303,7 +303,7 @@ Conditions = Annotated[tuple[Condition, ...], Field(max_length=32)]
 
 
 class ResourceStatus(ResourceModel):
-    """What every status of our resources says."""
+    """What the status of our resources says, if it tells of the state of their spec."""
 
     observed_generation: int | None = Field(default=None, ge=0)
     """Generation of the object that the status describes."""

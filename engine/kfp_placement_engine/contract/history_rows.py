@@ -1,8 +1,9 @@
 """Rows of PipelineHistories: steps of ended runs, in the form in which thousands of them fit."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -152,6 +153,14 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
+class RowsMark(NamedTuple):
+    """How much there was at a moment: steps, nodes, and the size of all rows."""
+
+    steps: int
+    nodes: int
+    json_bytes: int
+
+
 class HistoryRows:
     """Rows of runs, with the steps and nodes that they name.
 
@@ -172,6 +181,17 @@ class HistoryRows:
         """Whether there are more steps or nodes than an object may have."""
         return len(self.steps) > MAX_STEPS or len(self.nodes) > MAX_NODES
 
+    def mark(self) -> RowsMark:
+        """What there is now, to go back to."""
+        return RowsMark(len(self.steps), len(self.nodes), self.json_bytes)
+
+    def go_back(self, mark: RowsMark) -> None:
+        """Leave nothing of what has come since a mark."""
+        for known, length in ((self.steps, mark.steps), (self.nodes, mark.nodes)):
+            while len(known) > length:
+                known.popitem()
+        self.json_bytes = mark.json_bytes
+
     def add(
         self, steps: Sequence[Observation], limit_bytes: int, memory: Sequence[MemoryUse] = ()
     ) -> tuple[tuple[Any, ...], ...]:
@@ -183,13 +203,12 @@ class HistoryRows:
                 first ones of wide loops tell enough.
             memory: what the steps used.
         """
-        before = self.json_bytes
+        most_bytes = self.json_bytes + limit_bytes
         rows: dict[int, tuple[Any, ...]] = {}
         entries = _entries(steps, memory)
         for position in _first_iterations_first(entries)[:MAX_ROWS]:
-            row = self._row(entries[position])
-            self.json_bytes += json_bytes(row) + 1
-            if self.json_bytes - before > limit_bytes:
+            row = self._fitting(partial(self._row, entries[position]), most_bytes)
+            if row is None:
                 break
             rows[position] = row
         return tuple(row for _, row in sorted(rows.items(), key=itemgetter(0)))
@@ -216,15 +235,28 @@ class HistoryRows:
         self, entries: Iterable[tuple[str, *tuple[int, ...]]], limit_bytes: int
     ) -> tuple[tuple[int, ...], ...]:
         """Rows of paths with their numbers, with the paths within the limit."""
-        before, rows = self.json_bytes, list[tuple[int, ...]]()
+        most_bytes, rows = self.json_bytes + limit_bytes, list[tuple[int, ...]]()
         fitting = (entry for entry in entries if _fits(entry[0]))
-        for path, *counts in islice(fitting, MAX_COURSE_ROWS):
-            row = (self._index(self.steps, (path, "", "")), *counts)
-            self.json_bytes += json_bytes(row) + 1
-            if self.json_bytes - before > limit_bytes:
+        for entry in islice(fitting, MAX_COURSE_ROWS):
+            row = self._fitting(partial(self._course_row, *entry), most_bytes)
+            if row is None:
                 break
             rows.append(row)
         return tuple(rows)
+
+    def _fitting(
+        self, make: Callable[[], tuple[Any, ...]], most_bytes: int
+    ) -> tuple[Any, ...] | None:
+        """A row; None = it does not fit, and nothing of it is left, its step and node included."""
+        before, row = self.mark(), make()
+        self.json_bytes += json_bytes(row) + 1
+        if self.json_bytes <= most_bytes:
+            return row
+        self.go_back(before)
+        return None
+
+    def _course_row(self, path: str, *counts: int) -> tuple[int, ...]:
+        return (self._index(self.steps, (path, "", "")), *counts)
 
     def _row(self, entry: "_Entry") -> tuple[Any, ...]:
         identity, each, use = entry.identity, entry.observation, entry.memory

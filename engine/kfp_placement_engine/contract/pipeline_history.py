@@ -13,7 +13,8 @@ A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none.
 what a step had when it was killed for memory; without seconds it did not end well. Of arguments
 only those that are numbers are kept, in a list in the order of their names. Components, images and
 iterations are short digests: texts of users, which may hold secrets, are in none of them. Entries
-may be missing at the end, and a newer revision may add some there.
+may be missing at the end, and a later version may add some there: an earlier one ignores them, and
+writes none when it adds a run.
 """
 
 import re
@@ -28,7 +29,6 @@ from kfp_placement_engine.contract.fields import (
     Moment,
     Resource,
     ResourceModel,
-    ResourceStatus,
 )
 from kfp_placement_engine.contract.history_rows import (
     DIGITS,
@@ -59,7 +59,10 @@ from kfp_placement_engine.model.history import (
 from kfp_placement_engine.model.run_graph import Step
 
 MAX_HISTORY_BYTES = 256 * 1024
-"""Of the rows of one object; the oldest runs go first."""
+"""Of one object, without what people forget in its spec; the oldest runs go first."""
+
+HISTORIES_PER_PAGE = 20
+"""Objects of one answer: 500 at a time, as of other kinds, take 1.7 GB to read."""
 
 MAX_RUNS = 30
 """Of one pipeline. More tell nothing new: of a step the last 20 values count, 5 of an iteration."""
@@ -76,10 +79,11 @@ MAX_PIPELINE_CHARACTERS, MAX_UID_CHARACTERS = 253, 64
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
-_RUN_BYTES = 200
-"""Of what is said of a run beside its rows."""
+_OBJECT_BYTES, _RUN_BYTES = 2_000, 275
+"""Of what an object says beside its runs, and of what it says of a run beside its rows."""
 
-Row = Annotated[tuple[Any, ...], Field(max_length=8)]
+Row = Annotated[tuple[Any, ...], Field(max_length=16)]
+"""More entries than are known now, so that what a later version has written can be read."""
 
 
 def step_identity(pipeline: str, step: Step) -> StepIdentity:
@@ -156,6 +160,9 @@ class RecordedRun(ResourceModel):
     drivers: int | None = Field(default=None, ge=0, le=MAX_ROWS)
     """How many drivers waited for each other on its way to its end."""
 
+    replayed_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    """The same by what its steps really took, without what pods waited for."""
+
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """From its beginning to its end, without waits in a queue, if it ended well."""
 
@@ -172,7 +179,7 @@ class RecordedRun(ResourceModel):
 EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)
 
 
-class PipelineHistoryStatus(ResourceStatus):
+class PipelineHistoryStatus(ResourceModel):
     """What has been seen."""
 
     nodes: tuple[NodeName, ...] = Field(default=(), max_length=MAX_NODES)
@@ -224,6 +231,7 @@ class PipelineHistory(Resource):
                 played_seconds=run.played_seconds,
                 driver_seconds=run.driver_seconds,
                 drivers=run.drivers,
+                replayed_seconds=run.replayed_seconds,
                 seconds=run.seconds,
                 memory=tuple(self._memory(run, steps)),
                 loops=tuple(loop_widths(run.loops, steps)),
@@ -291,15 +299,16 @@ def history_status(
 
     Args:
         runs: of one pipeline.
-        limit_bytes: of all rows.
+        limit_bytes: of the object.
         runs_seen: how many runs there were; None = these.
     """
     latest = sorted(runs, key=lambda run: (run.ended_at, run.uid), reverse=True)[:MAX_RUNS]
     rows = HistoryRows()
     recorded: list[RecordedRun] = []
     for run in latest:
-        found = _recorded(run, rows, limit_bytes)
-        if rows.is_full or rows.json_bytes > limit_bytes:
+        before, found = rows.mark(), _recorded(run, rows, limit_bytes)
+        if rows.is_full or rows.json_bytes > limit_bytes - _OBJECT_BYTES:
+            rows.go_back(before)
             break
         recorded.append(found)
     recorded.reverse()
@@ -332,6 +341,7 @@ def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
         played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
         driver_seconds=None if run.driver_seconds is None else rounded(run.driver_seconds),
         drivers=None if run.drivers is None else min(run.drivers, MAX_ROWS),
+        replayed_seconds=None if run.replayed_seconds is None else rounded(run.replayed_seconds),
         seconds=None if run.seconds is None else rounded(run.seconds),
         steps=rows.add(run.steps, min(MAX_RUN_BYTES, limit_bytes // 2), run.memory),
         loops=rows.add_loops(run.loops, course_bytes),

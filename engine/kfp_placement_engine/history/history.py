@@ -104,18 +104,24 @@ class History:
         """
         self.levels.share(each.levels for each in others)
 
+    def rest_on(self, of_namespace: "History") -> None:
+        """Ask this one of the namespace from now on, if these are the runs of one pipeline."""
+        self._of_namespace = of_namespace
+
+    def use_factors(self, factors: NodeFactors) -> None:
+        """Of nodes these count from now on."""
+        self._factors = factors
+        self.levels.use_factors(factors)
+
     def common_factor(self, pipeline: str) -> CommonFactor:
         """What the steps of the next run of a pipeline will have in common."""
         return self._common.of(pipeline)
 
-    def observe(self, run: Sequence[Observation]) -> float:
+    def observe(self, run: Sequence[Observation]) -> None:
         """Learn from the steps of one run that has ended.
 
         All are compared first with what was forecast of them before the run, then they are kept.
         What cannot be true is left out (`Observation.is_usable`).
-
-        Returns:
-            Logarithm of the time that its steps took together over what was forecast of them.
         """
         usable = [each for each in run if each.is_usable]
         compared = [(each, self._miss(each)) for each in usable]
@@ -135,7 +141,6 @@ class History:
         of_others = self._misses_of_others(without_forecast, new_steps)
         self.calibration.add_misses([*(miss for _, miss in new if _tells(miss)), *of_others])
         self.levels.forget_outdated()
-        return _log_slowdown(foreseen)
 
     def _miss(self, each: Observation) -> Miss | None:
         """By how much the forecast of a step missed; None = there was none of this very step."""
@@ -212,14 +217,3 @@ def _tells(miss: Miss) -> bool:
 def _is_foreseen(identity: StepIdentity, level: Level) -> bool:
     """Whether the forecast was of what was wanted, not only of something like it."""
     return level is (Level.STEP if identity.iteration is None else Level.ITERATION)
-
-
-def _log_slowdown(foreseen: Sequence[tuple[Observation, Miss]]) -> float:
-    """Logarithm of the time of steps together over what was forecast of them; 0 = of none."""
-    logs = [_log_seconds(each) for each, _ in foreseen]
-    took = math.fsum(map(math.exp, logs))
-    forecast = math.fsum(
-        math.exp(log_seconds - miss.log_ratio)
-        for log_seconds, (_, miss) in zip(logs, foreseen, strict=True)
-    )
-    return math.log(took / forecast) if foreseen else 0.0

@@ -92,6 +92,11 @@ class Levels:
         """Ask these too, of other namespaces, of components and images that are not known here."""
         self._shared = tuple(others)
 
+    def use_factors(self, factors: NodeFactors) -> None:
+        """Of nodes these count from now on."""
+        self._factors = factors
+        self._version = (-1, -1)
+
     def forget_outdated(self) -> None:
         """Free what was computed from less than is known now; each answer begins with it."""
         version = (self._steps.version, self._factors.version)

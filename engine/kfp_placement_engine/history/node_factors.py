@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import KeysView, Mapping, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -77,12 +77,33 @@ class NodeFactors:
             self._speeds[node] = speed
             self.version += 1
 
-    def forget(self, namespace: str) -> None:
-        """Drop what the runs of a namespace saw: they are observed again."""
+    def without(self, namespace: str) -> "NodeFactors":
+        """A copy for the runs of a namespace that are observed again: without what they saw."""
+        copy = NodeFactors(self._speeds)
+        for node, witnesses in self._seen.items():
+            others = copy._seen.used(node, lambda: Recent(MOST_NAMESPACES))
+            others.update({name: each for name, each in witnesses.items() if name != namespace})
+        return copy
+
+    def take(self, namespace: str, observed: "NodeFactors") -> None:
+        """Replace what the runs of a namespace saw by what they saw when observed again.
+
+        Args:
+            namespace: of the runs.
+            observed: such a copy.
+        """
         for witnesses in self._seen.values():
             witnesses.pop(namespace, None)
+        for node, witness in observed.seen_by(namespace):
+            self._seen.used(node, lambda: Recent(MOST_NAMESPACES)).put(namespace, witness)
         self._learned.clear()
         self.version += 1
+
+    def seen_by(self, namespace: str) -> Iterator[tuple[str, _Witness]]:
+        """What the runs of a namespace saw, by node."""
+        for node, witnesses in self._seen.items():
+            if namespace in witnesses:
+                yield node, witnesses[namespace]
 
     def learn(self, namespace: str, misses: Mapping[str, Sequence[float]]) -> None:
         """Take what one run saw.

@@ -55,20 +55,28 @@ class Past:
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended: from its steps first, then from what was left."""
-        log_slowdown = self.steps.observe(run.steps)
+        self.steps.observe(run.steps)
         self.courses.observe(run)
         if run.driver_seconds is not None:
             last = self._driver_seconds.used(run.pipeline, lambda: deque(maxlen=RECENT))
             last.append(run.driver_seconds)
         played_seconds = self._played_seconds(run)
         if played_seconds is not None and run.seconds is not None:
-            self.ends.observe(run.pipeline, played_seconds, run.seconds, log_slowdown)
+            self.ends.observe(run.pipeline, played_seconds, run.seconds, run.replayed_seconds)
         if self.memory is not None:
             self.memory.observe_run(run)
 
     def share(self, others: "Iterable[Past]") -> None:
         """Ask these too, of other namespaces, of components and images that are not known here."""
         self.steps.share(each.steps for each in others)
+
+    def rest_on(self, of_namespace: "Past") -> None:
+        """Ask this one of the namespace from now on, if these are the runs of one pipeline.
+
+        What these runs have taught does not depend on it.
+        """
+        self.steps.rest_on(of_namespace.steps)
+        self.ends.rest_on(of_namespace.ends)
 
     def driver_seconds(self, pipeline: str) -> float | None:
         """What each driver takes in samples of the pipeline's runs; None = not known.

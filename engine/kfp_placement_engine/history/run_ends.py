@@ -6,18 +6,20 @@ other. This is learned as one factor of each pipeline, from what runs took beyon
 of them before they began.
 
 When steps have changed, runs take longer than expected until the estimates of steps follow. That is
-not counted in the factor: once they do, it would count twice.
+not counted in the factor: once they do, it would count twice. How much longer that is says the run
+played again, with what its steps really took.
 """
 
 import math
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
-from kfp_placement_engine.history.changes import robust_deviation
-from kfp_placement_engine.history.estimates import PastValues, Prior, middle_mean
+from kfp_placement_engine.history.changes import LAST, robust_deviation
+from kfp_placement_engine.history.estimates import Estimate, PastValues, Prior, middle_mean
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
@@ -29,6 +31,9 @@ RUNS_KEPT = 20
 
 _OF_PIPELINE, _OF_NAMESPACE = Prior(0.06, resolution=0.0), Prior(0.3, resolution=0.0)
 """Runs of one pipeline differ by some percent; pipelines by how much their steps wait."""
+
+_BESIDE_STEPS = Prior(0.03, resolution=0.0)
+"""How far apart they lie beside what their steps took."""
 
 _CHANGED = 0.15
 """Steps that are this much slower together, as a logarithm, may have changed."""
@@ -60,8 +65,16 @@ class RunEnds:
         self._factors: Recent[str, deque[_Run]] = Recent(MOST_PIPELINES)
         self.calibration = Calibration(_UNKNOWN)
 
+    def rest_on(self, of_namespace: "RunEnds") -> None:
+        """Ask these of the namespace from now on, if these are of one pipeline."""
+        self._of_namespace = of_namespace
+
     def observe(
-        self, pipeline: str, expected_seconds: float, seconds: float, log_slowdown: float = 0.0
+        self,
+        pipeline: str,
+        expected_seconds: float,
+        seconds: float,
+        replayed_seconds: float | None = None,
     ) -> None:
         """Learn from a run that has ended.
 
@@ -71,11 +84,16 @@ class RunEnds:
             pipeline: its pipeline.
             expected_seconds: its end as it was expected before it began, from its begin.
             seconds: what it took.
-            log_slowdown: logarithm of the time of its steps over what was forecast of them.
+            replayed_seconds: the same, expected by what its steps really took; None = not known.
         """
         if not (_is_usable(expected_seconds) and _is_usable(seconds)):
             return
-        run = _Run(math.log(seconds) - math.log(expected_seconds), log_slowdown)
+        if replayed_seconds is None or not _is_usable(replayed_seconds):
+            replayed_seconds = expected_seconds
+        run = _Run(
+            math.log(seconds) - math.log(expected_seconds),
+            math.log(replayed_seconds) - math.log(expected_seconds),
+        )
         known, kept = self._known(pipeline), self._factors.used(pipeline, _last_runs)
         if known is not None and not _is_repeated(kept, run):
             miss = Miss(pipeline, known, run.log_factor - known.estimate.log_seconds)
@@ -98,13 +116,19 @@ class RunEnds:
             calibration = calibration.or_of_all(self._of_namespace.calibration, known.kind)
         return calibration.forecast(pipeline, known, log_scale=0.0)
 
+    def beside_steps(self, pipeline: str) -> float:
+        """How far apart runs lie beside what their steps took: deviation of the logarithm."""
+        runs = self._factors.get(pipeline)
+        if not runs:
+            return 0.0
+        apart = [each.log_factor - each.log_replayed for each in runs]
+        return _next_of(apart, _BESIDE_STEPS).spread
+
     def _known(self, pipeline: str) -> KnownEstimate | None:
         """By how much longer than expected a run takes."""
         own = self._factors.get(pipeline)
         if own:
-            found = PastValues(_of_now(own), _OF_PIPELINE, centre_of=middle_mean).next()
-            # The next run differs from the centre, and the centre of a few from that of many.
-            found = found._replace(spread=found.spread * math.sqrt(1 + 1 / len(own)))
+            found = _next_of(_of_now(own), _OF_PIPELINE)
             return KnownEstimate(Basis(Level.PIPELINE, len(own)), len(own), found)
         others = [median(_of_now(each)) for each in self._factors.values() if each]
         if not others:
@@ -119,11 +143,17 @@ class _Run(NamedTuple):
 
     Attributes:
         log_factor: logarithm of what it took over what was expected.
-        log_slowdown: the same of its steps alone.
+        log_replayed: the same of what its steps tell since.
     """
 
     log_factor: float
-    log_slowdown: float
+    log_replayed: float
+
+
+def _next_of(logs: Sequence[float], prior: Prior) -> Estimate:
+    """The next value, which differs from the centre, and the centre of a few from that of many."""
+    found = PastValues(logs, prior, centre_of=middle_mean).next()
+    return found._replace(spread=found.spread * math.sqrt(1 + 1 / len(logs)))
 
 
 def _last_runs() -> deque[_Run]:
@@ -131,14 +161,29 @@ def _last_runs() -> deque[_Run]:
 
 
 def _of_now(runs: Collection[_Run]) -> list[float]:
-    """Factors; of runs whose steps had changed, without what the steps alone took longer."""
-    return [each.log_factor - apart for each, apart in zip(runs, _changes(runs), strict=True)]
+    """Factors; of runs whose steps had changed, without what the steps alone took longer.
+
+    As many runs in a row as it takes until the estimates of steps follow show a change; fewer may
+    be chance, and later runs may take as long.
+    """
+    found: list[float] = []
+    for _, group in groupby(zip(runs, _changes(runs), strict=True), _side_of):
+        in_a_row = list(group)
+        is_change = len(in_a_row) >= LAST
+        found += [run.log_factor - (apart if is_change else 0.0) for run, apart in in_a_row]
+    return found
+
+
+def _side_of(changed: tuple[_Run, float]) -> int:
+    """Whether a run was slower than others by its steps (1), faster (-1), or neither (0)."""
+    _, apart = changed
+    return (apart > 0) - (apart < 0)
 
 
 def _changes(runs: Collection[_Run]) -> list[float]:
     """By how much the steps of each run were slower than those of others; 0 = as usual."""
-    usual = median(each.log_slowdown for each in runs)
-    apart = [each.log_slowdown - usual for each in runs]
+    usual = median(each.log_replayed for each in runs)
+    apart = [each.log_replayed - usual for each in runs]
     most = max(_CHANGED, _UNUSUAL * robust_deviation(apart))
     return [each if abs(each) > most else 0.0 for each in apart]
 

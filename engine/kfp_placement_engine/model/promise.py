@@ -226,6 +226,8 @@ class RunForecast:
         driver_seconds: what each driver takes in its samples; None = what the plan says. `overrun`
             was learned with it.
         courses: what each of the last runs left out, the oldest first.
+        beside_steps: standard deviation of the logarithm of what whole runs took over what their
+            steps did: pods waited for nodes, images and each other.
     """
 
     steps: Mapping[str, Forecast] = field(default_factory=dict)
@@ -235,6 +237,7 @@ class RunForecast:
     driver_seconds: float | None = None
     first_samples: FirstSamples | None = None
     courses: tuple[Course, ...] = ()
+    beside_steps: float = 0.0
 
     @property
     def overrun_factor(self) -> float:

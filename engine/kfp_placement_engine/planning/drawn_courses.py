@@ -15,7 +15,7 @@ from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.problem.problem import Floats
 
 _LEAST_COURSES = 3
-"""Of so many runs on what they left out counts."""
+"""From this many runs on what they left out counts."""
 
 WEIGHT_OF_OLDER = 0.85
 """A run counts this many times as much as the next: a change is followed within a few runs."""

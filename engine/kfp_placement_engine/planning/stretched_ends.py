@@ -1,6 +1,7 @@
 """Ends of sampled runs, corrected by how past runs ended beside their samples."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 
@@ -14,6 +15,11 @@ than this many times further apart, that comes of rare times of steps, which run
 
 REAL_SHARE = 0.1
 """Of a run; once its first step has run for this long, that tells of its end."""
+
+LEAST_SHARE = 0.01
+"""Of a run that is left; what is left of less lies no further apart."""
+
+_NORMAL = NormalDist()
 
 USUAL = 1.1
 """By up to a tenth runs take longer, or less, in all of their parts."""
@@ -37,7 +43,8 @@ def stretched_ends(
     steps. While the first step runs, these runs are those that took longer than this one by now;
     and once it has run for a real share of the run, what is left lies as far apart as the samples
     or the quantiles do, whichever is more. Once a step has ended, the run's own steps tell more of
-    it than other runs do, and the past only says how much longer all takes.
+    it than other runs do: the past says how much longer all takes, and how far apart runs lie
+    beside what their steps take.
 
     Args:
         ends: [S] of the samples, from now on or from the begin of the run.
@@ -59,7 +66,10 @@ def stretched_ends(
         usual = forecast.overrun_factor
         factor = usual if 1 / USUAL <= usual <= USUAL else 1.0
     if has_ended_steps:
-        return ends * factor
+        left_seconds = middle * factor
+        share_left = left_seconds / (since_submission_seconds + left_seconds)
+        apart = _beside_steps(forecast, share_left)
+        return ends * factor * _drawn_apart(apart, ends.size)
     left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
     past = np.log(left[np.argsort(np.argsort(ends))] / np.median(left))
     own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
@@ -74,6 +84,31 @@ def stretched_ends(
     # Where samples are equal, as those of a run time that is given, half of them end earlier.
     stretched: Floats = middle * factor * np.exp(np.copysign(apart, past))
     return stretched
+
+
+def _beside_steps(forecast: RunForecast, share_left: float) -> float:
+    """Deviation of the logarithm of what is left, for what takes time beside the steps.
+
+    Where that is little, all parts of a run have their share of it. Waits of one part tell nothing
+    of those of another, so that their variances add up: a quarter of a run has half the deviation
+    of all. Where it is much, it lies somewhere, and may as well be still to come.
+
+    Args:
+        forecast: what past runs tell.
+        share_left: of the run.
+    """
+    is_much = abs(math.log(forecast.overrun_factor)) / math.log(USUAL)
+    seconds = forecast.beside_steps * share_left ** (0.5 / max(1.0, is_much))
+    of_left: float = seconds / max(share_left, LEAST_SHARE)
+    return of_left
+
+
+def _drawn_apart(deviation: float, count: int) -> Floats:
+    """[S] lognormal factors that have nothing to do with the samples, of which any may be first."""
+    places = (np.arange(count) + 0.5) / count
+    scores = np.array([_NORMAL.inv_cdf(place) for place in places.tolist()])
+    factors: Floats = np.exp(deviation * np.random.default_rng(count).permutation(scores))
+    return factors
 
 
 def _left_by_past(

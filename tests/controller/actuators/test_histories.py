@@ -1,6 +1,5 @@
 """What becomes of a PipelineHistory when runs are added to it, whatever it holds."""
 
-import logging
 from datetime import timedelta
 from typing import Any, cast
 
@@ -9,7 +8,6 @@ import pytest
 from kfp_placement_controller.actuators.histories import change_history
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
-from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import MAX_HISTORY_BYTES, PipelineHistory
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import read_resource
@@ -24,6 +22,10 @@ KEY = ("team", "p")
 KEPT = timedelta(days=KEEP_DAYS)
 
 
+def leads() -> None:
+    """Who writes is the leader."""
+
+
 def written(stored: dict[str, Any] | None, *runs: PastRun, pipeline: str = "p") -> PipelineHistory:
     """The object after a write."""
     server = StoredHistories()
@@ -31,9 +33,7 @@ def written(stored: dict[str, Any] | None, *runs: PastRun, pipeline: str = "p") 
         metadata = {**stored["metadata"], "resourceVersion": "1"}
         server.stored[KEY] = {**stored, "metadata": metadata}
     client = cast("Any", server)
-    change_history(
-        client, WriteHistory("team", pipeline, runs), SaidOnce(logging.getLogger(__name__))
-    )
+    change_history(client, WriteHistory("team", pipeline, runs), leads)
     return read_resource(PipelineHistory, server.stored[KEY])
 
 
@@ -93,7 +93,6 @@ def test_runs_that_all_had_a_wrong_date_do_not_keep_out_later_ones():
 MALFORMED = {
     "status": {"status": {"runs": [{"uid": "u", "endedAt": "yesterday"}]}},
     "foreign version": {"spec": {"pipelines": ["p"]}, "status": {"samples": {"a": [1]}}},
-    "no status": {"status": None},
     "a run of negative time": {
         "status": {"runs": [{"uid": "u", "endedAt": "2026-01-05T08:00:00Z", "seconds": -1}]}
     },
@@ -101,34 +100,47 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("changes", MALFORMED.values(), ids=MALFORMED)
-def test_what_cannot_be_read_is_written_again(changes):
+def test_what_cannot_be_read_is_left_as_it_is(changes):
+    """A later version may have written it, and may be installed again."""
     stored = {**a_history("p", []), **changes}
     server = StoredHistories()
-    server.stored[KEY] = {**stored, "metadata": {**stored["metadata"], "resourceVersion": "1"}}
-    said = SaidOnce(logging.getLogger(__name__))
-    change_history(cast("Any", server), WriteHistory("team", "p", (a_past_run("p", 1),)), said)
-    (run,) = server.stored[KEY]["status"]["runs"]
-    assert run["uid"] == "uid-1"
+    stored["metadata"] = {**stored["metadata"], "resourceVersion": "1"}
+    server.stored[KEY] = stored
+    write = WriteHistory("team", "p", (a_past_run("p", 1),))
+    with pytest.raises(InputError, match="it is left as it is: delete it"):
+        change_history(cast("Any", server), write, leads)
+    assert server.stored[KEY] == stored
 
 
-def test_that_it_could_not_be_read_is_said_once(caplog):
-    server = StoredHistories()
-    said = SaidOnce(logging.getLogger(__name__))
-    for number in range(3):
-        raw = {**a_history("p", []), "spec": {"pipeline": ""}}
-        server.stored[KEY] = {**raw, "metadata": {**raw["metadata"], "resourceVersion": "1"}}
-        run = a_past_run("p", number)
-        change_history(cast("Any", server), WriteHistory("team", "p", (run,)), said)
-    assert len(caplog.records) == 1
+def test_no_run_is_lost_where_a_later_version_has_added_entries_to_rows():
+    raw = a_history("p", [a_past_run("p", number) for number in range(20)])
+    row = raw["status"]["runs"][-1]["steps"][0]
+    raw["status"]["runs"][-1]["steps"][0] = [*row, *(None,) * (8 - len(row)), 123]
+    history = written(raw, a_past_run("p", 100))
+    assert len(uids(history)) == 21
+    assert history.status is not None
+    assert history.status.runs_seen == 21
+
+
+def test_an_object_without_a_status_gets_one():
+    assert uids(written({**a_history("p", []), "status": None}, a_past_run("p", 1))) == ["uid-1"]
 
 
 def test_an_oversized_object_shrinks():
-    runs = [a_past_run("p", number, steps=200) for number in range(30)]
-    raw = a_history("p", runs)
-    raw["status"]["runs"] *= 20
+    """Also where every run has components of its own, and what has no room brings some."""
+    raw = a_history("p", [])
+    raw["status"] |= {"steps": [], "runs": []}
+    for number in range(30):
+        (run,) = a_history("p", [a_past_run("p", number)])["status"]["runs"]
+        first = len(raw["status"]["steps"])
+        raw["status"]["steps"] += [[f"step-{each}", f"{number:016x}"] for each in range(300)]
+        rows = [[first + each, 60.5] for each in range(300)]
+        raw["status"]["runs"].append({**run, "steps": rows})
+    assert json_bytes(raw) > MAX_HISTORY_BYTES
     history = written(raw, a_past_run("p", 100))
-    assert json_bytes(history.to_object()) <= MAX_HISTORY_BYTES + 2_000
+    assert json_bytes(history.to_object()) <= MAX_HISTORY_BYTES
     assert uids(history)[-1] == "uid-100"
+    assert 10 < len(uids(history)) < 30
 
 
 def test_an_object_of_another_pipeline_is_left_alone():
@@ -140,8 +152,8 @@ def test_an_object_of_another_pipeline_is_left_alone():
 
 
 def test_one_that_must_go_goes_and_what_is_gone_already_is_no_failure():
-    server, said = StoredHistories(), SaidOnce(logging.getLogger(__name__))
+    server = StoredHistories()
     server.stored = {KEY: a_history("p", []), ("team", "q"): a_history("q", [])}
     for _ in range(2):
-        change_history(cast("Any", server), DeleteHistory("team", "p"), said)
+        change_history(cast("Any", server), DeleteHistory("team", "p"), leads)
         assert list(server.stored) == [("team", "q")]

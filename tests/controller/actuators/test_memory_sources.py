@@ -50,7 +50,7 @@ def answered(question: MemoryQuestion, url: str) -> MemoryAnswer:
     answers: list[MemoryAnswer] = []
     worker = MemoryWorker(sources(url).peaks, answers.append)
     worker.start()
-    worker.ask(question)
+    worker.submit(question)
     until = time.monotonic() + 10
     while not answers and time.monotonic() < until:
         time.sleep(0.01)
@@ -209,6 +209,6 @@ def test_a_defect_is_an_answer_too():
     answers: list[MemoryAnswer] = []
     worker = MemoryWorker(fail, answers.append)
     worker.start()
-    worker.ask(asked(MemorySource.METRICS))
+    worker.submit(asked(MemorySource.METRICS))
     worker.stop()
     assert [each.failure for each in answers] == ["defect: ZeroDivisionError: made up"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.actuators.history_worker import HistoryTask, HistoryWorker
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.nodes import observe_node
@@ -70,6 +70,7 @@ class StoredHistories:
 
     Attributes:
         stored: by namespace and name.
+        asked: verbs that were used, each with the subresource.
         writes: how often a status was written.
         refuses: whether every request is refused.
         refused: how many were.
@@ -77,6 +78,7 @@ class StoredHistories:
 
     def __init__(self) -> None:
         self.stored: dict[tuple[str, str], Json] = {}
+        self.asked: set[tuple[str, str]] = set()
         self.writes = 0
         self.refuses = False
         self.refused = 0
@@ -88,11 +90,13 @@ class StoredHistories:
 
     def get(self, _kind: Kind, name: str, namespace: str) -> Json | None:
         """One of them."""
+        self.asked.add(("", "get"))
         self._refuse()
         return self.stored.get((namespace, name))
 
     def create(self, _kind: Kind, body: Json) -> Json:
         """A new one, without a status."""
+        self.asked.add(("", "create"))
         metadata = {**body["metadata"], "resourceVersion": "1"}
         created = {**body, "metadata": metadata, "status": None}
         self.stored[metadata["namespace"], metadata["name"]] = created
@@ -102,6 +106,7 @@ class StoredHistories:
         self, _kind: Kind, name: str, namespace: str, patch: Json, *, subresource: str
     ) -> Json:
         """Another status."""
+        self.asked.add((subresource, "patch"))
         before = self.stored[namespace, name]
         assert subresource == "status"
         assert patch["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -115,6 +120,7 @@ class StoredHistories:
 
     def delete(self, _kind: Kind, name: str, namespace: str) -> bool:
         """Remove one."""
+        self.asked.add(("", "delete"))
         self._refuse()
         return self.stored.pop((namespace, name), None) is not None
 
@@ -155,8 +161,9 @@ class PlayedCluster:
         self.writes: list[WritePlacement] = []
         self.histories = StoredHistories()
         client = cast("KubeClient", self.histories)
-        nobody = cast("Any", None)
-        self._runner = ActionRunner(client, nobody, nobody, lambda: self.now)
+        self._history_worker = HistoryWorker(
+            client, lambda: self.coordinator.epoch, lambda _answer: None
+        )
         self.announced: list[Announce] = []
         self.deviations: list[str] = []
         self.deleted: list[str] = []
@@ -279,7 +286,7 @@ class PlayedCluster:
         self._dirty = True
 
     def run(self, until: Callable[[], bool] | None = None) -> None:
-        """Let time pass until the runs have ended, or until something holds."""
+        """Let time pass until the runs have ended and have taught, or until something holds."""
         for _ in range(MOST_STEPS):
             if self.step(until):
                 return
@@ -293,7 +300,7 @@ class PlayedCluster:
         if until is not None and until():
             return True
         ended = all(player.phase in ("Succeeded", "Failed") for player in self.players.values())
-        if until is None and ended:
+        if until is None and ended and not self.coordinator.learning._awaited:
             return True
         # A planner that has more to do goes on at once, which takes its time.
         next_at = max(self.coordinator.next_at(self.now), self.now + timedelta(milliseconds=10))
@@ -482,7 +489,9 @@ class PlayedCluster:
                     say = [each.condition, each.holds, each.reason, each.message, each.flag]
                     recording.keep("finding", at=self.now, say=say)
             case WriteHistory() | DeleteHistory():
-                self._runner.run(action, self.coordinator)
+                task = HistoryTask(action, self.coordinator.epoch)
+                answer = self._history_worker.answer(task)
+                self.coordinator.history_answered(answer, self.now)
                 self._dirty = True
             case _:
                 pass

@@ -5,11 +5,19 @@ import weakref
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
-from kfp_placement_controller.planning.forecasts import MOST_FAILURES, PAUSE, _is_overdue, _Made
+from kfp_placement_controller.planning.forecasts import (
+    MOST_FAILURES,
+    PAUSE,
+    _Asked,
+    _is_overdue,
+    _Made,
+)
 from kfp_placement_controller.planning.pauses import lasts
-from kfp_placement_controller.planning.rounds import RoundFailure
+from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
+from kfp_placement_controller.planning.run_variants import key_text
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.model.keys import RunKey
@@ -116,6 +124,25 @@ def test_forecasts_of_a_namespace_that_fail_pause_those_of_no_other():
     assert {run.key for each in of_forecasts for run in each.to_replan} == {f"other/{other}"}
 
 
+def test_a_forecast_of_a_run_that_is_gone_is_not_that_of_the_next_of_its_name():
+    cluster, name = begun()
+    run, forecasts = tracked(cluster, name), cluster.coordinator.forecasts
+    before, promise = run.promises.last, run.promises.last
+    assert promise is not None
+    forecasts._asked = _Asked(1_000_000, run.key, "uid of an earlier run", False)
+    plan: Any = SimpleNamespace(promise=later(promise, 1200.0), release_seconds=0.0)
+    result = RoundResult(1_000_000, {key_text(run.key): plan})
+    assert forecasts.ended(result, cluster.now)
+    assert run.promises.last is before
+    forecasts._asked = _Asked(1_000_000, run.key, "uid of an earlier run", False)
+    made = dict(forecasts._made)
+    assert forecasts.ended(RoundFailure(1_000_000, "it was killed", died=True), cluster.now)
+    assert forecasts._made == made
+    forecasts._asked = _Asked(1_000_000, run.key, run.observed.uid, False)
+    assert forecasts.ended(result, cluster.now)
+    assert run.promises.last is not before
+
+
 def test_a_run_made_again_under_its_name_is_forecast_whatever_failed_before():
     cluster, name = begun()
     forecasts, key = cluster.coordinator.forecasts, RunKey("team", name)
@@ -149,7 +176,7 @@ def test_a_run_that_has_ended_holds_no_past():
     del past
     cluster.run()
     assert run.observed.ended
-    histories._forget("team")
+    histories._pasts._kept.clear()
     gc.collect()
     assert [each() for each in held] == [None, None]
     assert len(cluster.coordinator.registry.runs) == RUNS + 1

@@ -1,7 +1,13 @@
 """Runs that teach the runs after them, played in memory: what is kept, and what is promised."""
 
+from datetime import datetime, timedelta
+from typing import Any
+
 import pytest
 
+from kfp_placement_controller.planning.actions import Action
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import PODS, Kind
 from tests.controller.planning.noisy_cluster import TYPICAL_SECONDS, NoisyCluster, a_coordinator
 
 RUNS, SEEDS = 15, 3
@@ -89,4 +95,42 @@ def test_a_new_leader_in_the_middle_of_a_run_keeps_its_promise():
     cluster.hand_over(a_coordinator(), 2)
     cluster.run()
     assert cluster.first_ends(run) == promised
-    assert cluster.history().past_runs()[-1].played_seconds == promised.played
+    last = cluster.history().past_runs()[-1]
+    assert last.played_seconds == promised.played
+    assert last.seconds is not None
+    assert last.replayed_seconds == pytest.approx(last.seconds, rel=0.1)
+
+
+class LatePods(NoisyCluster):
+    """Ends of pods are heard of later than that of their run."""
+
+    LAG = timedelta(seconds=0.3)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._late: list[tuple[datetime, Change[Any]]] = []
+        self._handle, self._tick = self.coordinator.handle, self.coordinator.tick
+        self.coordinator.handle = self._hear  # type: ignore[method-assign]
+        self.coordinator.tick = self._decide  # type: ignore[method-assign]
+
+    def _hear(self, kind: Kind, change: Change[Any], now: datetime) -> None:
+        if kind == PODS and change.new is not None and change.new.phase == "Succeeded":
+            self._late.append((now + self.LAG, change))
+        else:
+            self._handle(kind, change, now)
+
+    def _decide(self, now: datetime) -> list[Action]:
+        due = [each for each in self._late if each[0] <= now]
+        self._late = [each for each in self._late if each[0] > now]
+        for _, change in due:
+            self._handle(PODS, change, now)
+        return self._tick(now)
+
+
+def test_a_last_pod_that_is_heard_of_after_its_run_teaches():
+    cluster = LatePods()
+    cluster.play(0, iterations=2)
+    ended_at = cluster.now
+    cluster.run(lambda: (cluster.now - ended_at).total_seconds() > 60)
+    (past,) = cluster.history().past_runs()
+    assert {each.identity.step for each in past.steps} == {"first", "work[*]", "last"}

@@ -6,17 +6,24 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, generate_latest
 
 from kfp_placement_controller.metrics import PROMISE_COVERAGE
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning import kept_promises
+from kfp_placement_controller.planning.actions import (
+    Action,
+    StartRound,
+    WriteHistory,
+    WritePlacement,
+)
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.history import NodeFactors, node_factors
 from tests.controller.planning.builders import START
-from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator
+from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
+from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS
 from tests.support.kubernetes import node_object
 
@@ -68,30 +75,66 @@ def test_a_namespace_that_has_seen_nothing_gets_nothing_from_another():
     assert [run.uid for run in cluster.history("other").past_runs()] == ["other-0"]
 
 
-def test_secrets_are_in_no_object():
-    """What steps are given, loop over, and run may hold secrets; digests alone are kept."""
-    secrets = [f"{SECRET}-{number}" for number in range(5)]
-    cluster = NoisyCluster()
+class WatchedCluster(QueuedCluster):
+    """Keeps all that is said of runs beside their objects."""
+
+    def __init__(self, played: NoisyCluster) -> None:
+        super().__init__(played=played)
+        self.said: list[str] = []
+
+    def carry_out(self, action: Action) -> None:
+        """Note it, except for searches, which nobody else sees."""
+        if not isinstance(action, StartRound | WriteHistory | WritePlacement):
+            self.said.append(repr(action))
+        super().carry_out(action)
+
+
+def with_secrets(run: dict[str, Any]) -> dict[str, Any]:
+    """In what its steps are given, loop over, and run, and in names of these."""
+    run = json.loads(json.dumps(run).replace("item-", f"{SECRET}-item-"))
+    container = run["spec"]["templates"][1]["container"]
+    container.update(
+        image=f"registry/{SECRET}-image:1",
+        command=["sh", "-c", f"echo {SECRET}-command"],
+        args=[f"{SECRET}-argument"],
+        env=[{"name": f"{SECRET}_NAME", "value": f"{SECRET}-value"}],
+    )
+    parameter = {"name": f"{SECRET}-parameter", "value": f"{SECRET}-default"}
+    run["spec"]["arguments"] = {"parameters": [parameter]}
+    annotations = run["metadata"].setdefault("annotations", {})
+    annotations["example.com/note"] = f"{SECRET}-annotation"
+    return run
+
+
+def test_secrets_are_in_no_object_event_or_metric(caplog):
+    """Of what steps are given, loop over, and run digests alone are kept."""
+    played = NoisyCluster()
+    cluster = WatchedCluster(played)
     for number in range(RUNS):
-        name = cluster.begin_run(number, iterations=SMALL)
-        run = cluster.players.pop(name).workflow
-        text = json.dumps(run).replace("item-", f"{secrets[0]}-")
-        run = json.loads(text)
-        container = run["spec"]["templates"][1]["container"]
-        container.update(
-            image=f"registry/{secrets[1]}:1",
-            command=["sh", "-c", f"echo {secrets[2]}"],
-            args=[secrets[3]],
-            env=[{"name": "PASSWORD", "value": secrets[4]}],
-        )
-        del run["status"]
-        del cluster.namespaces[name]
-        cluster.submit({**run, "status": {}}, settings=NO_DEFAULTS)
-        cluster.run()
-    assert cluster.first_ends(f"nightly-{RUNS - 1}")
-    found = json.dumps(objects_of(cluster, "team"))
-    assert "nightly" in found
-    assert SECRET not in found
+        played.now += timedelta(minutes=10)
+        run = with_secrets(a_run(f"nightly-{number}", SMALL))
+        played.submit(run, settings=NO_DEFAULTS)
+        played.run()
+    refused = with_secrets(a_run("refused", SMALL))
+    refused["spec"]["templates"][0]["dag"]["tasks"][1]["depends"] = "nobody"
+    player = played.submit(refused, settings=NO_DEFAULTS)
+    player.settle = lambda: None  # type: ignore[method-assign]
+    cluster.submit(with_secrets(a_run("waiting", SMALL)))
+    cluster.settle()
+    assert played.first_ends(f"nightly-{RUNS - 1}")
+    requests = {each.key.name: each.spec.model_dump(mode="json") for each in cluster.writes}
+    assert "waiting" in requests
+    found = {
+        "objects": json.dumps(objects_of(played, "team")),
+        "requests": json.dumps(requests),
+        "events": "\n".join(cluster.said),
+        "metrics": generate_latest(REGISTRY).decode(),
+        "log": caplog.text,
+    }
+    assert "nightly" in found["objects"]
+    assert played.announced
+    assert "kfp_placement_histories" in found["metrics"]
+    assert [name for name, text in found.items() if SECRET in text] == []
 
 
 def sample(name: str, **labels: str) -> float:
@@ -126,6 +169,27 @@ def test_promises_are_counted(monkeypatch):
     cluster.hand_over(a_coordinator(), 2)
     cluster.run(lambda: True)
     assert {each: sample(name, outcome=each) - before[each] for each in outcomes} == counted
+
+
+def test_a_promise_is_counted_once_though_its_history_is_deleted():
+    def counted() -> float:
+        outcomes = ("early", "kept", "late")
+        name = "kfp_placement_run_promises_total"
+        return sum(sample(name, outcome=each) for each in outcomes)
+
+    cluster = played()
+    before = counted()
+    (key,) = cluster.histories.stored
+    del cluster.histories.stored[key]
+    cluster.tell()
+    for player in cluster.players.values():
+        labels = player.workflow["metadata"].setdefault("labels", {})
+        labels["pipeline/persistedFinalState"] = "true"
+    cluster.tell()
+    begin = cluster.now
+    cluster.run(lambda: (cluster.now - begin).total_seconds() > 60)
+    assert counted() == before
+    assert not cluster.histories.stored
 
 
 def test_who_leads_no_more_tells_no_coverage():

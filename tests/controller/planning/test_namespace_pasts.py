@@ -8,14 +8,19 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.observed.histories import MAX_OBJECT_BYTES, observe_history
-from kfp_placement_controller.planning import histories
-from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
-from kfp_placement_controller.planning.histories import (
+from kfp_placement_controller.planning import built_pasts
+from kfp_placement_controller.planning.actions import (
+    DeleteHistory,
+    HistoryAnswer,
+    HistoryOutcome,
+    WriteHistory,
+)
+from kfp_placement_controller.planning.built_pasts import (
     BUILD_OBSERVATIONS,
     MOST_BUILT,
     MOST_IDLE,
-    Histories,
 )
+from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
@@ -125,7 +130,7 @@ def test_pasts_of_pipelines_that_no_run_asks_for_go():
         known.build()
     for _ in range(3):
         known.build()
-    assert len(known._of_pipelines) == MOST_IDLE
+    assert sum(bool(name) for _, name in known._pasts._kept) == MOST_IDLE
     assert built(known, pipeline="p0") is not None
 
 
@@ -167,7 +172,7 @@ def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built()
 
 
 def test_more_namespaces_than_are_kept_do_not_push_each_other_out(monkeypatch, caplog):
-    monkeypatch.setattr(histories, "MOST_BUILT", 2)
+    monkeypatch.setattr(built_pasts, "MOST_BUILT", 2)
     known = Histories(enabled=True)
     for name in "abc":
         store(known, a_history("p", [a_past_run("p", 1)], name))
@@ -190,7 +195,7 @@ def test_only_so_many_namespaces_are_kept():
         known.build()
         known.build()
         assert known.past(f"ns-{number}", "p") is not None
-    assert len(known._built) == MOST_BUILT
+    assert sum(not name for _, name in known._pasts._kept) == MOST_BUILT
 
 
 def test_of_a_very_wide_run_a_planner_learns_what_is_stored_of_it():
@@ -261,7 +266,7 @@ def test_a_namespace_has_at_most_two_hundred_histories():
                     known.changed(Change((action.namespace, action.name), None, None))
                 else:
                     stored[action.pipeline] = action.runs[-1]
-                    known.written(action)
+                known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START)
                 most = max(most, len(stored))
         for name, run in stored.items():
             store(known, a_history(name, [run], "greedy"))
@@ -276,14 +281,13 @@ def test_an_object_is_removed_once_and_again_if_that_failed():
     for number in range(MOST_PIPELINES):
         store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
     known.run_ended("team", a_past_run("new", 1000))
-    delete, _ = known.due(START)
+    delete, write = known.due(START)
     assert delete == DeleteHistory("team", "p0")
     later = START + timedelta(minutes=1)
     assert not [each for each in known.due(later) if isinstance(each, DeleteHistory)]
-    assert isinstance(delete, DeleteHistory)
-    known.failed(delete, "not now")
-    again = known.due(later + timedelta(minutes=1))
-    assert delete in again
+    for action in (delete, write):
+        known.answered(HistoryAnswer(action, HistoryOutcome.FAILED, "not now"), later)
+    assert delete in known.due(later + timedelta(minutes=1))
 
 
 def test_rows_that_cannot_be_true_do_not_count_and_that_is_said_once(caplog):
@@ -295,7 +299,7 @@ def test_rows_that_cannot_be_true_do_not_count_and_that_is_said_once(caplog):
     known = Histories(enabled=True)
     for _ in range(3):
         store(known, raw)
-        known._forget("team")
+        known._pasts.outdated(("team", "p"))
         past = built(known)
     clean = built(with_runs(*(a_past_run("p", number) for number in range(5))))
     assert forecast_seconds(past) == forecast_seconds(clean)
@@ -396,7 +400,7 @@ def test_a_namespace_waits_once_until_those_that_share_with_it_are_built():
     past = built(known)
     assert forecast_of_component(past) == pytest.approx(300, rel=0.01)
     # Built again, it answers with what it knew: nobody's plans wait for another tenant's changes.
-    known._forget("other")
+    known._pasts.outdated(("other", "q"))
     again = known.past("team", "p")
     assert again is past
     assert known.is_building
@@ -404,7 +408,7 @@ def test_a_namespace_waits_once_until_those_that_share_with_it_are_built():
 
 
 def test_where_there_is_no_room_a_namespace_is_planned_by_its_own_past(monkeypatch):
-    monkeypatch.setattr(histories, "MOST_BUILT", 1)
+    monkeypatch.setattr(built_pasts, "MOST_BUILT", 1)
     known = sharing()
     past = known.past("team", "p")
     assert past is not None
@@ -417,3 +421,16 @@ def test_who_shares_no_more_is_not_asked():
     known.use(HistorySettings())
     assert forecast_of_component(past) is None
     assert forecast_of_component(built(known)) is None
+
+
+def test_while_histories_cannot_be_read_runs_are_remembered_and_nothing_is_known(caplog):
+    known = Histories(enabled=True)
+    for _ in range(2):
+        known.readable(False)
+    assert known.run_ended("team", a_past_run("p", 1, seconds=600))
+    assert known.past("team", "p") is None
+    assert not known.due(START)
+    known.readable(True)
+    assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
+    assert len(known.due(START)) == 1
+    assert len(caplog.messages) == 1

@@ -1,12 +1,17 @@
 """RunRequests of pipelines that have run before: what a run needs rests on its past runs."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import histories
+from kfp_placement_controller.planning import built_pasts
+from kfp_placement_controller.planning.run_requests import LONGEST_WAIT
+from kfp_placement_engine.model import promise
+from kfp_placement_engine.model.keys import RunKey
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
+from tests.support.kubernetes import node_object
 
 ITERATIONS = 2
 ASSUMED_SECONDS = 180
@@ -65,10 +70,10 @@ def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch: An
     wait(cluster, "waiting")
     cluster.settle()
     writes = len(cluster.writes)
-    monkeypatch.setattr(histories, "BUILD_OBSERVATIONS", 1)
-    monkeypatch.setattr(histories, "BUILT_AT_ONCE", 1)
+    monkeypatch.setattr(built_pasts, "BUILD_OBSERVATIONS", 1)
+    monkeypatch.setattr(built_pasts, "BUILT_AT_ONCE", 1)
     successor = a_coordinator()
-    successor.queues, successor.histories._left = True, 1
+    successor.queues, successor.histories._pasts._left = True, 1
     cluster.played.hand_over(successor, 2)
     cluster.queue()
     for key, request in cluster.requests.items():
@@ -85,7 +90,7 @@ def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch: Any):
     def fails(*_args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cluster.coordinator.histories, "_of_namespace", fails)
+    monkeypatch.setattr(cluster.coordinator.histories, "_of_pipeline", fails)
     wait(cluster, "waiting")
     cluster.settle()
     assert makespan_seconds(cluster, "waiting") == pytest.approx(ASSUMED_SECONDS, rel=0.2)
@@ -107,3 +112,106 @@ def test_a_defect_in_one_run_hides_no_other(monkeypatch: Any):
     cluster.settle()
     cluster.settle()
     assert makespan_seconds(cluster, "good") == pytest.approx(USUAL_SECONDS, rel=0.2)
+
+
+WAITING = 6
+
+
+def counted_plans(cluster: QueuedCluster, monkeypatch: Any) -> list[str]:
+    """Names of the runs that are planned for their RunRequests from now on."""
+    planned: list[str] = []
+    builder = cluster.coordinator.requests.builder
+    plan_alone = builder.plan_alone
+
+    def noted(key: RunKey, *others: Any) -> Any:
+        planned.append(key.name)
+        return plan_alone(key, *others)
+
+    monkeypatch.setattr(builder, "plan_alone", noted)
+    return planned
+
+
+def ends(cluster: QueuedCluster, name: str) -> None:
+    """One more run of the pipeline ends, and is heard of."""
+    cluster.played.now += timedelta(minutes=10)
+    cluster.submit(a_run(name, ITERATIONS), held=False)
+    cluster.played.run(lambda: cluster.played.players[name].phase == "Succeeded")
+    for _ in range(12):
+        cluster.settle()
+
+
+def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatch: Any):
+    monkeypatch.setattr(promise, "LEAST_MOVE_SECONDS", 100.0)
+    cluster = ran(6)
+    names = [f"waiting-{number}" for number in range(WAITING)]
+    for name in names:
+        wait(cluster, name)
+    for _ in range(3):
+        cluster.settle()
+    known = {name: makespan_seconds(cluster, name) for name in names}
+    planned, writes = counted_plans(cluster, monkeypatch), len(cluster.writes)
+    ends(cluster, "usual")
+    assert [name for name in planned if name in names] == names[:1]
+    assert known == {name: makespan_seconds(cluster, name) for name in names}
+    assert not [each for each in cluster.writes[writes:] if each.key.name in names]
+
+
+def test_runs_that_end_otherwise_count_for_all_that_wait():
+    played = NoisyCluster()
+    for number in range(3):
+        played.play(number, iterations=ITERATIONS)
+    cluster = queued(played)
+    names = [f"waiting-{number}" for number in range(WAITING)]
+    for name in names:
+        wait(cluster, name)
+    for _ in range(3):
+        cluster.settle()
+    played.workload.factor = {"work": 5.0}
+    for number in range(5):
+        ends(cluster, f"slow-{number}")
+    for name in names:
+        assert makespan_seconds(cluster, name) > 2 * USUAL_SECONDS
+
+
+def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch: Any):
+    cluster = ran(3)
+    wait(cluster, "waiting")
+    cluster.settle()
+    planned, requests = counted_plans(cluster, monkeypatch), cluster.coordinator.requests
+    begin = cluster.played.now
+    while cluster.played.now - begin < timedelta(seconds=100):
+        # As if somebody edited the object all the time.
+        requests._news.add(("team", "nightly"))
+        cluster.settle()
+    assert 2 <= len(planned) <= 4
+
+
+def unschedulable(name: str) -> Any:
+    run = a_run(name, ITERATIONS)
+    requests = {"requests": {"cpu": "50"}}
+    run["spec"]["templates"][1]["container"]["resources"] = requests
+    return run
+
+
+def larger_node(cluster: QueuedCluster) -> None:
+    room = {"cpu": "160", "memory": "64Gi"}
+    cluster.played.set_node(node_object("large", allocatable=room))
+
+
+@pytest.mark.parametrize("awaited", ["", "other", "team"])
+def test_a_run_without_a_past_waits_for_that_of_its_namespace_alone_and_not_for_long(
+    monkeypatch: Any, awaited: str
+):
+    cluster = ran(3)
+    histories = cluster.coordinator.histories
+    monkeypatch.setattr(histories, "past", lambda *_: None)
+    cluster.submit(unschedulable("waiting"))
+    cluster.settle()
+    assert "none of 2 nodes" in cluster.spec("waiting").unschedulable
+    monkeypatch.setattr(histories, "awaits", lambda namespace: namespace == awaited)
+    larger_node(cluster)
+    cluster.settle()
+    assert bool(cluster.spec("waiting").unschedulable) == (awaited == "team")
+    for _ in range(int(LONGEST_WAIT.total_seconds() / 4) + 1):
+        cluster.settle()
+    assert cluster.spec("waiting").unschedulable == ""

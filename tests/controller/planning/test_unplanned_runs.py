@@ -256,10 +256,9 @@ def test_what_came_from_the_cache_or_was_skipped_is_counted():
     assert past.left_out == (LeftOut("first", cached=1),)
 
 
-def waiting(number: int, size: int = 100) -> EndedPipeline:
-    return EndedPipeline(
-        RunKey("team", f"r{number}"), WORKFLOWS, f"u{number}", after(number), b"x" * size
-    )
+def waiting(number: int, size: int = 100, namespace: str = "team") -> EndedPipeline:
+    key = RunKey(namespace, f"r{number}")
+    return EndedPipeline(key, WORKFLOWS, f"u{number}", after(number), b"x" * size)
 
 
 def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
@@ -270,6 +269,42 @@ def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
     found = runs.due(after(10))
     assert [each.uid for each in found] == [f"u{number}" for number in range(OTHERS, 2 * OTHERS)]
     assert runs.next_at() is None
+
+
+def test_who_has_most_that_waits_loses_some_first(monkeypatch, caplog):
+    monkeypatch.setattr(unplanned_runs, "MOST_BYTES", 10_000)
+    runs = a_coordinator().learning.unplanned
+    for number in range(OTHERS):
+        runs.add(waiting(number), START)
+    for number in range(10 * OTHERS):
+        runs.add(waiting(100 + number, 1_000, "greedy"), START)
+    found = []
+    while runs.next_at() is not None:
+        found += runs.due(after(1_000))
+    assert [each.key.namespace for each in found] == ["team"] * OTHERS + ["greedy"] * 9
+    assert [each.uid for each in found][-1] == f"u{99 + 10 * OTHERS}"
+    assert len(caplog.messages) == 1
+    assert "namespace greedy: more runs have ended" in caplog.messages[0]
+
+
+def test_a_run_that_is_heard_of_twice_with_one_end_stops_nothing():
+    coordinator = a_coordinator()
+    for size in (100, 101):
+        coordinator.pipeline_ended(waiting(1, size), START)
+    coordinator.tick(after(10))
+    assert coordinator.learning.unplanned.next_at() is None
+
+
+def test_a_defect_in_what_waits_holds_up_no_plan(monkeypatch, caplog):
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    coordinator = a_coordinator()
+    for name in ("due", "add"):
+        monkeypatch.setattr(coordinator.learning.unplanned, name, fail)
+    coordinator.pipeline_ended(waiting(1), START)
+    coordinator.tick(after(10))
+    assert len(caplog.messages) == 1
 
 
 def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):

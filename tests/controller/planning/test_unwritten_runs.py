@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning import unwritten_runs
+from kfp_placement_controller.planning.actions import HistoryOutcome
 from kfp_placement_controller.planning.unwritten_runs import (
     MOST_STEPS,
     MOST_STEPS_OF_ALL,
@@ -65,7 +66,10 @@ def test_a_greedy_namespace_does_not_keep_others_from_being_written():
     writes = unwritten.due(START)
     assert len(writes) == MOST_WRITES
     assert "team" in {each.namespace for each in writes}
-    assert unwritten.has_backlog
+    # What is under way is answered before more is due.
+    assert not unwritten.due(START + 10 * WRITE_PAUSE)
+    unwritten.answered(writes[0], HistoryOutcome.DONE, START)
+    assert len(unwritten.due(START)) == 1
 
 
 def test_all_pipelines_have_their_turn():
@@ -75,24 +79,59 @@ def test_all_pipelines_have_their_turn():
     written: list[str] = []
     while writes := unwritten.due(START):
         written += [each.pipeline for each in writes]
+        for each in writes:
+            unwritten.answered(each, HistoryOutcome.DONE, START)
     assert sorted(written) == sorted({f"p{number}" for number in range(MOST_PIPELINES)})
-    assert not unwritten.has_backlog
 
 
-def test_what_fails_is_tried_again_after_the_pause_and_not_before():
+def test_what_fails_is_tried_again_after_pauses_that_double():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("p", 1))
-    assert unwritten.due(START)
-    assert not unwritten.due(START + WRITE_PAUSE - timedelta(seconds=1))
-    assert unwritten.due(START + WRITE_PAUSE)
+    failed_at, pauses = START, list[float]()
+    for number in range(1_000):
+        now = START + number * WRITE_PAUSE
+        for write in unwritten.due(now):
+            pauses.append((now - failed_at) / WRITE_PAUSE)
+            failed_at = now
+            unwritten.answered(write, HistoryOutcome.FAILED, now)
+    assert pauses[:6] == [0, 1, 2, 4, 8, 16]
+    assert set(pauses[6:]) == {16}
+
+
+def test_what_works_again_is_written_as_often_as_ever():
+    unwritten, now = UnwrittenRuns(), START
+    for number, outcome in enumerate([HistoryOutcome.FAILED] * 5 + [HistoryOutcome.DONE] * 2):
+        unwritten.add("team", a_past_run("p", number))
+        now += WRITE_PAUSE * 16
+        (write,) = unwritten.due(now)
+        unwritten.answered(write, outcome, now)
+    unwritten.add("team", a_past_run("p", 10))
+    assert not unwritten.due(now + WRITE_PAUSE - timedelta(seconds=1))
+    assert unwritten.due(now + WRITE_PAUSE)
+
+
+def test_runs_of_a_namespace_that_is_gone_are_let_go():
+    """One try for each that is under way, and no other."""
+    unwritten = UnwrittenRuns()
+    for number in range(20):
+        unwritten.add("gone", a_past_run(f"p{number}", number))
+    unwritten.add("team", a_past_run("p", 1))
+    writes = unwritten.due(START)
+    for write in writes:
+        gone = write.namespace == "gone"
+        outcome = HistoryOutcome.NAMESPACE_GONE if gone else HistoryOutcome.DONE
+        unwritten.answered(write, outcome, START)
+    assert not unwritten.of_namespace("gone")
+    assert unwritten.of_namespace("team")
+    assert not unwritten.due(START + timedelta(days=1))
 
 
 def test_a_clock_that_was_set_back_stops_no_write():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("p", 1))
-    assert unwritten.due(START)
+    (write,) = unwritten.due(START)
+    unwritten.answered(write, HistoryOutcome.FAILED, START)
     assert unwritten.due(START - timedelta(days=365))
-    assert not unwritten.due(START - timedelta(days=365))
 
 
 def test_what_was_written_is_not_written_again_whatever_the_object_says():
@@ -100,7 +139,7 @@ def test_what_was_written_is_not_written_again_whatever_the_object_says():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("p", 1))
     (write,) = unwritten.due(START)
-    unwritten.written(write)
+    unwritten.answered(write, HistoryOutcome.DONE, START)
     assert not unwritten.due(START + WRITE_PAUSE)
     assert unwritten.get(("team", "p"), "uid-1") is not None
     unwritten.seen(("team", "p"), observe_history(a_history("p", [])))
@@ -111,7 +150,7 @@ def test_what_ended_again_is_written_again():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("p", 1))
     (write,) = unwritten.due(START)
-    unwritten.written(write)
+    unwritten.answered(write, HistoryOutcome.DONE, START)
     again = a_past_run("p", 1, ended_at=START + timedelta(days=1))
     unwritten.add("team", again)
     unwritten.seen(("team", "p"), observe_history(a_history("p", [a_past_run("p", 1)])))
@@ -131,6 +170,6 @@ def test_names_that_objects_cannot_have_are_names_of_one_object():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("Ünïcode/…", 1))
     (write,) = unwritten.due(START)
-    unwritten.written(write)
+    unwritten.answered(write, HistoryOutcome.DONE, START)
     assert unwritten.get(("team", history_name("Ünïcode/…")), "uid-1") is not None
     assert not unwritten.due(START + WRITE_PAUSE)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from kfp_placement_controller.connection import ApiMetrics
+from kfp_placement_controller.watches import watch_group
 from kfp_placement_controller.watches.watch_group import WatchGroup
 from kfp_placement_kube.client import Listing
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS
@@ -71,3 +72,26 @@ def test_a_group_that_stops_before_all_of_it_has_started_ends():
         event.set()
     group.stop()
     assert set(seen) <= {"Node", "Namespace", "Pod"}
+
+
+def test_what_can_be_done_without_is_not_awaited_for_long(monkeypatch):
+    monkeypatch.setattr(watch_group, "OPTIONAL_WAIT_SECONDS", 0.1)
+    api: Any = OneOfEach()
+    group = WatchGroup(api)
+    seen: list[str] = []
+    readable: list[bool] = []
+    group.add(NODES, dict, partial(_note, seen, "Node"), readable=readable.append)
+    group.add(PODS, dict, partial(_note, seen, "Pod"), after=(NODES,))
+    api.let_go["Pod"].set()
+    group.start()
+    try:
+        wait_until(lambda: seen == ["Pod"], "the pod")
+        wait_until(group.is_synced, "what is awaited")
+        assert readable == [False]
+        monkeypatch.setattr(watch_group, "STALE_STREAM_SECONDS", -1.0)
+        assert [each.split(":")[0] for each in group.hanging()] == ["pods"]
+        api.let_go["Node"].set()
+        wait_until(lambda: readable == [False, True], "the node")
+        assert seen == ["Pod", "Node"]
+    finally:
+        group.stop()

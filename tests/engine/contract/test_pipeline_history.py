@@ -1,22 +1,28 @@
 """PipelineHistory: what it refuses where no API server has looked at it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
-from kfp_placement_engine.contract.history_rows import MAX_COURSE_ROWS, MAX_PATH_CHARACTERS
+from kfp_placement_engine.contract.history_rows import (
+    MAX_COURSE_ROWS,
+    MAX_NODES,
+    MAX_PATH_CHARACTERS,
+)
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     ForgottenStep,
     PipelineHistorySpec,
+    PipelineHistoryStatus,
     as_stored,
     history_status,
     unreadable_rows,
 )
+from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import (
@@ -49,7 +55,7 @@ REFUSED = {
     "nan": ({}, a_run(seconds=float("nan")), "status.runs.0.seconds"),
     "endless": ({}, a_run(playedSeconds=1e308), "status.runs.0.playedSeconds"),
     "zone": ({}, a_run(endedAt="2026-11-20T10:23:05"), "status.runs.0.endedAt"),
-    "row": ({}, a_run(steps=[[0] * 9]), "status.runs.0.steps.0"),
+    "row": ({}, a_run(steps=[[0] * 17]), "status.runs.0.steps.0"),
 }
 
 
@@ -73,6 +79,23 @@ def test_rows_are_read_whatever_they_hold():
     history = a_history(a_run(steps=rows))
     assert history.status is not None
     assert [list(row) for row in history.status.runs[0].steps] == rows
+
+
+def test_entries_that_a_later_version_adds_are_ignored():
+    def rows(more: Sequence[object]) -> PipelineHistory:
+        run = {
+            "steps": [[0, 12.5, 0, "", 1024, GIB, None, [5], *more]],
+            "loops": [[1, 5, *more]],
+            "leftOut": [[0, 1, 0, *more]],
+        }
+        steps = [["train", "c" * 16, "i" * 16, GIB, *more], ["for-loop-1", "", "", None, *more]]
+        return a_history(a_run(**run) | {"steps": steps, "nodes": ["n0"]})
+
+    later = rows([7, "new", {"a": 1}, None])
+    assert later.past_runs() == rows([]).past_runs()
+    assert unreadable_rows(later) == 0
+    (run,) = later.past_runs()
+    assert all((run.steps, run.memory, run.loops, run.left_out))
 
 
 def an_observation(step: str, iteration: str = "", seconds: float = 1.0) -> Observation:
@@ -297,6 +320,51 @@ def test_courses_of_long_names_cost_neither_their_run_nor_those_before():
         assert 10 < len(kept_rows) < len(all_rows)
         assert kept_rows == all_rows[: len(kept_rows)]
     assert len(history_status([small, large], limit_bytes=20_000).runs) == 2
+
+
+def named_by_runs(status: PipelineHistoryStatus) -> tuple[set[int], set[int]]:
+    """Indexes of the steps and nodes that rows of runs name."""
+    rows = [row for run in status.runs for row in run.steps]
+    courses = [row for run in status.runs for row in (*run.loops, *run.left_out)]
+    return {row[0] for row in (*rows, *courses)}, {row[2] for row in rows}
+
+
+def test_a_run_that_has_no_room_leaves_nothing_behind():
+    """Its components are its own, and so the steps and nodes that it names."""
+
+    def run(number: int) -> PastRun:
+        component, name = f"{number:016x}", "n" * 490
+        steps = [
+            Observation(StepIdentity("taxi", f"{name}-{each}", "", component), 1.0, f"n{number}")
+            for each in range(100)
+        ]
+        courses = [f"{number}-{each}-{name}" for each in range(200)]
+        return replace(
+            a_past_run(number, steps),
+            loops=tuple(LoopWidth(each, 2) for each in courses),
+            left_out=tuple(LeftOut(each, 2) for each in courses),
+        )
+
+    status = history_status([run(number) for number in range(30)])
+    assert 2 < len(status.runs) < 30
+    assert json_bytes(status.model_dump(mode="json", by_alias=True)) <= MAX_HISTORY_BYTES
+    assert named_by_runs(status) == (set(range(len(status.steps))), set(range(len(status.nodes))))
+
+
+def test_runs_on_thousands_of_nodes_have_room_for_as_many_as_an_object_may_name():
+    """Each runs on new ones, as where a cluster's autoscaler makes them."""
+
+    def run(number: int) -> PastRun:
+        steps = (
+            Observation(StepIdentity("taxi", "loop", f"{each:08x}"), 1.0, f"n{number}-{each}")
+            for each in range(175)
+        )
+        return a_past_run(number, steps)
+
+    status = history_status([run(number) for number in range(30)])
+    assert MAX_NODES - 175 < len(status.nodes) <= MAX_NODES
+    assert [len(each.steps) for each in status.runs] == [175] * (len(status.nodes) // 175)
+    assert status.runs[-1].uid == "uid-29"
 
 
 @pytest.mark.parametrize(

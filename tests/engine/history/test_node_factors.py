@@ -82,3 +82,19 @@ def test_nodes_that_were_not_seen_for_longest_are_forgotten():
     factors = learned(5)
     factors.learn("team-a", {f"node-{number}": [0.0] for number in range(MOST_NODES)})
     assert factors.log_factor("slow", "team-a") == 0
+
+
+def test_what_a_namespace_saw_is_replaced_at_once_when_it_has_been_observed_again():
+    factors = learned(30)
+    for _ in range(30):
+        factors.learn("team-b", {"slow": [TWICE] * 3})
+    before = factors.log_factor("slow", "team-c")
+    again = factors.without("team-a")
+    assert again.log_factor("slow", "team-a") == 0
+    assert again.log_factor("slow", "team-b") == factors.log_factor("slow", "team-b")
+    for _ in range(30):
+        again.learn("team-a", {"slow": [0.0] * 3})
+    assert factors.log_factor("slow", "team-c") == before
+    factors.take("team-a", again)
+    assert factors.log_factor("slow", "team-a") == 0
+    assert 0 < factors.log_factor("slow", "team-c") < before

@@ -92,10 +92,33 @@ def test_what_steps_took_longer_after_a_change_is_not_counted_in_the_factor():
     """The estimates of steps follow; counted twice, runs would be expected far too late."""
     ends = seen(*[(100, 110)] * 6)
     for _ in range(3):
-        ends.observe("churn", 100, 220, math.log(2))
+        ends.observe("churn", 100, 220, 200)
     found = forecast_of(ends).distribution
     assert found.median_seconds == pytest.approx(1.1, rel=0.02)
     assert found.quantile(0.95) < 2
+
+
+def test_fewer_than_three_slow_runs_may_be_chance():
+    """They make the next one neither earlier nor likely to be as slow, but they may be repeated."""
+    ends = seen(*[(100, 110 + number % 3) for number in range(8)])
+    before = forecast_of(ends).distribution
+    for _ in range(2):
+        ends.observe("churn", 100, 330, 300)
+    after = forecast_of(ends).distribution
+    assert after.median_seconds == pytest.approx(before.median_seconds, rel=0.05)
+    assert after.quantile(0.95) > before.quantile(0.95)
+
+
+def test_what_runs_take_beside_their_steps_is_known_apart():
+    """Of one their steps vary, of the other what comes beside them."""
+    ends, rng = RunEnds(), Random(0)
+    for _ in range(20):
+        factor = rng.lognormvariate(0, 0.2)
+        ends.observe("steps", 100, 110 * factor, 100 * factor)
+        ends.observe("beside", 100, 110 * factor, 100)
+    assert ends.beside_steps("steps") < 0.03
+    assert ends.beside_steps("beside") == pytest.approx(0.2, rel=0.3)
+    assert ends.beside_steps("unknown") == 0
 
 
 def test_what_runs_took_longer_and_their_steps_did_not_is():

@@ -25,7 +25,7 @@ from kfp_placement_engine.search.simulation import simulate_durations
 from tests.support.builders import a_cluster, a_run, a_step, nodes
 
 OPTIONS = PlanOptions(generations=3, compare=())
-CASES = 60
+CASES = 120
 ADDED = AddNodes("n1", 1)
 
 

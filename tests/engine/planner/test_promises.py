@@ -283,6 +283,34 @@ def test_samples_that_lie_nearer_together_than_past_runs_change_nothing():
     assert width(1, ends=together) == pytest.approx(width(1000, ends=together))
 
 
+def deviation_of_left(passed_seconds, *, overrun, beside_steps=0.1):
+    """Of what is left once steps have ended, in seconds, where the samples say 100 s."""
+    basis = Basis(Level.PIPELINE, 20)
+    known = Forecast(Distribution(overrun, 0.1, Shape((-1.0, 0.0, 1.0))), basis)
+    forecast = RunForecast(overrun=known, beside_steps=beside_steps)
+    found = stretched_ends(
+        np.full(1001, 100.0 / overrun),
+        forecast,
+        since_submission_seconds=passed_seconds,
+        has_ended_steps=True,
+    )
+    return float(np.std(np.log(found)) * np.median(found))
+
+
+def test_once_steps_have_ended_what_pods_wait_for_lies_in_all_parts_alike():
+    """A quarter of the run has half the deviation in seconds; without waits there is none."""
+    of_all = deviation_of_left(0, overrun=1.05)
+    assert of_all == pytest.approx(0.1 * 100, rel=0.05)
+    assert deviation_of_left(300, overrun=1.05) == pytest.approx(0.1 * 400 / 2, rel=0.05)
+    assert deviation_of_left(300, overrun=1.05, beside_steps=0.0) < 1e-9
+
+
+def test_where_runs_take_far_longer_than_their_samples_all_of_that_may_be_still_to_come():
+    nearly_all = deviation_of_left(300, overrun=3.0)
+    assert 0.7 * 0.1 * 400 < nearly_all < 0.1 * 400
+    assert deviation_of_left(300, overrun=1.3) < nearly_all
+
+
 def test_what_has_ended_has_no_samples():
     assert stretched(1, ends=np.zeros(101)) == [0.0, 0.0, 0.0]
 

@@ -1,0 +1,49 @@
+"""A thread that does one thing after another, so that nobody else waits for the answers."""
+
+import queue
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+TaskT = TypeVar("TaskT")
+AnswerT = TypeVar("AnswerT")
+
+_STOP_SECONDS = 2.0
+
+
+class Worker(ABC, Generic[TaskT, AnswerT]):
+    """Does what it is given, and passes on what came of each."""
+
+    def __init__(self, name: str, answered: Callable[[AnswerT], None]) -> None:
+        """Nothing is started yet.
+
+        Args:
+            name: of the thread.
+            answered: is given every answer, in this worker's thread.
+        """
+        self._answered = answered
+        self._tasks: queue.SimpleQueue[TaskT | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+
+    @abstractmethod
+    def answer(self, task: TaskT) -> AnswerT:
+        """Do it, and say what came of it; failures and defects are answers, too."""
+
+    def start(self) -> None:
+        """Start; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread, unless it waits for somebody: then the process ends without it."""
+        self._tasks.put(None)
+        if self._thread.is_alive():
+            self._thread.join(_STOP_SECONDS)
+
+    def submit(self, task: TaskT) -> None:
+        """Let it be done as soon as those before it are; returns at once."""
+        self._tasks.put(task)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            self._answered(self.answer(task))

@@ -1,0 +1,88 @@
+"""A run that has ended, played again with what its steps took: what it took beside them is known.
+
+Forecasts are held against what runs took. A part of that comes of the steps: they were slower than
+forecast, or a branch was taken. The rest comes of what no plan knows: pods have waited.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower_runs
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.planning.warm_start import warm_placement
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.search.simulation import simulate
+
+MOST_STEPS = 2_000
+"""Larger runs are not played again: this is done where plans are made."""
+
+_RUN = ""
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """How a step ran.
+
+    Attributes:
+        node: where.
+        start_seconds: when, since any moment that is the same for all steps.
+        seconds: for how long, without its transfers.
+    """
+
+    node: str
+    start_seconds: float
+    seconds: float
+
+
+def replayed_seconds(
+    graph: RunGraph, ran: Mapping[str, StepRun], cluster: Cluster, assumptions: Assumptions
+) -> float | None:
+    """How long a run takes if its steps take what they took, where and in the order they ran.
+
+    Args:
+        graph: the run.
+        ran: how steps of it ran, by name; the others take no time.
+        cluster: with the nodes on which they ran, empty.
+        assumptions: of plans.
+
+    Returns:
+        From its begin to its end; None = a node is not there, the run is too large, or has no end.
+
+    Raises:
+        PlanningError: the run cannot be planned.
+    """
+    speeds = {node.name: node.speed for node in cluster.nodes}
+    is_known = all(each.node in speeds for each in ran.values())
+    if not ran or not is_known or len(graph.steps) > MOST_STEPS:
+        return None
+    steps = tuple(_as_it_ran(each, ran.get(each.name), speeds) for each in graph.steps)
+    runs = (ActiveRun(_RUN, replace(graph, steps=steps)),)
+    options = LoweringOptions(assumptions=assumptions, dispatch="ordered")
+    lowered = lower_runs(runs, cluster, options)
+    schedule = simulate(lowered.problem, _as_they_ran(lowered, ran))
+    return schedule.makespan_seconds if schedule.finished.all() else None
+
+
+def _as_it_ran(step: Step, ran: StepRun | None, speeds: Mapping[str, float]) -> Step:
+    """Run times of graphs are those on a node of speed 1."""
+    seconds = 0.0 if ran is None else ran.seconds * speeds[ran.node]
+    return replace(step, duration_seconds=seconds)
+
+
+def _as_they_ran(lowered: Lowered, ran: Mapping[str, StepRun]) -> Placement:
+    """On their nodes, in the order in which they began; the others right after what they follow."""
+    problem, activities = lowered.problem, lowered.step_activities[0]
+    nodes = warm_placement(lowered, {(_RUN, name): each.node for name, each in ran.items()})
+    starts = {activities[name]: each.start_seconds for name, each in ran.items()}
+    bounds, before = problem.arrays.predecessors_start.tolist(), problem.arrays.predecessors
+    order = np.zeros(problem.activities)
+    for activity in problem.topological.tolist():
+        causes = before[bounds[activity] : bounds[activity + 1]]
+        latest = order[causes].max(initial=0.0)
+        order[activity] = max(latest, starts.get(activity, 0.0))
+    return Placement(nodes.gene_nodes, order, np.empty(0))

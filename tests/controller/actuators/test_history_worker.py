@@ -1,0 +1,137 @@
+"""Histories are written in a thread of their own, by the leader, whatever is wrong with one."""
+
+import threading
+from typing import Any, cast
+
+import pytest
+
+from kfp_placement_controller.actuators import histories
+from kfp_placement_controller.actuators.history_worker import HistoryTask, HistoryWorker
+from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.planning.actions import (
+    DeleteHistory,
+    HistoryAnswer,
+    HistoryOutcome,
+    WriteHistory,
+)
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.pipeline_history import history_status
+from kfp_placement_kube.exceptions import NotFoundError
+from tests.controller.planning.builders import START
+from tests.controller.planning.past_runs import a_past_run
+from tests.controller.planning.played_cluster import StoredHistories
+
+KEY = ("team", "p")
+WRITE = WriteHistory("team", "p", (a_past_run("p", 1),))
+WAIT_SECONDS = 10
+
+
+class Writing:
+    """A worker, and who leads."""
+
+    def __init__(self, server: StoredHistories) -> None:
+        self.epoch: int | None = 1
+        self.answers: list[HistoryAnswer] = []
+        self.worker = HistoryWorker(cast("Any", server), lambda: self.epoch, self.answers.append)
+
+    def answer(self, action: WriteHistory | DeleteHistory = WRITE) -> HistoryAnswer:
+        return self.worker.answer(HistoryTask(action, 1))
+
+
+def test_what_is_written_is_told():
+    server = StoredHistories()
+    assert Writing(server).answer() == HistoryAnswer(WRITE, HistoryOutcome.DONE)
+    assert list(server.stored) == [KEY]
+
+
+class HangingHistories(StoredHistories):
+    """Answers nothing until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began, self.free = threading.Event(), threading.Event()
+
+    def get(self, *arguments: Any) -> Any:
+        """After a while."""
+        self.began.set()
+        assert self.free.wait(WAIT_SECONDS)
+        return super().get(*arguments)
+
+
+def test_a_server_that_hangs_keeps_nobody_waiting():
+    server = HangingHistories()
+    writing = Writing(server)
+    nobody = cast("Any", None)
+    runner = ActionRunner(
+        nobody, nobody, nobody, lambda: START, change_history=writing.worker.submit
+    )
+    coordinator = Coordinator(DEFAULT_SOURCES, epoch=1, history=True)
+    writing.worker.start()
+    for _ in range(5):
+        runner.run(WRITE, coordinator)
+    assert server.began.wait(WAIT_SECONDS)
+    assert not writing.answers
+    server.free.set()
+    writing.worker.stop()
+    assert [each.outcome for each in writing.answers] == [HistoryOutcome.DONE] * 5
+
+
+@pytest.mark.parametrize("epoch", [None, 2])
+def test_who_leads_no_more_writes_nothing(epoch):
+    """Also where the Lease was lost and won again: what was due then is not due now."""
+    server = StoredHistories()
+    server.stored[KEY] = {}
+    writing = Writing(server)
+    writing.epoch = epoch
+    for action in (WriteHistory("team", "q", WRITE.runs), DeleteHistory(*KEY)):
+        assert writing.answer(action) == HistoryAnswer(action, HistoryOutcome.FAILED)
+    assert server.stored == {KEY: {}}
+
+
+def test_who_loses_the_lease_between_two_requests_writes_nothing_more():
+    server = StoredHistories()
+    writing = Writing(server)
+    create = server.create
+
+    def lost(*arguments: Any) -> Any:
+        writing.epoch = None
+        return create(*arguments)
+
+    server.create = lost  # type: ignore[method-assign, assignment]
+    assert writing.answer().outcome is HistoryOutcome.FAILED
+    assert server.writes == 0
+
+
+def test_a_defect_costs_one_write_and_is_said_once(monkeypatch, caplog):
+    server = StoredHistories()
+    writing = Writing(server)
+
+    def broken(runs: Any, **options: Any) -> Any:
+        if runs[0].pipeline == "bad":
+            raise ZeroDivisionError("made up")
+        return history_status(runs, **options)
+
+    monkeypatch.setattr(f"{histories.__name__}.history_status", broken)
+    bad = WriteHistory("team", "bad", (a_past_run("bad", 1),))
+    for _ in range(3):
+        assert writing.answer(bad) == HistoryAnswer(bad, HistoryOutcome.REFUSED)
+    assert writing.answer().outcome is HistoryOutcome.DONE
+    assert len([each for each in caplog.messages if "made up" in each]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [
+        ('namespaces "team" not found', HistoryOutcome.NAMESPACE_GONE),
+        ("the server could not find the requested resource", HistoryOutcome.FAILED),
+    ],
+)
+def test_a_namespace_that_is_gone_is_no_kind_that_is_not_installed(words, outcome):
+    server = StoredHistories()
+
+    def missing(*_arguments: Any) -> Any:
+        raise NotFoundError(404, "NotFound", f"kfp-placement.dev: {words}", why=words)
+
+    server.create = missing  # type: ignore[method-assign, assignment]
+    assert Writing(server).answer().outcome is outcome
