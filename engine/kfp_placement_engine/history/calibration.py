@@ -36,7 +36,7 @@ from kfp_placement_engine.model.history import MOST_PIPELINES
 MISSES_KEPT = 1000
 """Of each kind; older ones tell of other times."""
 
-MISSES_OF_RUN = 40
+MISSES_OF_RUN = 48
 """Of each kind and pipeline: the steps of one run miss together and must not outvote other runs. Of
 those that are kept these are less than 5%, so one run alone moves no interval of 90% by much."""
 

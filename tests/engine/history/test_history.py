@@ -154,7 +154,7 @@ def test_a_slow_run_of_a_wide_loop_does_not_decide_for_another_pipeline():
 
 
 def test_of_a_wide_loop_with_two_tasks_misses_of_both_count():
-    """Of 120 misses of a run 40 count; every second one is of the task that varies."""
+    """Of 120 misses of a run 48 count; every second one is of the task that varies."""
     random, history = Random(3), History()
     steady, varying = (
         [StepIdentity("churn", f"each.{task}", str(item)) for item in range(60)]
