@@ -124,7 +124,7 @@ class RunLearning:
 
     def _learn(self, run: TrackedRun, now: datetime) -> None:
         finished_at = run.observed.state.finished_at
-        # Also if the object that says so is deleted: a changed label must not bring it back.
+        # Its object may be deleted by now: a label must not bring back what people have deleted.
         if finished_at is None or self._learned.get(run.key) == finished_at:
             return
         past = ended_run(run, self.nodes, now, self.memory.peak_of)
