@@ -252,7 +252,7 @@ class Calibration:
         return Shape((*low, 0.0, *high))
 
     def _first_shape_of(self, asked: tuple[str, _Kind]) -> Shape:
-        """As long as there are too few misses: wider, if those that there are lay further off.
+        """As long as there are too few misses: wider, if those known lay further off.
 
         Of a step alone: how far apart whole runs or other steps are, their spread says.
         """
