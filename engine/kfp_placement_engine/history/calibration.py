@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from random import Random
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from kfp_placement_engine.history.computed import Computed
@@ -36,7 +36,7 @@ from kfp_placement_engine.model.history import MOST_PIPELINES
 MISSES_KEPT = 1000
 """Of each kind; older ones tell of other times."""
 
-MISSES_OF_RUN = 40
+MISSES_OF_RUN = 48
 """Of each kind and pipeline: the steps of one run miss together and must not outvote other runs. Of
 those that are kept these are less than 5%, so one run alone moves no interval of 90% by much."""
 
@@ -63,6 +63,9 @@ _FEW, _MANY = 2, 5
 _HALF = (0.05, 0.2, 0.4, 0.6, 0.85, 1.1, 1.5, 2.1, 3.0)
 UNKNOWN = Shape((*(-each for each in reversed(_HALF)), *_HALF))
 """Before there are misses: about Student's t with four degrees of freedom."""
+
+_AS_MANY = 5
+"""Misses that what is expected counts as, as long as there are fewer than `LEAST_MISSES`."""
 
 _LARGE = 3.0
 """Spreads; two such misses in a row to the same side are not chance."""
@@ -163,6 +166,7 @@ class Calibration:
         self._sorted = Computed(self._sorted_of, _MOST_COMPUTED)
         self._largest = Computed(self._largest_of, _MOST_COMPUTED)
         self._shapes = Computed(self._shape_of, _MOST_COMPUTED)
+        self._first = Computed(self._first_shape_of, _MOST_COMPUTED)
 
     def add_misses(self, misses: Sequence[Miss]) -> None:
         """Keep by how much the forecasts of one run missed."""
@@ -177,7 +181,7 @@ class Calibration:
                 found = Random(runs).sample(found, MISSES_OF_RUN)
             for owned in (own, self._of_all):
                 owned.setdefault(kind, _Misses()).add(found)
-        for computed in (self._owners, self._sorted, self._largest, self._shapes):
+        for computed in (self._owners, self._sorted, self._largest, self._shapes, self._first):
             computed.clear()
 
     def or_of_all(self, others: "Calibration", kind: _Kind) -> "Calibration":
@@ -203,7 +207,10 @@ class Calibration:
         """
         log_seconds = min(known.estimate.log_seconds + log_scale, _LONGEST)
         owner = self._owners[pipeline, known.kind]
-        shape = self._unknown if owner is None else self._shapes[owner, self._limit(owner, known)]
+        if owner is None:
+            shape = self._first[pipeline, known.kind]
+        else:
+            shape = self._shapes[owner, self._limit(owner, known)]
         return Distribution(math.exp(log_seconds), known.estimate.spread, shape)
 
     def _limit(self, owner: "_Owner", known: KnownEstimate) -> int:
@@ -243,6 +250,22 @@ class Calibration:
         low = _within(misses[:half], -limit / _LIMITS, 0.0, -above)
         high = _within(misses[-half:], 0.0, limit / _LIMITS, below)
         return Shape((*low, 0.0, *high))
+
+    def _first_shape_of(self, asked: tuple[str, _Kind]) -> Shape:
+        """As long as there are too few misses: wider, if those known lay further off.
+
+        Of a step alone: how far apart whole runs or other steps are, their spread says.
+        """
+        if asked[1][0] not in OWN_LEVELS:
+            return self._unknown
+        # What is known of all holds the pipeline's own misses, too.
+        owners = [owner for owner in self._nearest(*asked) if owner != asked]
+        misses = [each for owner in owners for each in self._misses(owner).deviations]
+        expected = fmean(each**2 for each in self._unknown.misses)
+        seen = math.fsum(each**2 for each in misses)
+        squares = (_AS_MANY * expected + seen) / (_AS_MANY + len(misses))
+        wider = max(1.0, math.sqrt(squares / expected))
+        return Shape(tuple(wider * each for each in self._unknown.misses))
 
     def _misses(self, owner: "_Owner") -> _Misses:
         pipeline, kind = owner
