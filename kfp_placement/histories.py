@@ -137,9 +137,19 @@ def past_given(
         if api is None:
             api = _connect()
         return past_in_cluster(api, namespace, cluster, is_asked_for=given is not None)
+    return past_in(_histories_of_file(os.fspath(given)), namespace, cluster, naming=naming)
+
+
+def _histories_of_file(path: str) -> "tuple[PipelineHistory, ...]":
+    from kfp_placement_engine.exceptions import InputNotFoundError
     from kfp_placement_engine.readers.history_file import read_histories_file
 
-    return past_in(read_histories_file(os.fspath(given)), namespace, cluster, naming=naming)
+    try:
+        return read_histories_file(path)
+    except InputNotFoundError as error:
+        if (word := path.lower()) in (LIVE, NONE):
+            raise InputNotFoundError(f"{error}; did you mean {word}?") from error
+        raise
 
 
 def _connect() -> "Api":
@@ -173,12 +183,10 @@ def past_in(
     Raises:
         InputError: they are of several namespaces, or of others that share nothing with it.
     """
-    from kfp_placement_engine.contract.pipeline_history import unreadable_rows
     from kfp_placement_engine.planning.stored_past import past_of
 
     known = tuple(histories)
-    bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}
-    notices = tuple(_bad_rows(pipeline, rows) for pipeline, rows in bad.items())
+    notices = unreadable_notices(known)
     policy = history_policy(cluster)
     past = past_of(known, namespace, policy, node_speeds(cluster), naming=naming)
     # Names of pipelines of another namespace are not shown, whatever it shares.
@@ -188,7 +196,18 @@ def past_in(
         runs[each.spec.pipeline] += len(each.runs_that_count(policy.keep_days))
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     # Without those of no runs.
-    return KnownPast(past, notices[:_UNREADABLE_SHOWN], +runs, where, is_asked_for=True)
+    return KnownPast(past, notices, +runs, where, is_asked_for=True)
+
+
+def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
+    """Which pipelines have rows that do not count, and how many, of the first few."""
+    from kfp_placement_engine.contract.pipeline_history import unreadable_rows
+
+    bad = Counter[str]()
+    for each in histories:
+        bad[each.spec.pipeline] += unreadable_rows(each)
+    # Without those of no such rows.
+    return tuple(_bad_rows(*each) for each in list((+bad).items())[:_UNREADABLE_SHOWN])
 
 
 def past_in_cluster(

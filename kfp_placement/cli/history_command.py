@@ -150,6 +150,14 @@ class _Source:
 
     def histories(self) -> "list[PipelineHistory]":
         """All of them; what cannot be read is named on stderr."""
+        from kfp_placement.histories import unreadable_notices
+
+        found = self._read()
+        for each in unreadable_notices(found):
+            warn(each.message)
+        return found
+
+    def _read(self) -> "list[PipelineHistory]":
         if self.connection is not None:
             from kfp_placement.live.histories import list_histories
 

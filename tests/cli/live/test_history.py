@@ -211,12 +211,18 @@ def test_whatever_somebody_writes_is_visible_and_hides_no_others(live, kept):
     assert "taxi" in live("history").stdout
 
 
-def test_rows_that_cannot_be_read_do_not_count(live, kept):
+def test_rows_that_cannot_be_read_do_not_count(live, kept, tmp_path):
     raw = history_object(taxi_runs(LAST))
     raw["status"]["runs"][0]["steps"] = [[17, 1], ["x"], [], [1, -5], [1, 1e300], [True, 1], [1]]
     kept.put(HISTORIES, raw)
-    document = json.loads(live("history", "taxi", "-o", "json").stdout)
+    result = live("history", "taxi", "-o", "json")
+    document = json.loads(result.stdout)
     assert {each["step"]: each["runs"] for each in document["steps"]}["train"] == 8
+    assert "'taxi' has 7 rows that cannot be read or cannot be true; they do not count" in " ".join(
+        result.stderr.split()
+    )
+    (tmp_path / "h.json").write_text(json.dumps(raw))
+    assert "7 rows" in live("history", "--file", str(tmp_path / "h.json")).stderr
 
 
 def test_no_history_yet(live, cluster, golden):
