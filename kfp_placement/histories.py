@@ -3,12 +3,14 @@
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.report.values import counted
 from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.model.times import time_text
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class KnownPast:
         past: that; None = nothing is asked of them.
         notices: what of it could not be read, and does not count.
         runs: how many runs count, by pipeline of the namespace.
+        forgotten: since when runs count, by pipeline of which earlier ones are forgotten.
         namespace: where these were; "" = not known. A run that names none goes there.
         is_asked_for: somebody has named them: then a pipeline without any is a surprise.
     """
@@ -52,14 +55,18 @@ class KnownPast:
     past: "Past | None" = None
     notices: tuple[Notice, ...] = ()
     runs: "Mapping[str, int]" = field(default_factory=dict)
+    forgotten: "Mapping[str, datetime]" = field(default_factory=dict)
     namespace: str = ""
     is_asked_for: bool = False
 
     def noted_on(self, run: RunGraph) -> RunGraph:
         """The run with the warnings about its past."""
         notices = list(self.notices)
-        if self.is_asked_for and run.name not in self.runs:
-            notices.append(_unseen(run.name, sorted(self.runs)))
+        if run.name not in self.runs:
+            if run.name in self.forgotten:
+                notices.append(_forgotten(run.name, self.forgotten[run.name]))
+            elif self.is_asked_for:
+                notices.append(_unseen(run.name, sorted(self.runs)))
         return replace(run, notices=(*run.notices, *notices))
 
     def text(self, pipeline: str, source: str) -> str:
@@ -191,12 +198,15 @@ def past_in(
     past = past_of(known, namespace, policy, node_speeds(cluster), naming=naming)
     # Names of pipelines of another namespace are not shown, whatever it shares.
     own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
-    runs = Counter[str]()
+    runs, forgotten = Counter[str](), dict[str, datetime]()
     for each in own:
-        runs[each.spec.pipeline] += len(each.runs_that_count(policy.keep_days))
+        pipeline, before = each.spec.pipeline, each.spec.forget_before
+        runs[pipeline] += len(each.runs_that_count(policy.keep_days))
+        if before is not None:
+            forgotten[pipeline] = max(before, forgotten.get(pipeline, before))
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     # Without those of no runs.
-    return KnownPast(past, notices, +runs, where, is_asked_for=True)
+    return KnownPast(past, notices, +runs, forgotten, where, is_asked_for=True)
 
 
 def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
@@ -273,6 +283,14 @@ def _unseen(pipeline: str, others: list[str]) -> Notice:
         else ", nor of any other pipeline"
     )
     return Notice("unseen-pipeline", f"the history has no run of pipeline {pipeline!r:.80}{what}")
+
+
+def _forgotten(pipeline: str, since: datetime) -> Notice:
+    return Notice(
+        "unseen-pipeline",
+        f"the runs of pipeline {pipeline!r:.80} that ended before {time_text(since)} are forgotten,"
+        " and none has ended since",
+    )
 
 
 def _bad_rows(pipeline: str, rows: int) -> Notice:
