@@ -297,5 +297,5 @@ def _bad_rows(pipeline: str, rows: int) -> Notice:
     return Notice(
         "bad-history",
         f"the history of pipeline {pipeline!r:.80} has {counted(rows, 'row')} that cannot be read"
-        " or cannot be true; they do not count",
+        " or cannot be true; such rows do not count",
     )
