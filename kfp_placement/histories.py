@@ -3,12 +3,14 @@
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.report.values import counted
 from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.model.times import time_text
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class KnownPast:
         past: that; None = nothing is asked of them.
         notices: what of it could not be read, and does not count.
         runs: how many runs count, by pipeline of the namespace.
+        forgotten: since when runs count, by pipeline of which earlier ones are forgotten.
         namespace: where these were; "" = not known. A run that names none goes there.
         is_asked_for: somebody has named them: then a pipeline without any is a surprise.
     """
@@ -52,14 +55,18 @@ class KnownPast:
     past: "Past | None" = None
     notices: tuple[Notice, ...] = ()
     runs: "Mapping[str, int]" = field(default_factory=dict)
+    forgotten: "Mapping[str, datetime]" = field(default_factory=dict)
     namespace: str = ""
     is_asked_for: bool = False
 
     def noted_on(self, run: RunGraph) -> RunGraph:
         """The run with the warnings about its past."""
         notices = list(self.notices)
-        if self.is_asked_for and run.name not in self.runs:
-            notices.append(_unseen(run.name, sorted(self.runs)))
+        if run.name not in self.runs:
+            if run.name in self.forgotten:
+                notices.append(_forgotten(run.name, self.forgotten[run.name]))
+            elif self.is_asked_for:
+                notices.append(_unseen(run.name, sorted(self.runs)))
         return replace(run, notices=(*run.notices, *notices))
 
     def text(self, pipeline: str, source: str) -> str:
@@ -137,9 +144,19 @@ def past_given(
         if api is None:
             api = _connect()
         return past_in_cluster(api, namespace, cluster, is_asked_for=given is not None)
+    return past_in(_histories_of_file(os.fspath(given)), namespace, cluster, naming=naming)
+
+
+def _histories_of_file(path: str) -> "tuple[PipelineHistory, ...]":
+    from kfp_placement_engine.exceptions import InputNotFoundError
     from kfp_placement_engine.readers.history_file import read_histories_file
 
-    return past_in(read_histories_file(os.fspath(given)), namespace, cluster, naming=naming)
+    try:
+        return read_histories_file(path)
+    except InputNotFoundError as error:
+        if (word := path.lower()) in (LIVE, NONE):
+            raise InputNotFoundError(f"{error}; did you mean {word}?") from error
+        raise
 
 
 def _connect() -> "Api":
@@ -173,22 +190,34 @@ def past_in(
     Raises:
         InputError: they are of several namespaces, or of others that share nothing with it.
     """
-    from kfp_placement_engine.contract.pipeline_history import unreadable_rows
     from kfp_placement_engine.planning.stored_past import past_of
 
     known = tuple(histories)
-    bad = {each.spec.pipeline: rows for each in known if (rows := unreadable_rows(each))}
-    notices = tuple(_bad_rows(pipeline, rows) for pipeline, rows in bad.items())
+    notices = unreadable_notices(known)
     policy = history_policy(cluster)
     past = past_of(known, namespace, policy, node_speeds(cluster), naming=naming)
     # Names of pipelines of another namespace are not shown, whatever it shares.
     own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
-    runs = Counter[str]()
+    runs, forgotten = Counter[str](), dict[str, datetime]()
     for each in own:
-        runs[each.spec.pipeline] += len(each.runs_that_count(policy.keep_days))
+        pipeline, before = each.spec.pipeline, each.spec.forget_before
+        runs[pipeline] += len(each.runs_that_count(policy.keep_days))
+        if before is not None:
+            forgotten[pipeline] = max(before, forgotten.get(pipeline, before))
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     # Without those of no runs.
-    return KnownPast(past, notices[:_UNREADABLE_SHOWN], +runs, where, is_asked_for=True)
+    return KnownPast(past, notices, +runs, forgotten, where, is_asked_for=True)
+
+
+def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
+    """Which pipelines have rows that do not count, and how many, of the first few."""
+    from kfp_placement_engine.contract.pipeline_history import unreadable_rows
+
+    bad = Counter[str]()
+    for each in histories:
+        bad[each.spec.pipeline] += unreadable_rows(each)
+    # Without those of no such rows.
+    return tuple(_bad_rows(*each) for each in list((+bad).items())[:_UNREADABLE_SHOWN])
 
 
 def past_in_cluster(
@@ -256,9 +285,17 @@ def _unseen(pipeline: str, others: list[str]) -> Notice:
     return Notice("unseen-pipeline", f"the history has no run of pipeline {pipeline!r:.80}{what}")
 
 
+def _forgotten(pipeline: str, since: datetime) -> Notice:
+    return Notice(
+        "unseen-pipeline",
+        f"the runs of pipeline {pipeline!r:.80} that ended before {time_text(since)} are forgotten,"
+        " and none has ended since",
+    )
+
+
 def _bad_rows(pipeline: str, rows: int) -> Notice:
     return Notice(
         "bad-history",
         f"the history of pipeline {pipeline!r:.80} has {counted(rows, 'row')} that cannot be read"
-        " or cannot be true; they do not count",
+        " or cannot be true; such rows do not count",
     )

@@ -150,6 +150,14 @@ class _Source:
 
     def histories(self) -> "list[PipelineHistory]":
         """All of them; what cannot be read is named on stderr."""
+        from kfp_placement.histories import unreadable_notices
+
+        found = self._read()
+        for each in unreadable_notices(found):
+            warn(each.message)
+        return found
+
+    def _read(self) -> "list[PipelineHistory]":
         if self.connection is not None:
             from kfp_placement.live.histories import list_histories
 
@@ -175,6 +183,11 @@ class _Source:
         of_others = f"; the file has those of namespace {others}" if others else ""
         return f"no pipeline of {self.where} has a history{of_others}"
 
+    @property
+    def elsewhere(self) -> str:
+        """How to look further; "" = there is nowhere."""
+        return " (history -A looks in all namespaces)" if self.connection and self.namespace else ""
+
     def of(self, histories: "list[PipelineHistory]", name: str) -> "tuple[PipelineHistory, ...]":
         """The histories of one pipeline.
 
@@ -186,9 +199,11 @@ class _Source:
         from kfp_placement.live.past_times import histories_named
 
         if not histories:
-            raise ClusterMissingError(self.none)
+            raise ClusterMissingError(f"{self.none}{self.elsewhere}")
         try:
             return histories_named(histories, name, self.where)
+        except ClusterMissingError as error:
+            raise ClusterMissingError(f"{error}{self.elsewhere}") from error
         except ClusterAmbiguousError as error:
             raise click.UsageError(str(error)) from error
 
@@ -212,11 +227,8 @@ def _show_pipelines(source: _Source, output_format: str) -> None:
             None,
         )
     else:
-        why = ""
-        if source.connection is not None:
-            why = ": no run has ended there since histories are kept"
-            why += "; -A looks in all namespaces" if source.namespace else ""
-        click.echo(f"N{source.none[1:]}{why}.", err=True)
+        why = ": no run has ended there since histories are kept" if source.connection else ""
+        click.echo(f"N{source.none[1:]}{why}{source.elsewhere}.", err=True)
 
 
 def _show_pipeline(source: _Source, name: str, output_format: str) -> None:

@@ -70,7 +70,7 @@ def details_text(details: PipelineDetails, now: datetime, style: TableStyle) -> 
     columns = [
         Column("STEP", shrink_to=_MIN_NAME, is_path=True),
         Column("RUNS", right=True),
-        Column("ITERATIONS", right=True, spare=3),
+        Column("ITEMS SEEN", right=True, spare=3),
         Column("TAKES"),
         Column("RESTS ON", spare=1),
         Column("INPUTS", right=True, spare=2),
@@ -102,9 +102,12 @@ def _head(details: PipelineDetails, now: datetime) -> Iterator[str]:
             values.counted(width.runs, "run"),
             values.counted(width.width, "iteration"),
         )
-        yield f"loop {name_text(loop)}: {iterations}, the width of {runs}"
+        last = "in the last run" if width.runs == 1 else f"the median of the last {runs}"
+        yield f"loop {name_text(loop)}: {iterations}, {last}"
     if times.forget_before is not None:
         yield f"what {_forgotten(times.forget_before)}"
+    for step, before in details.forgotten.items():
+        yield f"step {name_text(step)}: what {_forgotten(before)}, and it has not run since"
 
 
 def overrun_text(overrun: TimeRange) -> str:

@@ -15,6 +15,7 @@ from kfp_placement_engine.model.history import LearnedWidth, MemoryUse, Observat
 from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.model.step_names import StepNames, listed
+from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.planning.learned_times import rests_on_own_runs
 from kfp_placement_engine.planning.stored_past import past_of
 
@@ -84,6 +85,7 @@ class PipelineDetails:
         overrun: by how many times runs take longer than their steps tell; None = not known.
         overrun_runs: how many runs tell that.
         loops: how wide they are likely to be, by their paths.
+        forgotten: steps that were not seen since they are forgotten, and since when that is.
     """
 
     times: PipelineTimes
@@ -91,6 +93,7 @@ class PipelineDetails:
     overrun: TimeRange | None = None
     overrun_runs: int = 0
     loops: Mapping[str, LearnedWidth] = field(default_factory=dict)
+    forgotten: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass
@@ -183,15 +186,21 @@ def steps_named(histories: Sequence[PipelineHistory], wanted: Sequence[str]) -> 
         wanted: names of steps.
 
     Raises:
-        ClusterMissingError: there is no such step; the message names what comes close.
+        ClusterMissingError: there is no such step, or it is forgotten already; else the message
+            names what comes close.
     """
     paths = {each.identity.step: None for run in _runs(histories) for each in _seen_in(run)}
-    names = StepNames((path, path, "") for path in paths)
+    names, forgotten = StepNames((path, path, "") for path in paths), _forgotten(histories)
+    names_forgotten = StepNames((path, path, "") for path in forgotten)
     found: dict[str, None] = {}
     for each in wanted:
         meant = names.meant(each)
         if not meant:
-            raise ClusterMissingError(f"{histories[0].spec.pipeline}: {names.problem(each)}")
+            problem = names.problem(each)
+            for step in names_forgotten.meant(each)[:1]:
+                since = time_text(forgotten[step])
+                problem = f"step {step!r:.120} is forgotten already: what ended before {since}"
+            raise ClusterMissingError(f"{histories[0].spec.pipeline}: {problem}")
         found |= dict.fromkeys(meant)
     return tuple(found)
 
@@ -211,13 +220,21 @@ def details_of(
     past = past_of(own, key[0])
     overrun = past.overrun(key[1])
     is_own = overrun is not None and overrun.basis.level is Level.PIPELINE
+    steps = tuple(_steps(chosen, past))
+    seen = {each.step for each in steps}
     return PipelineDetails(
         times=times,
-        steps=tuple(_steps(chosen, past)),
+        steps=steps,
         overrun=range_of(overrun.distribution) if overrun is not None and is_own else None,
         overrun_runs=overrun.basis.runs if overrun is not None and is_own else 0,
         loops=past.courses.widths(key[1]),
+        forgotten={step: at for step, at in _forgotten(chosen).items() if step not in seen},
     )
+
+
+def _forgotten(histories: Iterable[PipelineHistory]) -> dict[str, datetime]:
+    """Steps of one pipeline whose times before a moment do not count."""
+    return {each.step: each.before for one in histories for each in one.spec.forget_steps}
 
 
 def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]:
@@ -235,7 +252,7 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
             last[path] = each
             uids[path].add(run.uid)
             iterations[path].add(each.identity.iteration)
-    forgotten = {each.step: each.before for one in chosen for each in one.spec.forget_steps}
+    forgotten = _forgotten(chosen)
     for path, each in last.items():
         identity = each.identity
         if len(iterations[path]) > 1:

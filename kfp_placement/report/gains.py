@@ -5,6 +5,7 @@ are those of typical run times, the makespans.
 """
 
 from kfp_placement.report import values
+from kfp_placement_engine.contract.forecast_texts import unusual_share
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.promise import TimeRange
 
@@ -43,13 +44,21 @@ def gain_by_past_runs(present: Plan, times: TimeRange) -> str:
         return ", no earlier than without"
     noise = noise_seconds(present, times)
     low, high = values.duration(abs(times.low_seconds)), values.duration(abs(times.high_seconds))
+    share = share_of_ranges(present)
+    held = f" ({share})" if share else ""
     if times.low_seconds <= -noise and times.high_seconds >= noise:
-        return f": anything from {low} later to {high} earlier than without"
+        return f": anything from {low} later to {high} earlier than without{held}"
     word = "later" if times.high_seconds < noise else "earlier"
     between = range_text(present, times)
     if abs(times.typical_seconds) < noise:
-        return f": {between} {word} than without"
-    return f": {gain_text(present, times.typical_seconds, times)} {word} ({between})"
+        return f": {between} {word} than without{held}"
+    bracket = f"{share}: {between}" if share else between
+    return f": {gain_text(present, times.typical_seconds, times)} {word} ({bracket})"
+
+
+def share_of_ranges(plan: Plan) -> str:
+    """How often ranges by past runs are to hold, if it is not the usual share; else ""."""
+    return "" if plan.promise is None else unusual_share(plan.promise.confidence)
 
 
 def shows(present: Plan, times: TimeRange) -> bool:

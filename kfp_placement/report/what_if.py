@@ -133,6 +133,11 @@ def _cells(present: Plan, suggestion: Suggestion) -> tuple[str, ...]:
     )
 
 
+def _range_head(present: Plan) -> str:
+    share = gains.share_of_ranges(present)
+    return f"{share} range" if share else "range"
+
+
 def _has_ranges(answer: Suggestions) -> bool:
     return any(each.gain_range is not None for each in answer.best[:SHOWN])
 
@@ -147,7 +152,7 @@ def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> 
             Column("CHANGE", shrink_to=_MIN_CHANGE),
             Column("ENDS" if _has_ranges(answer) else "MAKESPAN", right=True),
             Column("SHORTER BY", right=True),
-            *([Column("RANGE", right=True)] if _has_ranges(answer) else []),
+            *([Column(_range_head(present).upper(), right=True)] if _has_ranges(answer) else []),
         ]
         room = None if columns is None else columns - 2
         lines += [f"  {line}" for line in layout(titles, rows(present, answer), room)]
@@ -294,7 +299,7 @@ def _wrapped(sentences: Iterable[str], columns: int | None) -> list[str]:
 def _table(present: Plan, answer: Suggestions) -> Markup:
     heads = ["change", "makespan", "shorter by"]
     if _has_ranges(answer):
-        heads = ["change", "ends", "shorter by", "range"]
+        heads = ["change", "ends", "shorter by", _range_head(present)]
     sides = ["left", *["right"] * (len(heads) - 1)]
     head = [
         tag("th", text(title), scope="col", style=_CELL.format(side=side))

@@ -124,7 +124,11 @@ def test_forgotten_runs_are_none(plan, tmp_path, history):
     forgotten = history_object(runs_of(TAXI, 2), forget_before=datetime(2027, 1, 1, tzinfo=UTC))
     file = history_file(tmp_path / "h.json", forgotten)
     where = ("--history", file, *EXACT, "-o", "json")
-    assert len(unseen_pipelines(json.loads(plan(*where).stdout))) == 1
+    (message,) = unseen_pipelines(json.loads(plan(*where).stdout))
+    assert message == (
+        "the runs of pipeline 'taxi' that ended before 2027-01-01T00:00:00Z are forgotten, and none"
+        " has ended since"
+    )
     where = ("--history", history, *EXACT, "-o", "json")
     assert unseen_pipelines(json.loads(plan(*where).stdout)) == []
 

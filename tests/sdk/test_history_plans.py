@@ -19,6 +19,7 @@ from kfp_placement_engine.model.forecast import Level
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.readers import ReadOptions, read_run
+from kfp_placement_engine.readers.history_file import read_histories_file
 from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
 from tests.support.histories import history_file, history_object, runs_of
 from tests.support.samples import SAMPLES
@@ -264,7 +265,7 @@ status:
         ("a: [\n", "not valid YAML"),
         ("kind: PipelineHistory\nspec: {}\n", "PipelineHistory"),
         (f"{CUT_OFF}  runs:\n", "status.runs: must be a list.*incomplete.*: export it again"),
-        (f"{CUT_OFF}  runs:\n  - uid: a\n", "endedAt: Field required; .*incomplete"),
+        (f"{CUT_OFF}  runs:\n  - uid: a\n", "endedAt: is missing; .*incomplete"),
     ],
 )
 def test_what_is_no_history_file_is_one_clear_error(tmp_path, text, part):
@@ -275,6 +276,38 @@ def test_what_is_no_history_file_is_one_clear_error(tmp_path, text, part):
     assert "h.yaml" in str(refused.value)
     with pytest.raises(RunError, match=r"no\.yaml"):
         planned(tmp_path / "no.yaml")
+
+
+def test_a_time_without_a_zone_says_what_to_write(tmp_path):
+    raw = history_object(runs_of(TAXI, 1))
+    raw["status"]["runs"][0]["endedAt"] = "2026-11-30T00:00:00"
+    with pytest.raises(RunError, match="has no time zone; write 2026-11-30T00:00:00Z"):
+        planned(history_file(tmp_path / "h.json", raw))
+
+
+@pytest.mark.parametrize("word", ["Live", "NONE"])
+def test_a_word_that_is_written_otherwise_is_suggested(word):
+    with pytest.raises(RunError, match=f"{word}: .*did you mean {word.lower()}\\?"):
+        planned(word)
+
+
+def test_a_run_that_a_file_has_twice_counts_once(tmp_path):
+    """Two exports have been merged; of the older one a run counts that the newer no longer has."""
+    runs = runs_of(TAXI, 9, train=2400.0)
+    once = planned(history_file(tmp_path / "once.json", history_object(runs)))
+    objects = [history_object(runs[:6]), history_object(runs[1:]), history_object(runs[1:])]
+    merged = history_file(tmp_path / "merged.json", *objects)
+    assert [[run.uid for run in each.past_runs()] for each in read_histories_file(merged)] == [
+        [runs[0].uid],
+        [run.uid for run in runs[1:]],
+    ]
+    assert planned(merged).ends == once.ends
+    others = history_file(
+        tmp_path / "others.json",
+        history_object(runs),
+        history_object([replace(run, pipeline="taxi-v2") for run in runs]),
+    )
+    assert [len(each.past_runs()) for each in read_histories_file(others)] == [9, 9]
 
 
 def test_live_past_runs_without_a_cluster(tmp_path, monkeypatch):
@@ -379,7 +412,6 @@ def test_past_times_on_a_slow_node_are_not_slowed_twice(tmp_path):
     from kfp_placement.histories import past_in
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory, step_identity
     from kfp_placement_engine.readers import read_cluster_file
-    from kfp_placement_engine.readers.history_file import read_histories_file
 
     (tmp_path / "cluster.yaml").write_text(
         "apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\nnodes:\n"

@@ -360,13 +360,18 @@ def unreadable_rows(history: PipelineHistory) -> int:
         return 0
     steps, bad = StepRows(history.spec.pipeline, status.steps), 0
     for run in status.runs:
-        bad += sum(
-            observation(row, steps, status.nodes) is None and memory_use(row, steps) is None
-            for row in run.steps
-        )
+        bad += sum(not _is_readable(row, steps, status.nodes) for row in run.steps)
         bad += len(run.loops) - len(list(loop_widths(run.loops, steps)))
         bad += len(run.left_out) - len(list(left_out(run.left_out, steps)))
     return bad
+
+
+def _is_readable(row: Row, steps: StepRows, nodes: Sequence[str]) -> bool:
+    """Whether a row says a run time, or none and something of memory."""
+    if observation(row, steps, nodes) is not None:
+        return True
+    says_time = len(row) > 1 and row[1] is not None
+    return not says_time and memory_use(row, steps) is not None
 
 
 def exported(histories: Iterable[PipelineHistory]) -> Mapping[str, Any]:

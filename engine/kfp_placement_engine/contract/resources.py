@@ -51,6 +51,12 @@ _KINDS = {
 }
 """What must be there, in words of YAML, by pydantic's name of the problem."""
 
+_PLAIN = {
+    "missing": "is missing",
+    "timezone_aware": "has no time zone; write 2026-11-30T00:00:00Z",
+}
+"""What is said in place of pydantic's words, by its name of the problem."""
+
 ResourceT = TypeVar("ResourceT", bound=Resource)
 
 
@@ -83,7 +89,7 @@ def _first_problem(error: ValidationError) -> str:
     place = ".".join(f"{part!s:.80}" for part in first["loc"])
     others = error.error_count() - 1
     more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
-    words = first["msg"].removeprefix(_OURS)
+    words = _PLAIN.get(first["type"], first["msg"].removeprefix(_OURS))
     if words.startswith(_WRONG):
         wanted = _KINDS.get(first["type"], words.removeprefix(_WRONG).strip())
         words = f"must {wanted}, not {first['input']!r:.60}"

@@ -1,6 +1,7 @@
 """Files of past runs: what `kfp-placement history --output` and `kubectl get plh -o yaml` write."""
 
 import difflib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ _NEAR = 0.75
 
 
 def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
-    """Read the past runs of pipelines.
+    """Read the past runs of pipelines; a run that several objects have counts in the last one.
 
     Args:
         data: the file's bytes: objects of the kind PipelineHistory, alone or in a List.
@@ -38,7 +39,7 @@ def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
         raise InputError(f"{name}: is empty; {_EXPECTED}")
     documents = load_documents(data, name=name, max_bytes=MAX_FILE_BYTES)
     try:
-        return tuple(_read(each) for each in _objects(documents))
+        return _once([_read(each) for each in _objects(documents)])
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
@@ -51,6 +52,24 @@ def read_histories_file(path: str | Path) -> tuple[PipelineHistory, ...]:
         InputError: it cannot be read or is malformed.
     """
     return read_histories(read_file(path, max_bytes=MAX_FILE_BYTES), name=str(path))
+
+
+def _once(histories: Sequence[PipelineHistory]) -> tuple[PipelineHistory, ...]:
+    """The histories, each run of a pipeline and namespace once: exports may have been merged."""
+    seen: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    kept: list[PipelineHistory] = []
+    for each in reversed(histories):
+        uids = seen[each.metadata.namespace or "", each.spec.pipeline]
+        runs = () if each.status is None else each.status.runs
+        new = tuple(run for run in runs if run.uid not in uids)
+        uids.update(run.uid for run in new)
+        if each.status is None or len(new) == len(runs):
+            kept.append(each)
+        elif new:
+            # What it says of all its runs counts the others, too.
+            status = each.status.model_copy(update={"runs": new, "runs_seen": None})
+            kept.append(each.model_copy(update={"status": status}))
+    return tuple(reversed(kept))
 
 
 def _objects(documents: Sequence[Any]) -> Iterator[Any]:

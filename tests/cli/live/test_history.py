@@ -20,6 +20,7 @@ from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.history import LeftOut, LoopWidth
 from kfp_placement_engine.model.promise import TimeRange, range_of
+from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.planning.stored_past import past_of
 from kfp_placement_engine.readers.history_file import read_histories_file
 from tests.cli.live.conftest import NOW
@@ -27,6 +28,7 @@ from tests.support.histories import GIB, history_object, past_run, taxi_runs, wi
 from tests.support.json_schemas import closed
 
 LAST = NOW - timedelta(hours=3)
+NOW_TEXT = time_text(NOW)
 HOSTILE = "\x1b[31mred\u202e\nnew line"
 
 
@@ -185,7 +187,7 @@ def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
 def test_a_step_that_never_ended_well_can_be_forgotten(live, cluster):
     cluster.put(HISTORIES, history_object(kill_in_the_last(taxi_runs(LAST), "new")))
     assert live("history", "taxi", "--forget", "--step", "new", "--yes").exit_code == 0
-    assert "new" not in live("history", "taxi").stdout
+    assert "\nnew " not in live("history", "taxi").stdout
 
 
 @pytest.mark.parametrize("name", [(), ("taxi",)], ids=["list", "pipeline"])
@@ -211,12 +213,17 @@ def test_whatever_somebody_writes_is_visible_and_hides_no_others(live, kept):
     assert "taxi" in live("history").stdout
 
 
-def test_rows_that_cannot_be_read_do_not_count(live, kept):
+def test_rows_that_cannot_be_read_do_not_count(live, kept, tmp_path):
     raw = history_object(taxi_runs(LAST))
     raw["status"]["runs"][0]["steps"] = [[17, 1], ["x"], [], [1, -5], [1, 1e300], [True, 1], [1]]
     kept.put(HISTORIES, raw)
-    document = json.loads(live("history", "taxi", "-o", "json").stdout)
+    result = live("history", "taxi", "-o", "json")
+    document = json.loads(result.stdout)
     assert {each["step"]: each["runs"] for each in document["steps"]}["train"] == 8
+    told = " ".join(result.stderr.split())
+    assert "'taxi' has 7 rows that cannot be read or cannot be true; such rows do not count" in told
+    (tmp_path / "h.json").write_text(json.dumps(raw))
+    assert "7 rows" in live("history", "--file", str(tmp_path / "h.json")).stderr
 
 
 def test_no_history_yet(live, cluster, golden):
@@ -353,6 +360,12 @@ def test_the_times_of_one_step_are_forgotten_and_its_runs_stay(live, kept):
     document = json.loads(live("history", "taxi", "-o", "json").stdout)
     assert document["pipeline"]["runs"] == 9
     assert [each["step"] for each in document["steps"]] == ["fetch"]
+    shown = live("history", "taxi").stdout
+    assert f"step train: what ended before {NOW_TEXT} is forgotten, and it has not run" in shown
+    assert "step fetch: what" not in shown
+    again = live("history", "taxi", "--forget", "--step", "train", "--yes")
+    assert again.exit_code == 3
+    assert f"'train' is forgotten already: what ended before {NOW_TEXT}" in again.stderr
 
 
 def test_what_is_forgotten_until_later_stays_so(live, kept):
@@ -425,7 +438,7 @@ def test_loops_cache_hits_and_branches(live, cluster):
     result = live("history", "taxi")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
-    assert "loop for-loop-1: 4 iterations, the width of 3 runs" in lines
+    assert "loop for-loop-1: 4 iterations, the median of the last 3 runs" in lines
     (train,) = (line for line in lines if line.startswith("train"))
     assert train.endswith("50% from the cache")
     (score,) = (line for line in lines if line.startswith("for-loop-1[*].score"))

@@ -232,6 +232,15 @@ def test_arguments_that_cannot_be_true_spoil_no_time(bad):
     assert unreadable_rows(history) == 0
 
 
+@pytest.mark.parametrize("bad", [-5, True, "20m", float("nan"), 1e308, [1]], ids=repr)
+def test_a_time_that_cannot_be_true_is_counted_where_memory_can(bad):
+    """The memory still counts."""
+    history = a_history(a_run(steps=[[0, bad, -1, "", None, GIB]]) | {"steps": [["train"]]})
+    (run,) = history.past_runs()
+    assert (run.steps, [each.peak_bytes for each in run.memory]) == ((), [GIB])
+    assert unreadable_rows(history) == 1
+
+
 def test_loops_and_branches_that_cannot_be_read_are_counted():
     rows = {"loops": [[0, 5], [9, 5], [0, -1]], "leftOut": [[0, 1, 0], [0, "1", 0], []]}
     history = a_history(a_run(**rows) | {"steps": [["train"]]})
