@@ -66,9 +66,10 @@ def stretched_ends(
         usual = forecast.overrun_factor
         factor = usual if 1 / USUAL <= usual <= USUAL else 1.0
     if has_ended_steps:
-        left_seconds = middle * factor
-        share_left = left_seconds / (since_submission_seconds + left_seconds)
-        apart = _beside_steps(forecast, share_left)
+        left_seconds, first = middle * factor, forecast.first_samples
+        held_seconds = 0.0 if first is None else first.held_seconds
+        passed_seconds = max(0.0, since_submission_seconds - held_seconds)
+        apart = _beside_steps(forecast, left_seconds / (passed_seconds + left_seconds))
         return ends * factor * _drawn_apart(apart, ends.size)
     left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
     past = np.log(left[np.argsort(np.argsort(ends))] / np.median(left))

@@ -283,15 +283,16 @@ def test_samples_that_lie_nearer_together_than_past_runs_change_nothing():
     assert width(1, ends=together) == pytest.approx(width(1000, ends=together))
 
 
-def deviation_of_left(passed_seconds, *, overrun, beside_steps=0.1):
+def deviation_of_left(passed_seconds, *, overrun, beside_steps=0.1, held_seconds=0.0):
     """Of what is left once steps have ended, in seconds, where the samples say 100 s."""
     basis = Basis(Level.PIPELINE, 20)
     known = Forecast(Distribution(overrun, 0.1, Shape((-1.0, 0.0, 1.0))), basis)
-    forecast = RunForecast(overrun=known, beside_steps=beside_steps)
+    first = FirstSamples((passed_seconds + 100.0) / overrun + held_seconds, held_seconds)
+    forecast = RunForecast(overrun=known, first_samples=first, beside_steps=beside_steps)
     found = stretched_ends(
         np.full(1001, 100.0 / overrun),
         forecast,
-        since_submission_seconds=passed_seconds,
+        since_submission_seconds=passed_seconds + held_seconds,
         has_ended_steps=True,
     )
     return float(np.std(np.log(found)) * np.median(found))
@@ -303,6 +304,11 @@ def test_once_steps_have_ended_what_pods_wait_for_lies_in_all_parts_alike():
     assert of_all == pytest.approx(0.1 * 100, rel=0.05)
     assert deviation_of_left(300, overrun=1.05) == pytest.approx(0.1 * 400 / 2, rel=0.05)
     assert deviation_of_left(300, overrun=1.05, beside_steps=0.0) < 1e-9
+
+
+def test_how_long_a_run_was_held_back_says_nothing_of_what_pods_wait_for():
+    held = deviation_of_left(300, overrun=1.05, held_seconds=100_000)
+    assert held == pytest.approx(deviation_of_left(300, overrun=1.05))
 
 
 def test_where_runs_take_far_longer_than_their_samples_all_of_that_may_be_still_to_come():
