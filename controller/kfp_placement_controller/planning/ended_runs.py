@@ -5,7 +5,7 @@ Clocks jump, and anybody may write a status: what cannot be true teaches nothing
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import median_high
 
@@ -32,6 +32,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     MAX_UID_CHARACTERS,
     step_identity,
 )
+from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
@@ -92,7 +93,7 @@ def ended_run(
         left_out=left_out,
         drivers=played.drivers,
         driver_seconds=_usable(played.driver_seconds),
-        replayed_seconds=_replayed(reading, ran, nodes) if seconds and played.seconds else None,
+        replayed_seconds=_replayed(reading, ran, nodes, played) if seconds else None,
     )
 
 
@@ -163,12 +164,26 @@ def _seconds(run: TrackedRun, life: _Life, began_at: datetime) -> float | None:
 
 
 def _replayed(
-    reading: RunReading, ran: Mapping[str, StepRun], nodes: Mapping[str, ObservedNode]
+    reading: RunReading,
+    ran: Mapping[str, StepRun],
+    nodes: Mapping[str, ObservedNode],
+    played: _Played,
 ) -> float | None:
-    """What the run takes by what its steps took, without what it waited for."""
+    """What the run takes by what its steps took, without what it waited for; None = not known.
+
+    With the drivers of the samples that it is held against.
+    """
+    if played.seconds is None:
+        return None
+    assumptions = reading.assumptions
+    if played.driver_seconds is not None:
+        assumptions = replace(assumptions, driver_seconds=played.driver_seconds)
     used = sorted({each.node for each in ran.values()} & nodes.keys())
     cluster = Cluster(tuple(nodes[name].node for name in used))
-    return _usable(replayed_seconds(reading.graph, ran, cluster, reading.assumptions))
+    try:
+        return _usable(replayed_seconds(reading.graph, ran, cluster, assumptions))
+    except PlanningError:
+        return None
 
 
 def _was_interrupted(run: TrackedRun, life: _Life, began_at: datetime) -> bool:

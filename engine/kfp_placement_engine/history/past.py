@@ -60,9 +60,10 @@ class Past:
         if run.driver_seconds is not None:
             last = self._driver_seconds.used(run.pipeline, lambda: deque(maxlen=RECENT))
             last.append(run.driver_seconds)
-        played_seconds = self._played_seconds(run)
-        if played_seconds is not None and run.seconds is not None:
-            self.ends.observe(run.pipeline, played_seconds, run.seconds, run.replayed_seconds)
+        if run.played_seconds is not None and run.seconds is not None:
+            apart = self._drivers_apart(run)
+            replayed = None if run.replayed_seconds is None else run.replayed_seconds + apart
+            self.ends.observe(run.pipeline, run.played_seconds + apart, run.seconds, replayed)
         if self.memory is not None:
             self.memory.observe_run(run)
 
@@ -87,17 +88,16 @@ class Past:
         last = self._driver_seconds.get(pipeline)
         return median_low(last) if last else None
 
-    def _played_seconds(self, run: PastRun) -> float | None:
-        """How the run was expected to end, with the drivers of samples of today.
+    def _drivers_apart(self, run: PastRun) -> float:
+        """How many seconds later samples of the run would end with the drivers of today.
 
         `overrun` thus tells of such samples. It would follow a change of drivers as well, and
         what both follow would count twice.
         """
-        now, drivers = self.driver_seconds(run.pipeline), run.drivers
-        played_seconds, then = run.played_seconds, run.driver_seconds
-        if played_seconds is None or drivers is None or now is None or then is None:
-            return played_seconds
-        return played_seconds + drivers * (now - then)
+        now, then = self.driver_seconds(run.pipeline), run.driver_seconds
+        if run.drivers is None or now is None or then is None:
+            return 0.0
+        return run.drivers * (now - then)
 
     def overrun(self, pipeline: str) -> Forecast | None:
         """How many times longer than its samples the next run takes; None = no run is known."""

@@ -88,12 +88,10 @@ class RunEnds:
         """
         if not (_is_usable(expected_seconds) and _is_usable(seconds)):
             return
-        if replayed_seconds is None or not _is_usable(replayed_seconds):
-            replayed_seconds = expected_seconds
-        run = _Run(
-            math.log(seconds) - math.log(expected_seconds),
-            math.log(replayed_seconds) - math.log(expected_seconds),
-        )
+        log_replayed = None
+        if replayed_seconds is not None and _is_usable(replayed_seconds):
+            log_replayed = math.log(replayed_seconds / expected_seconds)
+        run = _Run(math.log(seconds / expected_seconds), log_replayed)
         known, kept = self._known(pipeline), self._factors.used(pipeline, _last_runs)
         if known is not None and not _is_repeated(kept, run):
             miss = Miss(pipeline, known, run.log_factor - known.estimate.log_seconds)
@@ -117,12 +115,22 @@ class RunEnds:
         return calibration.forecast(pipeline, known, log_scale=0.0)
 
     def beside_steps(self, pipeline: str) -> float:
-        """How far apart runs lie beside what their steps took: deviation of the logarithm."""
+        """How far apart runs lie beside what their steps took: deviation of the logarithm.
+
+        Where that is known of no run, all that they took longer or less counts.
+        """
         runs = self._factors.get(pipeline)
-        if not runs:
-            return 0.0
-        apart = [each.log_factor - each.log_replayed for each in runs]
-        return _next_of(apart, _BESIDE_STEPS).spread
+        if runs:
+            known = [
+                each.log_factor - each.log_replayed
+                for each in runs
+                if each.log_replayed is not None
+            ]
+            return _next_of(known or [each.log_factor for each in runs], _BESIDE_STEPS).spread
+        if self._of_namespace is not None:
+            return self._of_namespace.beside_steps(pipeline)
+        of_others = self._known(pipeline)
+        return 0.0 if of_others is None else of_others.estimate.spread
 
     def _known(self, pipeline: str) -> KnownEstimate | None:
         """By how much longer than expected a run takes."""
@@ -143,11 +151,11 @@ class _Run(NamedTuple):
 
     Attributes:
         log_factor: logarithm of what it took over what was expected.
-        log_replayed: the same of what its steps tell since.
+        log_replayed: the same of what its steps tell since; None = not known.
     """
 
     log_factor: float
-    log_replayed: float
+    log_replayed: float | None
 
 
 def _next_of(logs: Sequence[float], prior: Prior) -> Estimate:
@@ -182,10 +190,11 @@ def _side_of(changed: tuple[_Run, float]) -> int:
 
 def _changes(runs: Collection[_Run]) -> list[float]:
     """By how much the steps of each run were slower than those of others; 0 = as usual."""
-    usual = median(each.log_replayed for each in runs)
-    apart = [each.log_replayed - usual for each in runs]
-    most = max(_CHANGED, _UNUSUAL * robust_deviation(apart))
-    return [each if abs(each) > most else 0.0 for each in apart]
+    known = [each.log_replayed for each in runs if each.log_replayed is not None]
+    usual = median(known) if known else 0.0
+    most = max(_CHANGED, _UNUSUAL * robust_deviation([each - usual for each in known]))
+    apart = (usual if each.log_replayed is None else each.log_replayed for each in runs)
+    return [each - usual if abs(each - usual) > most else 0.0 for each in apart]
 
 
 def _is_repeated(before: Collection[_Run], run: _Run) -> bool:

@@ -13,7 +13,7 @@ from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step
 from kfp_placement_engine.planning.warm_start import warm_placement
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.simulation import simulate
@@ -61,17 +61,25 @@ def replayed_seconds(
     if not ran or not is_known or len(graph.steps) > MOST_STEPS:
         return None
     steps = tuple(_as_it_ran(each, ran.get(each.name), speeds) for each in graph.steps)
-    runs = (ActiveRun(_RUN, replace(graph, steps=steps)),)
+    runs = (ActiveRun(_RUN, replace(graph, steps=steps, claims=())),)
+    nodes = tuple(replace(each, taints=(), unschedulable=False) for each in cluster.nodes)
     options = LoweringOptions(assumptions=assumptions, dispatch="ordered")
-    lowered = lower_runs(runs, cluster, options)
+    lowered = lower_runs(runs, Cluster(nodes), options)
     schedule = simulate(lowered.problem, _as_they_ran(lowered, ran))
     return schedule.makespan_seconds if schedule.finished.all() else None
 
 
 def _as_it_ran(step: Step, ran: StepRun | None, speeds: Mapping[str, float]) -> Step:
-    """Run times of graphs are those on a node of speed 1."""
+    """Run times of graphs are those on a node of speed 1. It did run there: that is allowed."""
     seconds = 0.0 if ran is None else ran.seconds * speeds[ran.node]
-    return replace(step, duration_seconds=seconds)
+    return replace(
+        step,
+        duration_seconds=seconds,
+        node_selector={},
+        affinity=NodeAffinity(),
+        claims=(),
+        max_latency_ms=None,
+    )
 
 
 def _as_they_ran(lowered: Lowered, ran: Mapping[str, StepRun]) -> Placement:

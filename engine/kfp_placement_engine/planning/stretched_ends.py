@@ -16,9 +16,6 @@ than this many times further apart, that comes of rare times of steps, which run
 REAL_SHARE = 0.1
 """Of a run; once its first step has run for this long, that tells of its end."""
 
-LEAST_SHARE = 0.01
-"""Of a run that is left; what is left of less lies no further apart."""
-
 _NORMAL = NormalDist()
 
 USUAL = 1.1
@@ -69,8 +66,7 @@ def stretched_ends(
         left_seconds, first = middle * factor, forecast.first_samples
         held_seconds = 0.0 if first is None else first.held_seconds
         passed_seconds = max(0.0, since_submission_seconds - held_seconds)
-        apart = _beside_steps(forecast, left_seconds / (passed_seconds + left_seconds))
-        return ends * factor * _drawn_apart(apart, ends.size)
+        return _moved_apart(ends * factor, forecast, passed_seconds, left_seconds)
     left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
     past = np.log(left[np.argsort(np.argsort(ends))] / np.median(left))
     own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
@@ -87,29 +83,30 @@ def stretched_ends(
     return stretched
 
 
-def _beside_steps(forecast: RunForecast, share_left: float) -> float:
-    """Deviation of the logarithm of what is left, for what takes time beside the steps.
+def _moved_apart(
+    ends: Floats, forecast: RunForecast, passed_seconds: float, left_seconds: float
+) -> Floats:
+    """[S] ends, earlier and later by what takes time beside the steps.
 
     Where that is little, all parts of a run have their share of it. Waits of one part tell nothing
     of those of another, so that their variances add up: a quarter of a run has half the deviation
     of all. Where it is much, it lies somewhere, and may as well be still to come.
 
     Args:
+        ends: of what is left.
         forecast: what past runs tell.
-        share_left: of the run.
+        passed_seconds: since the run began.
+        left_seconds: what is expected to be left of it.
     """
+    run_seconds = passed_seconds + left_seconds
     is_much = abs(math.log(forecast.overrun_factor)) / math.log(USUAL)
-    seconds = forecast.beside_steps * share_left ** (0.5 / max(1.0, is_much))
-    of_left: float = seconds / max(share_left, LEAST_SHARE)
-    return of_left
-
-
-def _drawn_apart(deviation: float, count: int) -> Floats:
-    """[S] lognormal factors that have nothing to do with the samples, of which any may be first."""
-    places = (np.arange(count) + 0.5) / count
+    share = (left_seconds / run_seconds) ** (0.5 / max(1.0, is_much))
+    places = (np.arange(ends.size) + 0.5) / ends.size
     scores = np.array([_NORMAL.inv_cdf(place) for place in places.tolist()])
-    factors: Floats = np.exp(deviation * np.random.default_rng(count).permutation(scores))
-    return factors
+    # These have nothing to do with the samples, of which any may be first.
+    mixed = np.random.default_rng(ends.size).permutation(scores)
+    moved = ends + forecast.beside_steps * share * run_seconds * mixed
+    return np.asarray(np.maximum(moved, 1e-9 * left_seconds))
 
 
 def _left_by_past(

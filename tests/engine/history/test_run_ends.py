@@ -12,8 +12,8 @@ from kfp_placement_engine.model.history import MOST_PIPELINES
 
 def seen(*runs, pipeline="churn"):
     ends = RunEnds()
-    for planned_seconds, seconds in runs:
-        ends.observe(pipeline, planned_seconds, seconds)
+    for run in runs:
+        ends.observe(pipeline, *run)
     return ends
 
 
@@ -90,9 +90,7 @@ def test_one_run_that_hung_does_not_widen_all_that_follow():
 
 def test_what_steps_took_longer_after_a_change_is_not_counted_in_the_factor():
     """The estimates of steps follow; counted twice, runs would be expected far too late."""
-    ends = seen(*[(100, 110)] * 6)
-    for _ in range(3):
-        ends.observe("churn", 100, 220, 200)
+    ends = seen(*[(100, 110, 100)] * 6, *[(100, 220, 200)] * 3)
     found = forecast_of(ends).distribution
     assert found.median_seconds == pytest.approx(1.1, rel=0.02)
     assert found.quantile(0.95) < 2
@@ -100,13 +98,19 @@ def test_what_steps_took_longer_after_a_change_is_not_counted_in_the_factor():
 
 def test_fewer_than_three_slow_runs_may_be_chance():
     """They make the next one neither earlier nor likely to be as slow, but they may be repeated."""
-    ends = seen(*[(100, 110 + number % 3) for number in range(8)])
+    ends = seen(*[(100, 110 + number % 3, 100) for number in range(8)])
     before = forecast_of(ends).distribution
     for _ in range(2):
         ends.observe("churn", 100, 330, 300)
     after = forecast_of(ends).distribution
     assert after.median_seconds == pytest.approx(before.median_seconds, rel=0.05)
     assert after.quantile(0.95) > before.quantile(0.95)
+
+
+def test_a_run_that_cannot_be_played_again_says_nothing_of_its_steps():
+    ends = seen(*[(100, 150, 140), (100, 150)] * 6)
+    assert ends.beside_steps("churn") < 0.03
+    assert forecast_of(ends).distribution.median_seconds == pytest.approx(1.5)
 
 
 def test_what_runs_take_beside_their_steps_is_known_apart():
@@ -118,7 +122,9 @@ def test_what_runs_take_beside_their_steps_is_known_apart():
         ends.observe("beside", 100, 110 * factor, 100)
     assert ends.beside_steps("steps") < 0.03
     assert ends.beside_steps("beside") == pytest.approx(0.2, rel=0.3)
-    assert ends.beside_steps("unknown") == 0
+    assert RunEnds().beside_steps("unknown") == 0
+    # Of a pipeline that is new, no more is known than how far others lie apart.
+    assert ends.beside_steps("unknown") > 0.2
 
 
 def test_what_runs_took_longer_and_their_steps_did_not_is():

@@ -295,7 +295,7 @@ def deviation_of_left(passed_seconds, *, overrun, beside_steps=0.1, held_seconds
         since_submission_seconds=passed_seconds + held_seconds,
         has_ended_steps=True,
     )
-    return float(np.std(np.log(found)) * np.median(found))
+    return float(np.std(found))
 
 
 def test_once_steps_have_ended_what_pods_wait_for_lies_in_all_parts_alike():
@@ -309,6 +309,24 @@ def test_once_steps_have_ended_what_pods_wait_for_lies_in_all_parts_alike():
 def test_how_long_a_run_was_held_back_says_nothing_of_what_pods_wait_for():
     held = deviation_of_left(300, overrun=1.05, held_seconds=100_000)
     assert held == pytest.approx(deviation_of_left(300, overrun=1.05))
+
+
+@pytest.mark.parametrize("left_share", [0.1, 0.05, 0.01, 0.001])
+@pytest.mark.parametrize("overrun", [1.0, 2.2])
+def test_near_its_end_no_more_of_a_run_is_uncertain_than_it_was_at_its_start(left_share, overrun):
+    known = Forecast(Distribution(overrun, 0.1, Shape((-1.0, 0.0, 1.0))), Basis(Level.PIPELINE, 20))
+    first = FirstSamples(1000.0 / overrun)
+    forecast = RunForecast(overrun=known, first_samples=first, beside_steps=0.1)
+    left = 1000.0 * left_share
+    found = stretched_ends(
+        np.full(201, left / overrun),
+        forecast,
+        since_submission_seconds=1000.0 - left,
+        has_ended_steps=True,
+    )
+    low, middle, high = np.quantile(found, (0.05, 0.5, 0.95))
+    assert middle == pytest.approx(left, rel=0.05)
+    assert 0 < low < middle < high < left + 2 * 0.1 * 1000
 
 
 def test_where_runs_take_far_longer_than_their_samples_all_of_that_may_be_still_to_come():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.run_graph import ClaimUse, RunClaim
 from kfp_placement_engine.planning.replayed_run import MOST_STEPS, StepRun, replayed_seconds
 from tests.support.builders import a_cluster, a_kfp_run, a_node, a_run, a_step
 
@@ -43,6 +44,15 @@ def test_steps_that_did_not_run_take_no_time_and_drivers_take_theirs():
     chain = a_kfp_run(a_step("a"), a_step("b", "a"))
     two = {name: RAN[name] for name in ("a", "b")}
     assert replay(chain, two) == pytest.approx(100 + 50 + 3 * 2)
+
+
+def test_what_has_changed_of_nodes_since_and_claims_that_are_not_known_hold_nothing_up():
+    """They did run there."""
+    cordoned = a_cluster(*(replace(each, unschedulable=True) for each in CLUSTER.nodes))
+    assert replay(FAN, RAN, cordoned) == pytest.approx(200)
+    shared = tuple(replace(each, claims=(ClaimUse("data"),)) for each in FAN.steps)
+    graph = replace(FAN, steps=shared, claims=(RunClaim("data"),))
+    assert replay(graph, RAN) == pytest.approx(200)
 
 
 def test_what_cannot_be_played_again_is_not_known():
