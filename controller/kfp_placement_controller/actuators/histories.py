@@ -43,8 +43,16 @@ def change_history(
         case WriteHistory():
             _write(client, change, must_lead)
         case DeleteHistory():
-            must_lead()
-            client.delete(PIPELINE_HISTORIES, change.name, change.namespace)
+            _delete(client, change, must_lead)
+
+
+def _delete(client: KubeClient, delete: DeleteHistory, must_lead: Callable[[], None]) -> None:
+    """Remove the object as it is now, unless somebody, such as a later leader, writes it first."""
+    found = client.get(PIPELINE_HISTORIES, delete.name, delete.namespace)
+    must_lead()
+    if found is not None:
+        version = found["metadata"]["resourceVersion"]
+        client.delete(PIPELINE_HISTORIES, delete.name, delete.namespace, resource_version=version)
 
 
 def _write(client: KubeClient, write: WriteHistory, must_lead: Callable[[], None]) -> None:

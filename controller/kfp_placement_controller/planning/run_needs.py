@@ -72,7 +72,7 @@ class RunNeed:
         problem: why it cannot be planned; "" = it can.
         lacks_past: what past runs tell was not known when it was planned last.
         has_news: they tell something else since.
-        awaited_since: when what they tell was first waited for.
+        awaited_since: since when what they tell is waited for.
     """
 
     observed: ObservedRun
@@ -127,6 +127,8 @@ class RunNeed:
                 self.refuse(found.problem)
                 return
             self.lacks_past = found.reading.past is None
+            if not self.lacks_past:
+                self.awaited_since = None
             # It may wait for days, and what past runs tell is large.
             kept = replace(found.reading, forecast=None, past=None)
             planned = _facts_of(plan_alone(kept.graph), kept.graph)

@@ -73,6 +73,8 @@ class RunRequests:
         """A run is new, has changed or is gone."""
         key, observed = RunKey(*change.key), change.new
         need = self._needs.get(key)
+        if observed is None or observed.ended:
+            self._next_first(key)
         if observed is None:
             self._needs.pop(key, None)
             self._revisions.pop(key, None)
@@ -189,7 +191,8 @@ class RunRequests:
         if self.histories.enabled and need.lacks_past:
             self._without_past.add(key)
         pipeline = self._first_of.pop(key, None)
-        if pipeline is not None and need.planned is not before:
+        # One that cannot be planned says nothing of the others.
+        if pipeline is not None and (need.planned is None or need.planned is not before):
             for other in self._waiting_of(pipeline):
                 if other is not need:
                     other.has_news, self._changed[other.observed.key] = True, None
@@ -261,7 +264,7 @@ class RunRequests:
         looked_at = self._looked_at.items()
         self._looked_at = {name: at for name, at in looked_at if lasts(NEWS_PAUSE, at, now)}
         for name in self._news - self._looked_at.keys():
-            first = next(self._waiting_of(name), None)
+            first = min(self._waiting_of(name), key=_submitted_at, default=None)
             if first is not None:
                 # What somebody else has changed counts as soon as it has been built.
                 if not self.histories.is_current(name[0], first.pipeline):
@@ -279,6 +282,12 @@ class RunRequests:
                 lacking.has_news = True
                 yield key
 
+    def _next_first(self, key: RunKey) -> None:
+        """A run does not wait any longer: if it stood for its pipeline, another one does."""
+        pipeline = self._first_of.pop(key, None)
+        if pipeline is not None:
+            self._news.add(pipeline)
+
     def _waiting_of(self, name: HistoryKey) -> Iterator[RunNeed]:
         """Runs of a pipeline that have not begun."""
         for key, need in self._needs.items():
@@ -289,6 +298,10 @@ class RunRequests:
     def _takes_part(self, need: RunNeed) -> bool:
         namespace = need.observed.key.namespace
         return namespace in self._namespaces and not self.registry.excluded(namespace)
+
+
+def _submitted_at(need: RunNeed) -> datetime:
+    return need.observed.submitted_at
 
 
 def _same(wanted: RunRequestSpec, stored: RunRequestSpec | None) -> bool:

@@ -169,10 +169,13 @@ class UnwrittenRuns:
     def _drop_oldest(self, namespace: str) -> int:
         """Lose the runs of the pipeline that did not run for longest; returns their steps."""
         own = self._namespaces[namespace]
-        self._said.warning(
-            f"namespace {namespace}: more runs end than can be written; the oldest are lost"
-        )
-        return own.pop(next(iter(own))).steps
+        name = next((name for name, each in own.items() if not each.runs), None)
+        if name is None:
+            name = next(iter(own))
+            self._said.warning(
+                f"namespace {namespace}: more runs end than can be written; the oldest are lost"
+            )
+        return own.pop(name).steps
 
     def _write(self, key: HistoryKey, now: datetime) -> WriteHistory:
         unwritten = self._namespaces[key[0]][key[1]]

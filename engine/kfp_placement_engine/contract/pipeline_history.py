@@ -161,7 +161,7 @@ class RecordedRun(ResourceModel):
     """How many drivers waited for each other on its way to its end."""
 
     replayed_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """The same by what its steps really took, without what pods waited for."""
+    """`played_seconds` by what its steps really took, without what pods waited for."""
 
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """From its beginning to its end, without waits in a queue, if it ended well."""

@@ -37,8 +37,8 @@ MISSES_KEPT = 1000
 """Of each kind; older ones tell of other times."""
 
 MISSES_OF_RUN = 48
-"""Of each kind and pipeline: the steps of one run miss together and must not outvote other runs. Of
-those that are kept these are less than 5%, so one run alone moves no interval of 90% by much."""
+"""Of each kind and pipeline: the steps of one run miss together and must not outvote other runs. It
+is less than 5% of `MISSES_KEPT`: once these are many, one run moves no interval by much."""
 
 LEAST_MISSES = 20
 """From here on there are quantiles of 5% and 95%."""

@@ -163,8 +163,8 @@ class PastRun:
         loops: widths of its loops.
         left_out: tasks that did not run, or not in all iterations; of runs that ended well.
         drivers: how many drivers waited for each other on the way to its end; None = not known.
-        replayed_seconds: the same by what its steps really took, without what pods waited for (see
-            `planning.replayed_run`); None = not known.
+        replayed_seconds: `played_seconds` by what its steps really took, without what pods waited
+            for (see `planning.replayed_run`); None = not known.
     """
 
     uid: str

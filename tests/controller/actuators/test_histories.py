@@ -14,6 +14,7 @@ from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
+from kfp_placement_kube.exceptions import ConflictError
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run
 from tests.controller.planning.played_cluster import StoredHistories
@@ -151,9 +152,29 @@ def test_an_object_of_another_pipeline_is_left_alone():
         )
 
 
+def an_object(pipeline: str) -> dict[str, Any]:
+    """A history without runs, as the API server has it."""
+    stored = a_history(pipeline, [])
+    return {**stored, "metadata": {**stored["metadata"], "resourceVersion": "1"}}
+
+
+def test_one_that_is_written_meanwhile_does_not_go():
+    """Another leader may have begun, and have written a run."""
+    server = StoredHistories()
+    server.stored = {KEY: an_object("p")}
+
+    def leads_until_now() -> None:
+        another = {**server.stored[KEY]["metadata"], "resourceVersion": "99"}
+        server.stored[KEY] = {**server.stored[KEY], "metadata": another}
+
+    with pytest.raises(ConflictError):
+        change_history(cast("Any", server), DeleteHistory(*KEY), leads_until_now)
+    assert list(server.stored) == [KEY]
+
+
 def test_one_that_must_go_goes_and_what_is_gone_already_is_no_failure():
     server = StoredHistories()
-    server.stored = {KEY: a_history("p", []), ("team", "q"): a_history("q", [])}
+    server.stored = {KEY: an_object("p"), ("team", "q"): an_object("q")}
     for _ in range(2):
         change_history(cast("Any", server), DeleteHistory("team", "p"), leads)
         assert list(server.stored) == [("team", "q")]

@@ -36,7 +36,7 @@ from kfp_placement_engine.contract.resources import PipelinePlacement, read_reso
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.exceptions import KubernetesError
+from kfp_placement_kube.exceptions import ConflictError, KubernetesError
 from kfp_placement_kube.kinds import NODES, PODS, Kind
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import START, Player
@@ -118,10 +118,13 @@ class StoredHistories:
         self.writes += 1
         return after
 
-    def delete(self, _kind: Kind, name: str, namespace: str) -> bool:
-        """Remove one."""
+    def delete(self, _kind: Kind, name: str, namespace: str, *, resource_version: str) -> bool:
+        """Remove one as it was read."""
         self.asked.add(("", "delete"))
         self._refuse()
+        before = self.stored.get((namespace, name))
+        if before and before["metadata"].get("resourceVersion", "") != resource_version:
+            raise ConflictError(409, "Conflict", "the object has been modified")
         return self.stored.pop((namespace, name), None) is not None
 
 

@@ -1,5 +1,6 @@
 """RunRequests of pipelines that have run before: what a run needs rests on its past runs."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -7,8 +8,10 @@ import pytest
 
 from kfp_placement_controller.planning import built_pasts
 from kfp_placement_controller.planning.run_requests import LONGEST_WAIT
+from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model import promise
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_kube.change import Change
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.support.kubernetes import node_object
@@ -171,6 +174,26 @@ def test_runs_that_end_otherwise_count_for_all_that_wait():
         ends(cluster, f"slow-{number}")
     for name in names:
         assert makespan_seconds(cluster, name) > 2 * USUAL_SECONDS
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_where_the_run_that_is_planned_first_waits_no_more_another_one_is(
+    monkeypatch: Any, is_gone: bool
+):
+    cluster = ran(3)
+    names = [f"waiting-{number}" for number in range(3)]
+    for name in names:
+        wait(cluster, name)
+    for _ in range(3):
+        cluster.settle()
+    planned, requests = counted_plans(cluster, monkeypatch), cluster.coordinator.requests
+    first = requests._needs[RunKey("team", names[0])].observed
+    # It was chosen, and there was no time to plan it.
+    requests._first_of[first.key] = ("team", "nightly")
+    ended = replace(first, state=replace(first.state, end=RunEnd.FAILED))
+    requests.run_changed(Change(first.key, first, None if is_gone else ended))
+    cluster.settle()
+    assert planned == names[1:2]
 
 
 def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch: Any):

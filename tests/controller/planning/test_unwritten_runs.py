@@ -166,6 +166,18 @@ def test_what_is_lost_is_said_once(caplog):
     assert caplog.records[0].name == unwritten_runs.__name__
 
 
+def test_pipelines_of_which_all_is_written_are_the_first_to_go(caplog):
+    """As on a planner that only follows: nothing is lost."""
+    unwritten = UnwrittenRuns()
+    unwritten.add("team", a_past_run("waits", 0))
+    for number in range(1, MOST_PIPELINES + 10):
+        name, run = f"p{number}", a_past_run(f"p{number}", number)
+        unwritten.add("team", run)
+        unwritten.seen(("team", name), observe_history(a_history(name, [run])))
+    assert [run.pipeline for run in unwritten.of_namespace("team")] == ["waits"]
+    assert not caplog.records
+
+
 def test_names_that_objects_cannot_have_are_names_of_one_object():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("Ünïcode/…", 1))
