@@ -2,9 +2,9 @@
 
 import zlib
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -51,7 +51,7 @@ class ObservedHistory:
 
     def is_older(self, run: PastRun) -> bool:
         """Whether a run would be left out, as older ones than those that are kept have been."""
-        if self.spec.forget_before is not None and run.ended_at < self.spec.forget_before:
+        if self.spec.forgets_run(run.ended_at):
             return True
         oldest_at = min(self.ended.values(), default=_LONG_AGO)
         # Runs that all ended long after it had a wrong clock: it comes in their place.
@@ -59,20 +59,17 @@ class ObservedHistory:
 
     def forgets_like(self, other: PipelineHistorySpec, ends: Iterable[datetime]) -> bool:
         """Whether people have forgotten the same as by another spec, of runs that ended then."""
-        moments = set(ends)
-        return all(_forgotten(self.spec, at) == _forgotten(other, at) for at in moments)
+        return all(
+            self.spec.forgets_run(at) == other.forgets_run(at)
+            and self.spec.forgotten_steps(at) == other.forgotten_steps(at)
+            for at in set(ends)
+        )
 
     def remembered(self, run: PastRun) -> PastRun | None:
         """What of a run has not been forgotten; None = nothing."""
-        is_forgotten, steps = _forgotten(self.spec, run.ended_at)
-        if is_forgotten or not steps:
-            return None if is_forgotten else run
-        return replace(
-            run,
-            steps=tuple(each for each in run.steps if each.identity.step not in steps),
-            memory=tuple(each for each in run.memory if each.identity.step not in steps),
-            left_out=tuple(each for each in run.left_out if each.step not in steps),
-        )
+        if self.spec.forgets_run(run.ended_at):
+            return None
+        return run.without(self.spec.forgotten_steps(run.ended_at))
 
     def read(self, runs: Container[str]) -> PipelineHistory:
         """The object with some of its runs; to read them all takes most of the time.
@@ -85,19 +82,6 @@ class ObservedHistory:
             stored = raw["status"]["runs"]
             raw["status"]["runs"] = [run for run in stored if run["uid"] in runs]
         return read_resource(PipelineHistory, raw)
-
-
-class _Forgotten(NamedTuple):
-    """What does not count of a run: all of it, or some steps."""
-
-    whole: bool
-    steps: frozenset[str]
-
-
-def _forgotten(spec: PipelineHistorySpec, ended_at: datetime) -> _Forgotten:
-    before = spec.forget_before
-    steps = frozenset(each.step for each in spec.forget_steps if ended_at < each.before)
-    return _Forgotten(before is not None and ended_at < before, steps)
 
 
 def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:

@@ -18,7 +18,7 @@ writes none when it adds a run.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -50,8 +50,6 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import NodeName
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS, format_duration
 from kfp_placement_engine.model.history import (
-    MemoryUse,
-    Observation,
     PastRun,
     StepIdentity,
     text_digest,
@@ -135,11 +133,13 @@ class PipelineHistorySpec(ResourceModel):
     forget_steps: Annotated[tuple[ForgottenStep, ...], Field(max_length=MAX_FORGOTTEN_STEPS)] = ()
     """Steps whose times before a moment do not count; the runs count for the other steps."""
 
-    def forgets(self, step: str, ended_at: datetime) -> bool:
-        """Whether the time of a step does not count, in a run that ended then."""
-        if self.forget_before is not None and ended_at < self.forget_before:
-            return True
-        return any(each.step == step and ended_at < each.before for each in self.forget_steps)
+    def forgets_run(self, ended_at: datetime) -> bool:
+        """Whether nothing of a run that ended then counts."""
+        return self.forget_before is not None and ended_at < self.forget_before
+
+    def forgotten_steps(self, ended_at: datetime) -> frozenset[str]:
+        """Steps of which nothing counts in a run that ended then and counts for the others."""
+        return frozenset(each.step for each in self.forget_steps if ended_at < each.before)
 
 
 class RecordedRun(ResourceModel):
@@ -222,27 +222,7 @@ class PipelineHistory(Resource):
         if self.status is None or not runs:
             return ()
         steps = StepRows(self.spec.pipeline, self.status.steps)
-        return tuple(
-            PastRun(
-                uid=run.uid,
-                pipeline=self.spec.pipeline,
-                ended_at=run.ended_at,
-                steps=tuple(self._observations(run, steps)),
-                played_seconds=run.played_seconds,
-                driver_seconds=run.driver_seconds,
-                drivers=run.drivers,
-                replayed_seconds=run.replayed_seconds,
-                seconds=run.seconds,
-                memory=tuple(self._memory(run, steps)),
-                loops=tuple(loop_widths(run.loops, steps)),
-                left_out=tuple(
-                    each
-                    for each in left_out(run.left_out, steps)
-                    if not self.spec.forgets(each.step, run.ended_at)
-                ),
-            )
-            for run in runs
-        )
+        return tuple(_past_run(run, steps, self.status.nodes, self.spec) for run in runs)
 
     def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
         """Those that are kept and not forgotten; their rows are not looked at. Arguments as above.
@@ -253,21 +233,30 @@ class PipelineHistory(Resource):
         runs: Sequence[RecordedRun] = tuple({run.uid: run for run in recorded}.values())
         if keep_days is not None:
             runs = runs_kept(runs, keep_days)
-        since = self.spec.forget_before
-        return tuple(run for run in runs if since is None or run.ended_at >= since)
+        return tuple(run for run in runs if not self.spec.forgets_run(run.ended_at))
 
-    def _observations(self, run: RecordedRun, steps: StepRows) -> Iterator[Observation]:
-        assert self.status is not None  # there are runs
-        for row in run.steps:
-            found = observation(row, steps, self.status.nodes)
-            if found is not None and not self.spec.forgets(found.identity.step, run.ended_at):
-                yield found
 
-    def _memory(self, run: RecordedRun, steps: StepRows) -> Iterator[MemoryUse]:
-        for row in run.steps:
-            found = memory_use(row, steps)
-            if found is not None and not self.spec.forgets(found.identity.step, run.ended_at):
-                yield found
+def _past_run(
+    run: RecordedRun, steps: StepRows, nodes: Sequence[str], spec: PipelineHistorySpec
+) -> PastRun:
+    """A run that counts, without the steps that are forgotten."""
+    observed = (observation(row, steps, nodes) for row in run.steps)
+    used = (memory_use(row, steps) for row in run.steps)
+    found = PastRun(
+        uid=run.uid,
+        pipeline=spec.pipeline,
+        ended_at=run.ended_at,
+        steps=tuple(each for each in observed if each is not None),
+        played_seconds=run.played_seconds,
+        driver_seconds=run.driver_seconds,
+        drivers=run.drivers,
+        replayed_seconds=run.replayed_seconds,
+        seconds=run.seconds,
+        memory=tuple(each for each in used if each is not None),
+        loops=tuple(loop_widths(run.loops, steps)),
+        left_out=tuple(left_out(run.left_out, steps)),
+    )
+    return found.without(spec.forgotten_steps(run.ended_at))
 
 
 OUTVOTED = 3

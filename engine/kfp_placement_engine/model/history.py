@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 _MOST_STEP_SECONDS = 31 * 86_400.0
@@ -179,6 +179,17 @@ class PastRun:
     driver_seconds: float | None = None
     drivers: int | None = None
     replayed_seconds: float | None = None
+
+    def without(self, steps: Collection[str]) -> "PastRun":
+        """What the run teaches beside some steps, by their paths; loop widths stay."""
+        if not steps:
+            return self
+        return replace(
+            self,
+            steps=tuple(each for each in self.steps if each.identity.step not in steps),
+            memory=tuple(each for each in self.memory if each.identity.step not in steps),
+            left_out=tuple(each for each in self.left_out if each.step not in steps),
+        )
 
 
 def text_digest(text: str) -> str:
