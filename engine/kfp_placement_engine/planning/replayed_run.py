@@ -7,15 +7,12 @@ forecast, or a branch was taken. The rest comes of what no plan knows: pods have
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower_runs
+from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step
-from kfp_placement_engine.planning.warm_start import warm_placement
-from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.planning.warm_start import as_started
 from kfp_placement_engine.search.simulation import simulate
 
 MOST_STEPS = 2_000
@@ -65,7 +62,12 @@ def replayed_seconds(
     nodes = tuple(replace(each, taints=(), unschedulable=False) for each in cluster.nodes)
     options = LoweringOptions(assumptions=assumptions, dispatch="ordered")
     lowered = lower_runs(runs, Cluster(nodes), options)
-    schedule = simulate(lowered.problem, _as_they_ran(lowered, ran))
+    placement = as_started(
+        lowered,
+        {name: each.node for name, each in ran.items()},
+        {name: each.start_seconds for name, each in ran.items()},
+    )
+    schedule = simulate(lowered.problem, placement)
     return schedule.makespan_seconds if schedule.finished.all() else None
 
 
@@ -80,17 +82,3 @@ def _as_it_ran(step: Step, ran: StepRun | None, speeds: Mapping[str, float]) -> 
         claims=(),
         max_latency_ms=None,
     )
-
-
-def _as_they_ran(lowered: Lowered, ran: Mapping[str, StepRun]) -> Placement:
-    """On their nodes, in the order in which they began; the others right after what they follow."""
-    problem, activities = lowered.problem, lowered.step_activities[0]
-    nodes = warm_placement(lowered, {(_RUN, name): each.node for name, each in ran.items()})
-    starts = {activities[name]: each.start_seconds for name, each in ran.items()}
-    bounds, before = problem.arrays.predecessors_start.tolist(), problem.arrays.predecessors
-    order = np.zeros(problem.activities)
-    for activity in problem.topological.tolist():
-        causes = before[bounds[activity] : bounds[activity + 1]]
-        latest = order[causes].max(initial=0.0)
-        order[activity] = max(latest, starts.get(activity, 0.0))
-    return Placement(nodes.gene_nodes, order, np.empty(0))

@@ -1,6 +1,7 @@
 """Plans to start a search from, given in the form in which people and other parts keep them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,13 +36,30 @@ def replayed(lowered: Lowered, plan: Plan) -> Placement:
         lowered: the problem of that run alone.
         plan: its plan.
     """
-    run = lowered.runs[0].key
-    nodes = _kept_nodes(lowered, {(run, step.name): step.node for step in plan.steps})
-    if (nodes < 0).any():
-        nodes = np.where(nodes >= 0, nodes, list_schedule(lowered.problem).placement.gene_nodes)
-    starts = _starts(lowered, plan)
+    nodes = {step.name: step.node for step in plan.steps}
+    starts = {
+        step.name: step.start_seconds for step in plan.steps if step.start_seconds is not None
+    }
+    placement = as_started(lowered, nodes, starts)
     holds = lowered.problem.dispatch == "ordered"
-    return Placement(nodes, starts, starts if holds else np.empty(0))
+    return replace(placement, not_before=placement.priority) if holds else placement
+
+
+def as_started(
+    lowered: Lowered, nodes: Mapping[str, str | None], starts: Mapping[str, float]
+) -> Placement:
+    """A run as its steps were placed, in the order in which they started.
+
+    Args:
+        lowered: the problem of that run alone.
+        nodes: by step; where one is not there or not allowed, a list schedule decides.
+        starts: seconds by step; what is missing comes right after its causes.
+    """
+    run = lowered.runs[0].key
+    kept = _kept_nodes(lowered, {(run, name): node for name, node in nodes.items()})
+    if (kept < 0).any():
+        kept = np.where(kept >= 0, kept, list_schedule(lowered.problem).placement.gene_nodes)
+    return Placement(kept, _starts(lowered, starts), np.empty(0))
 
 
 def _kept_nodes(lowered: Lowered, warm_start: WarmStart) -> Integers:
@@ -57,17 +75,14 @@ def _kept_nodes(lowered: Lowered, warm_start: WarmStart) -> Integers:
     return nodes
 
 
-def _starts(lowered: Lowered, plan: Plan) -> Floats:
-    """[A] the planned starts; a pod of which the plan says none comes right after its causes."""
-    arrays, planned = lowered.problem.arrays, dict[int, float]()
-    for step in plan.steps:
-        activity = lowered.step_activities[0].get(step.name)
-        if activity is not None and step.start_seconds is not None:
-            planned[activity] = step.start_seconds
+def _starts(lowered: Lowered, known: Mapping[str, float]) -> Floats:
+    """[A] starts, of which none is before those of its causes: clocks of nodes may differ."""
+    arrays, activities = lowered.problem.arrays, lowered.step_activities[0]
+    of_steps = {activities[name]: each for name, each in known.items() if name in activities}
     bounds, before = arrays.predecessors_start.tolist(), arrays.predecessors.tolist()
     starts = [0.0] * lowered.problem.activities
     for activity in lowered.problem.topological.tolist():
-        causes = before[bounds[activity] : bounds[activity + 1]]
-        latest = max((starts[cause] for cause in causes), default=0.0)
-        starts[activity] = planned.get(activity, latest)
+        of_causes = [starts[cause] for cause in before[bounds[activity] : bounds[activity + 1]]]
+        start = of_steps.get(activity, max(of_causes, default=0.0))
+        starts[activity] = max([start, *of_causes])
     return np.array(starts)
