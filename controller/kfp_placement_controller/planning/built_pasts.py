@@ -20,7 +20,8 @@ from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.policy import sharing_with
 
 BUILD_OBSERVATIONS = 100
-"""Steps learned from between two decisions, some 5 ms: what is learned keeps no plan waiting."""
+"""Steps learned from between two decisions, some 5 ms, and the rest of the object that they are of:
+what is learned keeps no plan waiting."""
 
 BUILT_AT_ONCE = 2 * BUILD_OBSERVATIONS
 """Steps learned from when a run comes: of a small past, before its first plan."""

@@ -46,21 +46,25 @@ def drawn_times(
     """
     if samples < 1:
         raise PlanningError(f"{samples} samples; there must be 1 or more")
-    factor = common.mean + common.deviation * _normal_scores(samples, random)
+    factor = common.mean + common.deviation * normal_scores(samples, random)
     shared, own = math.sqrt(common.share), math.sqrt(1 - common.share)
     # By identity: to hash a shape is to hash a thousand numbers.
     shapes: dict[int, Floats] = {}
     for activity, distribution in sorted(distributions.items(), key=itemgetter(0)):
-        scores = shared * factor + own * _normal_scores(samples, random)
+        scores = shared * factor + own * normal_scores(samples, random)
         probabilities = np.interp(scores, _SCORES, _BELOW)
         yield activity, _quantiles(distribution, probabilities, shapes)
 
 
-def _normal_scores(samples: int, random: np.random.Generator) -> Floats:
+def normal_scores(samples: int, random: np.random.Generator) -> Floats:
     """[S] standard normal numbers, one of each part of the distribution (Latin hypercube sampling).
 
     Their median is 0 then. That of 200 independent ones is off by a tenth of the deviation, which
     all times of a run share: where little is known of them, the end of the run would be wrong.
+
+    Args:
+        samples: how many, 1 or more.
+        random: says in which order they come.
     """
     places = (random.permutation(samples) + 0.5) / samples
     return np.asarray(np.interp(places, _BELOW, _SCORES))

@@ -1,12 +1,12 @@
 """Ends of sampled runs, corrected by how past runs ended beside their samples."""
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 
 from kfp_placement_engine.model.forecast import Distribution, Level
 from kfp_placement_engine.model.promise import RunForecast
+from kfp_placement_engine.planning.sampled_times import normal_scores
 from kfp_placement_engine.problem.problem import Floats
 
 RUNS_OF_SAMPLES, MOST_APART = 6, 2.0
@@ -15,8 +15,6 @@ than this many times further apart, that comes of rare times of steps, which run
 
 REAL_SHARE = 0.1
 """Of a run; once its first step has run for this long, that tells of its end."""
-
-_NORMAL = NormalDist()
 
 USUAL = 1.1
 """By up to a tenth runs take longer, or less, in all of their parts."""
@@ -101,11 +99,9 @@ def _moved_apart(
     run_seconds = passed_seconds + left_seconds
     is_much = abs(math.log(forecast.overrun_factor)) / math.log(USUAL)
     share = (left_seconds / run_seconds) ** (0.5 / max(1.0, is_much))
-    places = (np.arange(ends.size) + 0.5) / ends.size
-    scores = np.array([_NORMAL.inv_cdf(place) for place in places.tolist()])
     # These have nothing to do with the samples, of which any may be first.
-    mixed = np.random.default_rng(ends.size).permutation(scores)
-    moved = ends + forecast.beside_steps * share * run_seconds * mixed
+    scores = normal_scores(ends.size, np.random.default_rng(ends.size))
+    moved = ends + forecast.beside_steps * share * run_seconds * scores
     return np.asarray(np.maximum(moved, 1e-9 * left_seconds))
 
 
