@@ -26,7 +26,12 @@ from kfp_placement_engine.contract.placement import (
     StepCounts,
     bounded,
 )
-from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, fit_rows, json_bytes
+from kfp_placement_engine.contract.placement_size import (
+    HARD_LIMIT_BYTES,
+    FittedRows,
+    fit_rows,
+    json_bytes,
+)
 from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
 from kfp_placement_engine.contract.rows import (
     PlannedRow,
@@ -49,12 +54,16 @@ class PlacementState:
     """What was written of a run, so that only changes are.
 
     Attributes:
+        revision: of the plan; 0 = none.
+        steps: that have a row, in their order.
         folded: steps whose rows have been left out, as they have ended.
         without_alternatives: these have been left out too.
         rows_problem: what is missing, in words, or "".
         conditions: as last written.
     """
 
+    revision: int = 0
+    steps: tuple[str, ...] = ()
     folded: frozenset[str] = frozenset()
     without_alternatives: bool = False
     rows_problem: str = ""
@@ -155,27 +164,44 @@ def _pipelines(run: TrackedRun) -> str:
 
 
 def _fitted(variant: RunVariant, state: PlacementState) -> _Fitted:
-    """The rows that fit; leaving some out counts as another plan, since rows are by position."""
-    if not isinstance(variant, PlannedRun):
-        return _Fitted(variant, state)
+    """The rows that fit; other rows than those written count as another plan: they go by position.
+
+    Rows are left out, loops turn out narrower than planned when no plan can follow any more, and
+    a run is refused.
+    """
     plan = variant.plan
+    if plan is None:
+        return _Fitted(variant, state)
+    fitted = _fitted_rows(variant, plan, state) if isinstance(variant, PlannedRun) else FittedRows()
+    steps = tuple(row.name for row in fitted.planned)
+    without_alternatives = state.without_alternatives or fitted.without_alternatives
+    are_others = (steps, without_alternatives) != (state.steps, state.without_alternatives)
+    if plan.revision == state.revision and are_others:
+        plan = replace(plan, revision=plan.revision + 1)
+        variant = variant.with_plan(plan)
+    folded = state.folded
+    if fitted.folded_steps:
+        folded |= variant.run.statuses.keys() - set(steps)
+    state = replace(
+        state,
+        revision=plan.revision,
+        steps=steps,
+        folded=folded,
+        without_alternatives=without_alternatives,
+    )
+    if folded or without_alternatives:
+        state = replace(state, rows_problem=_left_out(state))
+    return _Fitted(variant, state, fitted.planned, fitted.states)
+
+
+def _fitted_rows(variant: PlannedRun, plan: CurrentPlan, state: PlacementState) -> FittedRows:
+    """Of the steps that still have a row."""
     names = [step.name for step in variant.graph.steps if step.name not in state.folded]
     positions = {name: position for position, name in enumerate(plan.nodes)}
     planned = [_planned(plan, name, state) for name in names]
     states = [_state(variant.run, name, plan, positions) for name in names]
     limit = HARD_LIMIT_BYTES - OTHER_BYTES - json_bytes(list(plan.nodes))
-    fitted = fit_rows(planned, states, limit)
-    if fitted.folded_steps or fitted.without_alternatives != state.without_alternatives:
-        kept = {row.name for row in fitted.planned}
-        state = replace(
-            state,
-            folded=state.folded | {name for name in names if name not in kept},
-            without_alternatives=state.without_alternatives or fitted.without_alternatives,
-        )
-        variant = replace(variant, plan=replace(plan, revision=plan.revision + 1))
-    if state.folded or state.without_alternatives:
-        state = replace(state, rows_problem=_left_out(state))
-    return _Fitted(variant, state, tuple(fitted.planned), tuple(fitted.states))
+    return fit_rows(planned, states, limit)
 
 
 def _left_out(state: PlacementState) -> str:

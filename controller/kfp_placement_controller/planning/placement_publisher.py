@@ -123,7 +123,12 @@ class PlacementPublisher:
         if status.folded_steps and reading is not None:
             names = {step.name for step in reading.graph.steps}
             folded = frozenset(names - set(plan.rows))
-        publication.state = PlacementState(folded, conditions=status.conditions)
+        publication.state = PlacementState(
+            revision=plan.revision if plan.rows else 0,
+            steps=tuple(plan.rows),
+            folded=folded,
+            conditions=status.conditions,
+        )
         finished = status.condition(ConditionType.FINISHED)
         publication.closed = (
             finished is not None and finished.status == "True" and run.observed.ended

@@ -30,8 +30,8 @@ class FittedRows:
         json_bytes: size of all rows.
     """
 
-    planned: tuple[PlannedRow, ...]
-    states: tuple[StateRow, ...]
+    planned: tuple[PlannedRow, ...] = ()
+    states: tuple[StateRow, ...] = ()
     folded: Mapping[StepState, int] = field(default_factory=dict)
     without_alternatives: bool = False
     json_bytes: int = 0

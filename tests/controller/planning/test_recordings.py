@@ -16,6 +16,7 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import RoundFailure
+from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.exceptions import InputError
@@ -129,6 +130,25 @@ def test_a_dynamic_loop_gets_the_rows_that_it_really_has():
     cluster.run()
     cluster.step(lambda: True)
     assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 5
+    assert set(cluster.states(run).values()) == {"succeeded"}
+
+
+@pytest.mark.parametrize("is_search_late", [True, False])
+def test_rows_of_a_loop_narrower_than_assumed_go_with_its_iterations(is_search_late):
+    """Whether a new plan is made before the run ends or not."""
+    cluster = a_cluster()
+    if is_search_late:
+        cluster.search = lambda asked: RoundFailure(asked.number, "not now", died=False)
+    workflow = with_durations(recorded_workflow("fan_out"), 0.05)
+    run = workflow["metadata"]["name"]
+    choices = DriverChoices(iteration_count=2)
+    cluster.kubelets = Kubelets(Workload(WorkloadSettings(driver_seconds=2)), choices)
+    cluster.submit(workflow, choices=choices)
+    cluster.run(lambda: ("team", run) in cluster.placements)
+    assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 3
+    cluster.run()
+    cluster.step(lambda: True)
+    assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 2
     assert set(cluster.states(run).values()) == {"succeeded"}
 
 
