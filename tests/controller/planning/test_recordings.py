@@ -16,7 +16,6 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import RoundFailure
-from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.exceptions import InputError
