@@ -164,10 +164,10 @@ def _pipelines(run: TrackedRun) -> str:
 
 
 def _fitted(variant: RunVariant, state: PlacementState) -> _Fitted:
-    """The rows that fit; other rows than those written count as another plan: they go by position.
+    """The rows that fit; where they are not those written before, this counts as another plan.
 
-    Rows are left out, loops turn out narrower than planned when no plan can follow any more, and
-    a run is refused.
+    Rows of plan and status belong together by position. They change without a new plan where rows
+    are left out, where a loop turns out narrower as its run ends, and where a run is refused.
     """
     plan = variant.plan
     if plan is None:

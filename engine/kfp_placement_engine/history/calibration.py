@@ -5,9 +5,9 @@ is divided by the spread that was forecast, and the quantiles of past ones widen
 Misses of different levels, and of steps that were seen once, a few times and often, are kept apart:
 they are not alike.
 
-Of a step that is known itself they say how wide its interval is on either side, not where it lies.
-After a change all steps of a run are missed to one side for some runs; the estimates follow, and if
-the misses moved them as well, the change would count twice.
+Of a step or a pipeline that is known itself they say how wide its interval is on either side, not
+where it lies. After a change all steps of a run are missed to one side for some runs; the estimates
+follow, and if the misses moved them as well, the change would count twice.
 """
 
 import math
@@ -57,12 +57,15 @@ _BEYOND = 1.25
 
 _NO_LIMIT = math.ceil(_LIMITS * MOST_DEVIATIONS)
 
+_KNOWN_ITSELF = (*OWN_LEVELS, Level.PIPELINE)
+"""Levels whose values are of the same step, or of runs of the same pipeline."""
+
 _FEW, _MANY = 2, 5
 """From how many values on they are a few, and many."""
 
-_HALF = (0.05, 0.2, 0.4, 0.6, 0.85, 1.1, 1.5, 2.1, 3.0)
+_HALF = (0.07, 0.21, 0.36, 0.52, 0.7, 0.9, 1.16, 1.51, 2.09)
 UNKNOWN = Shape((*(-each for each in reversed(_HALF)), *_HALF))
-"""Before there are misses: about Student's t with four degrees of freedom."""
+"""Before there are misses: Student's t with four degrees of freedom."""
 
 _AS_MANY = 5
 """Misses that what is expected counts as, as long as there are fewer than `LEAST_MISSES`."""
@@ -242,7 +245,7 @@ class Calibration:
     def _shape_of(self, limited: "tuple[_Owner, int]") -> Shape:
         owner, limit = limited
         misses = self._sorted[owner]
-        if owner.kind[0] not in OWN_LEVELS:
+        if owner.kind[0] not in _KNOWN_ITSELF:
             return Shape(tuple(misses))
         half, middle = len(misses) // 2, median(misses)
         # Where nearly all lie on one side, they tell too little of the other.

@@ -135,7 +135,9 @@ class PastValues:
             logs = levelled(logs, least)
         centre = self._centre_of(logs if self._recent is None else logs[-self._recent :])
         misses = [each - centre for each in logs]
-        spread = _spread(misses, centre, least, self._prior)
+        # The next value lies off the centre, and the centre of a few off that of many.
+        apart = math.sqrt(1 + 1 / len(logs))
+        spread = apart * _spread(misses, centre, least, self._prior)
         if not self._is_one_a_run:
             return Estimate(centre, spread)
         return _estimate(centre, max(spread, spread_if_changing(misses, least)), misses)

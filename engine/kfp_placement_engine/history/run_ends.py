@@ -159,9 +159,7 @@ class _Run(NamedTuple):
 
 
 def _next_of(logs: Sequence[float], prior: Prior) -> Estimate:
-    """The next value, which differs from the centre, and the centre of a few from that of many."""
-    found = PastValues(logs, prior, centre_of=middle_mean).next()
-    return found._replace(spread=found.spread * math.sqrt(1 + 1 / len(logs)))
+    return PastValues(logs, prior, centre_of=middle_mean).next()
 
 
 def _last_runs() -> deque[_Run]:

@@ -242,6 +242,28 @@ def test_intervals_of_90_percent_hold_nine_times_of_ten(sigma):
     assert 0.86 <= sum(held) / len(held) <= 0.95
 
 
+@pytest.mark.parametrize("runs", [2, 3])
+def test_intervals_after_two_and_three_runs_are_not_those_after_one(runs):
+    """Twelve steps, of which those of the second run are missed by what a single value tells."""
+    random, held = Random(1), []
+    for pipeline in range(30):
+        history = History()
+        steps = [StepIdentity("churn", f"{pipeline}-{number}") for number in range(12)]
+        usual = {step: 20 * random.lognormvariate(0, 1) for step in steps}
+        for number in range(runs + 1):
+            run = [
+                Observation(step, seconds * random.lognormvariate(0, 0.12))
+                for step, seconds in usual.items()
+            ]
+            if number == runs:
+                for each in run:
+                    found = forecast_of(history, each.identity).distribution
+                    low, high = found.quantile(0.05), found.quantile(0.95)
+                    held.append(low <= each.seconds <= high)
+            history.observe(run)
+    assert 0.88 <= sum(held) / len(held) <= 0.955
+
+
 @pytest.mark.parametrize("sigma", [0.03, 0.2, 0.5])
 def test_a_few_misses_of_a_small_pipeline_widen_what_is_not_known_yet(sigma):
     """Three steps, of which two or three runs were seen: less than twenty misses."""

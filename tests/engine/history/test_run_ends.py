@@ -39,6 +39,14 @@ def test_a_new_pipeline_is_judged_by_the_others_and_less_surely():
     assert new.distribution.quantile(0.95) > known.distribution.quantile(0.95)
 
 
+def test_runs_that_become_slower_bit_by_bit_count_once():
+    """Each is missed to the same side, and the factor follows them already."""
+    runs = [(100, 130 * 1.01**number) for number in range(60)]
+    slower = forecast_of(seen(*runs)).distribution
+    assert slower.median_seconds == pytest.approx(1.3 * 1.01**49.5, rel=0.002)
+    assert slower.quantile(0.5) == pytest.approx(slower.median_seconds)
+
+
 def test_nothing_is_promised_before_a_run_has_ended():
     assert RunEnds().predict("churn") is None
 
