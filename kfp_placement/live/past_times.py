@@ -8,10 +8,15 @@ from datetime import datetime
 from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
-from kfp_placement_engine.history import Past
-from kfp_placement_engine.history.run_ends import RunEnds
-from kfp_placement_engine.model.forecast import Basis, Level
-from kfp_placement_engine.model.history import LearnedWidth, MemoryUse, Observation, PastRun
+from kfp_placement_engine.history import History, Past
+from kfp_placement_engine.model.forecast import OWN_LEVELS, Basis, Level
+from kfp_placement_engine.model.history import (
+    LearnedWidth,
+    MemoryUse,
+    Observation,
+    PastRun,
+    StepIdentity,
+)
 from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.model.step_names import StepNames, listed
@@ -121,26 +126,30 @@ def pipelines_of(histories: Iterable[PipelineHistory]) -> tuple[PipelineTimes, .
         key = _key(history)
         seen[key[0]].setdefault(key[1], _Seen()).add(history)
     return tuple(
-        _times(namespace, name, pipelines[name], ends)
+        _times(namespace, name, pipelines[name], whole_runs)
         for namespace, pipelines in sorted(seen.items())
-        for ends in [_ends(pipelines)]
+        for whole_runs in [_whole_runs(pipelines)]
         for name in sorted(pipelines)
     )
 
 
-def _ends(pipelines: Mapping[str, _Seen]) -> RunEnds:
-    """What the runs of a namespace took, as if each was planned to take a second."""
-    ends = RunEnds()
+def _whole_runs(pipelines: Mapping[str, _Seen]) -> History:
+    """What the runs of a namespace took: each is learned from like a step, so that changes show."""
+    history = History()
     runs = (run for seen in pipelines.values() for run in seen.runs)
     for run in sorted(runs, key=lambda run: (run.ended_at, run.uid)):
         if run.seconds is not None:
-            ends.observe(run.pipeline, 1.0, run.seconds)
-    return ends
+            history.observe([Observation(_whole_run(run.pipeline), run.seconds)])
+    return history
 
 
-def _times(namespace: str, name: str, seen: _Seen, ends: RunEnds) -> PipelineTimes:
-    forecast = ends.predict(name)
-    is_own = forecast is not None and forecast.basis.level is Level.PIPELINE
+def _whole_run(pipeline: str) -> StepIdentity:
+    return StepIdentity(pipeline, "")
+
+
+def _times(namespace: str, name: str, seen: _Seen, whole_runs: History) -> PipelineTimes:
+    forecast = whole_runs.predict(_whole_run(name))
+    is_own = forecast is not None and forecast.basis.level in OWN_LEVELS
     return PipelineTimes(
         key=(namespace, name),
         runs=len(seen.runs),

@@ -97,7 +97,7 @@ def test_rows_are_kept_as_they_are(installed, create, placement):
         ({"makespanWithin": "9000h"}, "makespanWithin is at most a year"),
         ({"weights": {"cpu": -1}}, "spec.weights.cpu.* greater than or equal to 0"),
         ({"weights": {"cpu": 0, "memory": 0}}, "cpu and memory are both 0"),
-        ({"history": {"confidence": "30%"}}, "the confidence lies between 50% and 99.9%"),
+        ({"history": {"confidence": "30%"}}, "the confidence lies between 50% and 95%"),
         ({"history": {"keepDays": 0}}, "spec.history.keepDays"),
         ({"history": {"memory": "prometheus"}}, "prometheusURL is not given"),
         ({"history": {"shareBetween": [["a", "a"]]}}, "Duplicate value"),
@@ -117,7 +117,7 @@ def test_limits_of_the_latest_end_are_taken(create, within):
 
 def test_settings_of_histories_are_taken(create):
     history = {
-        "confidence": "99.9%",
+        "confidence": "95%",
         "shareBetween": [["team-a", "team-b"]],
         "memory": "prometheus",
         "prometheusURL": "http://prometheus:9090",

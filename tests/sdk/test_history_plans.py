@@ -197,7 +197,7 @@ def test_a_new_step_is_named(tmp_path):
 
 
 def test_confidence_widens_the_range(nine):
-    narrow, wide = planned(nine, confidence="60%").ends, planned(nine, confidence=0.99).ends
+    narrow, wide = planned(nine, confidence="60%").ends, planned(nine, confidence=0.95).ends
     assert narrow is not None
     assert wide is not None
     assert wide.low < narrow.low < narrow.high < wide.high

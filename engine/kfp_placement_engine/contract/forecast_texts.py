@@ -1,5 +1,6 @@
 """What run times rest on and what is promised, in words; the same wherever it is shown."""
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -15,6 +16,12 @@ _ALIKE = {
     Level.NAMESPACE: "all steps of the namespace",
 }
 """What a time rests on where it is not runs of the very step and iteration."""
+
+_FINEST_SECONDS = 10.0
+"""Durations under that have fractions of a second."""
+
+_UNITS = ((3600.0, 1), (86400.0, 60), (math.inf, 3600))
+"""Durations under each have whole seconds, minutes, hours."""
 
 FINE_SECONDS = 300.0
 """Ranges under that have times of day with seconds."""
@@ -38,10 +45,10 @@ class Clock:
         Args:
             seconds: since the beginning.
             rounding: 0.5 = to the nearest unit, 0 = down, 1 = up.
-            unit_seconds: 60 or 1.
+            unit_seconds: of times of day, 60 or 1; durations have the unit that fits their size.
         """
         if self.begin is None:
-            return format_duration(seconds)
+            return format_duration(_rounded(seconds, rounding))
         try:
             first_day = self.begin.astimezone(self.zone).date()
             # By UTC: a zone's clock may jump in between. Up by less than a unit: 10:26:00 stays.
@@ -56,6 +63,15 @@ class Clock:
 
 DURATIONS = Clock()
 """Times as durations."""
+
+
+def _rounded(seconds: float, rounding: float) -> float:
+    """To the smaller of the two units that a duration of that size has; under 10 s as it is."""
+    if seconds < _FINEST_SECONDS:
+        return seconds
+    unit = next(unit for most, unit in _UNITS if seconds < most)
+    # Up by less than a unit: 20m stays.
+    return unit * math.floor(seconds / unit + rounding - (1e-9 if rounding == 1 else 0))
 
 
 def basis_text(source: str, basis: Basis | None, sized_input: str = "") -> str:

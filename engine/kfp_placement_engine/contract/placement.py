@@ -172,7 +172,7 @@ class PipelinePlacementSpec(ResourceModel):
     first_ends: FirstEnds | None = None
     """What was promised first of its end; None = nothing was known then."""
 
-    confidence: float | None = Field(default=None, ge=0.5, le=0.999)
+    confidence: float | None = Field(default=None, ge=0.5, le=0.95)
     """How often promised ranges are to hold; None = 0.9."""
 
     nodes: tuple[NodeName, ...] = Field(default=(), max_length=5000)
@@ -224,7 +224,7 @@ class PipelinePlacementStatus(ResourceStatus):
     ends_unknown: str | None = Field(default=None, max_length=MAX_UNKNOWN_CHARACTERS)
     """Why nothing is promised."""
 
-    confidence: float | None = Field(default=None, ge=0.5, le=0.999)
+    confidence: float | None = Field(default=None, ge=0.5, le=0.95)
     """How often what is promised now is to hold, where that is not as in the spec."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)

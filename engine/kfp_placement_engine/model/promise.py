@@ -16,20 +16,20 @@ CONFIDENCE = 0.9
 LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE = 10.0, 0.02
 """A promise is another one when one of its times moves by this, the larger of both."""
 
-LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.999
-"""200 samples tell nothing of what is rarer."""
+LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.95
+"""The misses of some twenty runs tell nothing of what is rarer: 99% would hold in 95%."""
 
 
 def parse_confidence(value: object) -> float:
     """Read how often a range is to hold: `90%`, or 0.9.
 
     Raises:
-        QuantityError: it is not a share, or not from 50% to 99.9%.
+        QuantityError: it is not a share, or not from 50% to 95%.
     """
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     text = value.strip() if isinstance(value, str) else repr(value) if is_number else ""
     try:
-        # Rounded, as 99.9 / 100 is more than 0.999.
+        # Rounded, as 53.3 / 100 is not 0.533.
         share = round(float(text.removesuffix("%")) / (100 if text.endswith("%") else 1), 9)
     except ValueError:
         share = math.nan
@@ -38,7 +38,7 @@ def parse_confidence(value: object) -> float:
     write = "write for example 90% or 0.9"
     if not text.endswith("%") and LEAST_CONFIDENCE <= share / 100 <= MOST_CONFIDENCE:
         write = f"did you mean {confidence_text(share / 100)}?"
-    raise QuantityError(f"{shown_value(value)} is not a confidence from 50% to 99.9%; {write}")
+    raise QuantityError(f"{shown_value(value)} is not a confidence from 50% to 95%; {write}")
 
 
 def confidence_text(confidence: float) -> str:

@@ -54,13 +54,27 @@ def test_ranges_since_the_submission_and_as_times_of_day():
     assert range_text(TimeRange(5.0, 5.0, 5.0)) == "5s"
 
 
+@pytest.mark.parametrize(
+    ("times", "text"),
+    [
+        (TimeRange(41.87, 44.0, 45.94), "44s (41s-46s)"),
+        (TimeRange(1318.9, 1428.6, 1548.34), "23m49s (21m58s-25m49s)"),
+        (TimeRange(3934.6, 4193.2, 4468.9), "1h10m (1h5m-1h15m)"),
+        (TimeRange(3599.5, 3600.0, 3601.0), "1h (59m59s-1h1m)"),
+        (TimeRange(360_000.0, 374_040.0, 399_564.0), "4d8h (4d4h-4d15h)"),
+    ],
+)
+def test_durations_are_rounded_outwards_too(times, text):
+    assert range_text(times) == text
+
+
 def test_a_promise_as_a_sentence():
     promise = Promise(ends=TIMES)
     assert end_sentence(promise) == "ends after 12m (11m-14m), by 14m (95%)"
     assert (ends_text(promise), latest_end_text(promise)) == ("12m (11m-14m)", "by 14m (95%)")
     assert latest_end_text(Promise(0.8, ends=TIMES)) == "by 14m (90%)"
     assert ends_text(Promise(0.8, ends=TIMES)) == "12m (80%: 11m-14m)"
-    assert latest_end_text(Promise(0.999, ends=TIMES)) == "by 14m (99.95%)"
+    assert latest_end_text(Promise(0.95, ends=TIMES)) == "by 14m (97.5%)"
 
 
 def test_too_little_known_is_said_in_place_of_a_wide_number():

@@ -309,7 +309,7 @@ def test_reading_fails_with_our_own_error_only(part, data):
         {"defaults": {"byType": [{"type": "a", "maxLatency": "1.5ms", "output": "5M"}]}},
         {"history": {}},
         {"history": {"confidence": "80%", "keepDays": 7, "shareBetween": [["a", "b"], ["c", "d"]]}},
-        {"history": {"confidence": "99.9%", "shareBetween": []}},
+        {"history": {"confidence": "95%", "shareBetween": []}},
     ],
 )
 def test_what_a_policy_says_of_plans_comes_back(spec):
@@ -340,7 +340,7 @@ def test_of_two_assumptions_for_one_type_the_first_counts():
 @pytest.mark.parametrize(
     ("history", "message"),
     [
-        ({"confidence": "30%"}, "'30%' is not a confidence from 50% to 99.9%"),
+        ({"confidence": "30%"}, "'30%' is not a confidence from 50% to 95%"),
         ({"confidence": "often"}, "'often' is not a confidence"),
         ({"keepDays": 0}, "keepDays"),
         ({"keepDays": 4000}, "keepDays"),
