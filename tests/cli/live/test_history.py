@@ -55,6 +55,16 @@ def test_pipelines_with_the_time_of_their_runs(live, kept):
     assert taxi[2].startswith("23m")
 
 
+def test_a_run_takes_as_long_as_it_has_since_its_steps_changed(live, cluster):
+    """Six runs of about 23 minutes, and three of about 69."""
+    runs = taxi_runs(LAST)
+    slower = [replace(run, seconds=3 * (run.seconds or 0)) for run in runs[6:]]
+    cluster.put(HISTORIES, history_object([*runs[:6], *slower]))
+    _, ((name, _, takes, *_),) = rows(live("history"))
+    assert name == "taxi"
+    assert takes.startswith(("1h8m", "1h9m", "1h10m"))
+
+
 TAKES = TimeRange(1265, 1395, 1539)
 TIMES = PipelineTimes(("team-a", "taxi"), 9, 12, TAKES, LAST)
 STEPS = (
