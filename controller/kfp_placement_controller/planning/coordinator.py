@@ -179,6 +179,7 @@ class Coordinator:
     def follow(self) -> None:
         """Another leads from now on."""
         self.epoch = None
+        self.planner.follow()
         self.learning.follow()
         self._gone.clear()
 

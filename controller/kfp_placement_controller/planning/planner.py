@@ -83,6 +83,10 @@ class Planner:
             self._may_gain = True
             self._note(now)
 
+    def follow(self) -> None:
+        """Another plans from now on: nothing asks for a round until we lead again."""
+        self._rest()
+
     def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> bool:
         """Give a run a list-scheduling plan beside the others'; returns whether it has one."""
         asked = self.builder.at_once(run, policy, now)

@@ -147,6 +147,11 @@ class RunNeed:
         return self._planned
 
     @property
+    def alone_seconds(self) -> float:
+        """How long it takes alone; 0 = that is not known."""
+        return 0.0 if self._planned is None else self._planned.makespan_seconds or 0.0
+
+    @property
     def pipeline(self) -> str:
         """The name of its pipeline; "" = it could not be read."""
         return "" if self._reading is None else self._reading.graph.name

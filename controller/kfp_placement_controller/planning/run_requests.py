@@ -16,13 +16,12 @@ from kfp_placement_controller.planning.actions import DeleteRequest, WriteReques
 from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.planning.past_news import PastNews
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.run_needs import RunNeed
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.unwritten_runs import HistoryKey
 from kfp_placement_controller.sources.source import ObservedRun
-from kfp_placement_engine.contract.pipeline_history import history_name
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
@@ -30,9 +29,6 @@ from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 
 NO_NODES = "the cluster has no nodes"
-
-NEWS_PAUSE = timedelta(seconds=30)
-"""Between two looks at what past runs tell of the waiting runs of one pipeline."""
 
 LONGEST_WAIT = timedelta(minutes=1)
 """A run that waits for its start is written without its past if that is not known by then."""
@@ -58,14 +54,14 @@ class RunRequests:
     _changed: dict[RunKey, None] = field(default_factory=dict)
     _retries: dict[RunKey, datetime] = field(default_factory=dict)
     _revisions: dict[RunKey, int] = field(default_factory=dict)
-    _without_past: set[RunKey] = field(default_factory=set)
     _awaiting: set[RunKey] = field(default_factory=set)
-    _news: set[HistoryKey] = field(default_factory=set)
-    _looked_at: dict[HistoryKey, datetime] = field(default_factory=dict)
-    _first_of: dict[RunKey, HistoryKey] = field(default_factory=dict)
     _all_changed: bool = False
     _has_more: bool = False
     _version: int = 0
+
+    def __post_init__(self) -> None:
+        """Nothing is known yet of past runs."""
+        self._news = PastNews(self._needs, self.histories)
 
     # What comes in.
 
@@ -74,7 +70,7 @@ class RunRequests:
         key, observed = RunKey(*change.key), change.new
         need = self._needs.get(key)
         if observed is None or observed.ended:
-            self._next_first(key)
+            self._news.waits_no_more(key)
         if observed is None:
             self._needs.pop(key, None)
             self._revisions.pop(key, None)
@@ -110,7 +106,7 @@ class RunRequests:
         """Runs of a pipeline have ended, or some of them no longer count."""
         namespace, name = change.key
         if namespace in self._namespaces:
-            self._news.add((namespace, name))
+            self._news.history_changed((namespace, name))
 
     def conditions_changed(self) -> None:
         """The cluster, the policy or a namespace is another: runs are planned again, in turn."""
@@ -144,7 +140,7 @@ class RunRequests:
             self._changed |= dict.fromkeys(self._needs)
         self._changed |= dict.fromkeys(key for key, at in self._retries.items() if at <= now)
         self._changed |= dict.fromkeys(self._with_new_plans())
-        self._changed |= dict.fromkeys(self._with_news(now))
+        self._changed |= dict.fromkeys(self._news.due(now))
         self._changed |= dict.fromkeys(self._awaiting)
         self._awaiting.clear()
         # Those without a plan first: others are waiting for what these need.
@@ -188,15 +184,9 @@ class RunRequests:
         find_past = partial(self.histories.past, key.namespace)
         before = need.planned
         attempt(key, partial(need.plan, plan_alone, policy, self._version, find_past), need.refuse)
-        if self.histories.enabled and need.lacks_past:
-            self._without_past.add(key)
-        pipeline = self._first_of.pop(key, None)
-        # One that cannot be planned says nothing of the others.
-        if pipeline is not None and (need.planned is None or need.planned is not before):
-            for other in self._waiting_of(pipeline):
-                if other is not need:
-                    other.has_news, self._changed[other.observed.key] = True, None
-                    self._has_more = True
+        others = self._news.planned(need, is_as_before=need.planned is before)
+        self._has_more |= bool(others)
+        self._changed |= dict.fromkeys(others)
 
     def _action(self, need: RunNeed, now: datetime) -> WriteRequest | DeleteRequest | None:
         """What makes the RunRequest of a run say what it should; None = it does."""
@@ -253,55 +243,9 @@ class RunRequests:
                 if self._revisions.get(run.key, revision) != revision:
                     yield run.key
 
-    def _with_news(self, now: datetime) -> Iterator[RunKey]:
-        """Runs of which past runs tell something new; of one that has begun, only if none did.
-
-        Of the waiting runs of a pipeline one is planned again first: the others follow if that
-        says something else.
-        """
-        if not self.histories.enabled:
-            return
-        looked_at = self._looked_at.items()
-        self._looked_at = {name: at for name, at in looked_at if lasts(NEWS_PAUSE, at, now)}
-        for name in self._news - self._looked_at.keys():
-            first = min(self._waiting_of(name), key=_submitted_at, default=None)
-            if first is not None:
-                # What somebody else has changed counts as soon as it has been built.
-                if not self.histories.is_current(name[0], first.pipeline):
-                    continue
-                self._looked_at[name], self._first_of[first.observed.key] = now, name
-                first.has_news = True
-                yield first.observed.key
-            self._news.discard(name)
-        for key in tuple(self._without_past):
-            lacking = self._needs.get(key)
-            if lacking is None or lacking.observed.ended:
-                self._without_past.discard(key)
-            elif self.histories.past(key.namespace, lacking.pipeline) is not None:
-                self._without_past.discard(key)
-                lacking.has_news = True
-                yield key
-
-    def _next_first(self, key: RunKey) -> None:
-        """A run does not wait any longer: if it stood for its pipeline, another one does."""
-        pipeline = self._first_of.pop(key, None)
-        if pipeline is not None:
-            self._news.add(pipeline)
-
-    def _waiting_of(self, name: HistoryKey) -> Iterator[RunNeed]:
-        """Runs of a pipeline that have not begun."""
-        for key, need in self._needs.items():
-            is_waiting = need.pipeline and not (need.has_begun or need.observed.ended)
-            if is_waiting and (key.namespace, history_name(need.pipeline)) == name:
-                yield need
-
     def _takes_part(self, need: RunNeed) -> bool:
         namespace = need.observed.key.namespace
         return namespace in self._namespaces and not self.registry.excluded(namespace)
-
-
-def _submitted_at(need: RunNeed) -> datetime:
-    return need.observed.submitted_at
 
 
 def _same(wanted: RunRequestSpec, stored: RunRequestSpec | None) -> bool:

@@ -6,7 +6,8 @@ only until they are learned from.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
@@ -17,9 +18,6 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, Kind
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 MOST_TOLD = 20_000
 """Runs that are remembered as told; each takes some 200 bytes."""
@@ -85,10 +83,13 @@ class EndedPipelines:
         except InputError:
             # That nothing is learned from it must not keep others from hearing of it.
             return
+        self._remember(uid, ended_at)
+        self._tell(ended)
+
+    def _remember(self, uid: str, ended_at: datetime) -> None:
         self._told[uid] = ended_at
         if len(self._told) > MOST_TOLD:
             self._told.popitem(last=False)
-        self._tell(ended)
 
     def _takes_part(self, namespace: str) -> bool:
         says = self._namespaces.get(namespace)
@@ -102,6 +103,11 @@ class EndedPipelines:
 
     def _history_changed(self, change: Change[ObservedHistory]) -> None:
         """What is written already needs no second look, however often a planner starts."""
-        for uid in () if change.old is None else change.old.ended:
+        before = {} if change.old is None else change.old.ended
+        now = {} if change.new is None else change.new.ended
+        for uid, ended_at in before.items():
             self._stored.pop(uid, None)
-        self._stored.update({} if change.new is None else change.new.ended)
+            if uid not in now:
+                # Somebody does not want it any more: a label on the run must not bring it back.
+                self._remember(uid, ended_at)
+        self._stored.update(now)

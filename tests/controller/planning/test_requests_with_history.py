@@ -176,6 +176,24 @@ def test_runs_that_end_otherwise_count_for_all_that_wait():
         assert makespan_seconds(cluster, name) > 2 * USUAL_SECONDS
 
 
+def test_of_a_sweep_the_longest_run_speaks_for_all():
+    """What moves the end of the longest by little moves that of a small one by less."""
+    played = NoisyCluster()
+    for number in range(3):
+        played.play(number, iterations=ITERATIONS)
+    cluster = queued(played)
+    sizes = {"small": 1, "large": 60}
+    for name, iterations in sizes.items():
+        cluster.submit(a_run(name, iterations))
+        played.now += timedelta(minutes=1)
+    for _ in range(3):
+        cluster.settle()
+    requests = cluster.coordinator.requests
+    requests._news.history_changed(("team", "nightly"))
+    (first,) = requests._news.due(played.now)
+    assert first.name == "large"
+
+
 @pytest.mark.parametrize("is_gone", [True, False])
 def test_where_the_run_that_is_planned_first_waits_no_more_another_one_is(
     monkeypatch: Any, is_gone: bool
@@ -189,7 +207,7 @@ def test_where_the_run_that_is_planned_first_waits_no_more_another_one_is(
     planned, requests = counted_plans(cluster, monkeypatch), cluster.coordinator.requests
     first = requests._needs[RunKey("team", names[0])].observed
     # It was chosen, and there was no time to plan it.
-    requests._first_of[first.key] = ("team", "nightly")
+    requests._news._first_of[first.key] = ("team", "nightly")
     ended = replace(first, state=replace(first.state, end=RunEnd.FAILED))
     requests.run_changed(Change(first.key, first, None if is_gone else ended))
     cluster.settle()
@@ -204,7 +222,7 @@ def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch: Any):
     begin = cluster.played.now
     while cluster.played.now - begin < timedelta(seconds=100):
         # As if somebody edited the object all the time.
-        requests._news.add(("team", "nightly"))
+        requests._news.history_changed(("team", "nightly"))
         cluster.settle()
     assert 2 <= len(planned) <= 4
 

@@ -397,6 +397,18 @@ def test_a_follower_writes_nothing():
     assert cluster.rounds == []
 
 
+def test_what_asked_for_a_plan_keeps_no_follower_awake():
+    cluster = a_cluster()
+    submit(cluster)
+    cluster.step(lambda: True)
+    cluster.coordinator.planner.may_gain(cluster.now)
+    assert cluster.coordinator.planner.due_at() is not None
+    cluster.coordinator.follow()
+    assert cluster.coordinator.next_at(cluster.now + timedelta(minutes=1)) > cluster.now + (
+        timedelta(minutes=1)
+    )
+
+
 def test_a_run_that_was_over_is_not_written_again_after_a_restart():
     cluster = a_cluster()
     submit(cluster)

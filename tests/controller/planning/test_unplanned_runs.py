@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning import unplanned_runs
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -128,6 +130,22 @@ def test_it_is_learned_from_once_however_often_its_object_changes():
     played.settle()
     assert len(played.told) == 1
     assert len(played.found()[0].past_runs()) == 1
+
+
+def test_a_label_on_a_run_does_not_bring_back_a_history_that_somebody_has_deleted():
+    """Also where the planner has found it written when it started."""
+    played = Played()
+    played.submit_unmarked()
+    played.settle()
+    ((key, raw),) = played.histories.stored.items()
+    started = Played()
+    kept = observe_history(raw)
+    started.ended.changed(PIPELINE_HISTORIES, Change(key, None, kept))
+    started.ended.changed(PIPELINE_HISTORIES, Change(key, kept, None))
+    read = started.ended.reading(started.pipelines.read)
+    read(ArgoSource(), played.players["run"].workflow)
+    assert played.told
+    assert started.told == []
 
 
 def test_a_planner_that_starts_learns_from_what_is_there_still():
