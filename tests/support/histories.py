@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
+from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistory,
     PipelineHistorySpec,
     history_name,
-    history_status,
     step_identity,
 )
 from kfp_placement_engine.model.history import MemoryUse, Observation, PastRun, StepIdentity

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
+from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistory,
     PipelineHistorySpec,
     exported,
     history_name,
-    history_status,
     step_identity,
 )
 from kfp_placement_engine.model.history import MemoryUse, Observation, PastRun

@@ -8,11 +8,11 @@ from kfp_placement_controller.exceptions import NamespaceGoneError
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.planning.actions import DeleteHistory, HistoryAction, WriteHistory
 from kfp_placement_engine.contract.fields import ObjectMetadata
+from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistory,
     PipelineHistorySpec,
     history_name,
-    history_status,
     runs_kept,
 )
 from kfp_placement_engine.contract.resources import read_resource

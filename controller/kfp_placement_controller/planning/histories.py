@@ -21,11 +21,8 @@ from kfp_placement_controller.planning.built_pasts import BuiltPasts, Runs
 from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.unwritten_runs import HistoryKey, UnwrittenRuns
-from kfp_placement_engine.contract.pipeline_history import (
-    PipelineHistorySpec,
-    as_stored,
-    history_name,
-)
+from kfp_placement_engine.contract.history_status import as_stored
+from kfp_placement_engine.contract.pipeline_history import PipelineHistorySpec, history_name
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.history import NodeFactors
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun

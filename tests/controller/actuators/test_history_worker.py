@@ -16,7 +16,7 @@ from kfp_placement_controller.planning.actions import (
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_engine.contract.pipeline_history import history_status
+from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_kube.exceptions import NotFoundError
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_past_run

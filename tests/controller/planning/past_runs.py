@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
+from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistory,
     PipelineHistorySpec,
     history_name,
-    history_status,
 )
 from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
 from tests.controller.planning.builders import START

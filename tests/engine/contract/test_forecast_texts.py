@@ -103,5 +103,5 @@ def test_a_confidence_in_every_form(value):
     ["", "sure", "90", 1, 0, -0.9, "49%", "100%", True, None, "nan", "1e999", [0.9]],
 )
 def test_what_is_no_confidence(value):
-    with pytest.raises(QuantityError, match=r"confidence from 50% to 99\.9%"):
+    with pytest.raises(QuantityError, match=r"confidence from 50% to 95%"):
         parse_confidence(value)

@@ -13,13 +13,12 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_NODES,
     MAX_PATH_CHARACTERS,
 )
+from kfp_placement_engine.contract.history_status import as_stored, history_status
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     ForgottenStep,
     PipelineHistorySpec,
     PipelineHistoryStatus,
-    as_stored,
-    history_status,
     unreadable_rows,
 )
 from kfp_placement_engine.contract.placement_size import json_bytes
