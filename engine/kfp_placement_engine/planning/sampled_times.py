@@ -22,6 +22,13 @@ _SCORES = np.linspace(-5, 5, 501)
 _BELOW = np.array([NormalDist().cdf(score) for score in _SCORES])
 """The standard normal distribution, which is interpolated too."""
 
+_FAR_SCORES = np.linspace(-8, 8, 801)
+_LOG_ABOVE = np.log([NormalDist().cdf(-score) for score in _FAR_SCORES])
+"""Logarithms of the probability of more, for steps that have run far longer than usual."""
+
+_LEAST_SURVIVAL = 1e-12
+"""A step that runs for longer than that is not slow for what it has in common with others."""
+
 NOTHING_COMMON = CommonFactor()
 
 
@@ -51,9 +58,30 @@ def drawn_times(
     # By identity: to hash a shape is to hash a thousand numbers.
     shapes: dict[int, Floats] = {}
     for activity, distribution in sorted(distributions.items(), key=itemgetter(0)):
-        scores = shared * factor + own * normal_scores(samples, random)
-        probabilities = np.interp(scores, _SCORES, _BELOW)
-        yield activity, _quantiles(distribution, probabilities, shapes)
+        own_scores = normal_scores(samples, random)
+        if 0 < common.share and _LEAST_SURVIVAL < distribution.survival < 1:
+            survivals = _survivals_of_running(distribution, shared * factor, own, own_scores)
+        else:
+            scores = shared * factor + own * own_scores
+            survivals = distribution.survival * (1 - np.interp(scores, _SCORES, _BELOW))
+        yield activity, _quantiles(distribution, survivals, shapes)
+
+
+def _survivals_of_running(
+    distribution: Distribution, factors: Floats, own: float, own_scores: Floats
+) -> Floats:
+    """[S] probabilities of taking longer, of a step that has run for some time.
+
+    A slow run explains that it still runs: its own number lies above what is left for that. If
+    the run's factor moved what is left of the step's distribution, it would count twice.
+    """
+    log_survival = math.log(distribution.survival)
+    ran_score = np.interp(-log_survival, -_LOG_ABOVE, _FAR_SCORES)
+    log_open = np.interp((ran_score - factors) / own, _FAR_SCORES, _LOG_ABOVE)
+    log_above = np.log(np.interp(-own_scores, _SCORES, _BELOW))
+    own_open = np.interp(-(log_open + log_above), -_LOG_ABOVE, _FAR_SCORES)
+    log_survivals = np.interp(factors + own * own_open, _FAR_SCORES, _LOG_ABOVE)
+    return np.asarray(np.exp(np.minimum(log_survivals, log_survival)))
 
 
 def normal_scores(samples: int, random: np.random.Generator) -> Floats:
@@ -71,18 +99,21 @@ def normal_scores(samples: int, random: np.random.Generator) -> Floats:
 
 
 def _quantiles(
-    distribution: Distribution, probabilities: Floats, shapes: dict[int, Floats]
+    distribution: Distribution, survivals: Floats, shapes: dict[int, Floats]
 ) -> Floats:
-    """Those of a distribution, interpolated between points of its shape, which many share."""
+    """Seconds that a distribution exceeds with these probabilities, as if nothing had run yet.
+
+    Interpolated between points of its shape, which many share.
+    """
     shape = distribution.shape
     misses_at = shapes.get(id(shape))
     if misses_at is None:
         misses_at = shapes[id(shape)] = np.array([shape.at(each) for each in _SURVIVALS])
-    survivals = np.log(distribution.survival * (1 - probabilities))
-    misses = np.interp(survivals, _LOG_SURVIVALS, misses_at)
+    log_survivals = np.log(survivals)
+    misses = np.interp(log_survivals, _LOG_SURVIVALS, misses_at)
     # Beyond the first point a shape falls off exponentially, and so without an end.
     scale = (misses_at[0] - misses_at[1]) / (_LOG_SURVIVALS[1] - _LOG_SURVIVALS[0])
-    misses += scale * np.maximum(0.0, _LOG_SURVIVALS[0] - survivals)
+    misses += scale * np.maximum(0.0, _LOG_SURVIVALS[0] - log_survivals)
     longest = math.log(MAX_DURATION_SECONDS)
     log_seconds = math.log(distribution.scale_seconds) + distribution.spread * misses
     seconds = np.exp(np.minimum(log_seconds, longest))

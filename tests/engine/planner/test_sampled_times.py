@@ -129,6 +129,27 @@ def test_a_run_that_is_known_to_be_slow_is_drawn_slower(chain):
     assert slower > 1.1 * usual
 
 
+@pytest.mark.parametrize("ran_seconds", [15.0, 22.0, 30.0])
+def test_a_slow_run_counts_once_for_a_step_that_still_runs(chain, ran_seconds):
+    """As of all runs that are as slow as this, those in which the step has run for so long."""
+    slow, step = CommonFactor(share=0.7).given([1.2] * 20), Distribution(20.0, 0.2, UNKNOWN)
+    of_all = drawn_durations(chain, {0: step}, 200_000, slow)[:, 0]
+    of_those = of_all[of_all > ran_seconds]
+    left = drawn_durations(chain, {0: step.after(ran_seconds)}, 4000, slow)[:, 0]
+    assert left.min() >= ran_seconds
+    for probability in (0.1, 0.5, 0.9):
+        expected = np.quantile(of_those, probability) - ran_seconds
+        found = np.quantile(left, probability) - ran_seconds
+        assert found == pytest.approx(expected, rel=0.1)
+
+
+def test_a_step_that_is_far_overdue_has_time_left_in_a_slow_run_too(chain):
+    slow, step = CommonFactor(share=0.9).given([3.0] * 20), Distribution(20.0, 0.2, UNKNOWN)
+    for ran_seconds in (60.0, 200.0, 20_000.0):
+        left = drawn_durations(chain, {0: step.after(ran_seconds)}, 500, slow)[:, 0]
+        assert np.median(left) > 1.005 * ran_seconds
+
+
 def test_no_sample_cannot_be_drawn(chain):
     with pytest.raises(PlanningError, match="0 samples; there must be 1 or more"):
         drawn_durations(chain, {}, 0)
