@@ -59,7 +59,7 @@ def drawn_times(
     shapes: dict[int, Floats] = {}
     for activity, distribution in sorted(distributions.items(), key=itemgetter(0)):
         own_scores = normal_scores(samples, random)
-        if 0 < common.share and _LEAST_SURVIVAL < distribution.survival < 1:
+        if common.share > 0 and _LEAST_SURVIVAL < distribution.survival < 1:
             survivals = _survivals_of_running(distribution, shared * factor, own, own_scores)
         else:
             scores = shared * factor + own * own_scores
@@ -98,9 +98,7 @@ def normal_scores(samples: int, random: np.random.Generator) -> Floats:
     return np.asarray(np.interp(places, _BELOW, _SCORES))
 
 
-def _quantiles(
-    distribution: Distribution, survivals: Floats, shapes: dict[int, Floats]
-) -> Floats:
+def _quantiles(distribution: Distribution, survivals: Floats, shapes: dict[int, Floats]) -> Floats:
     """Seconds that a distribution exceeds with these probabilities, as if nothing had run yet.
 
     Interpolated between points of its shape, which many share.
