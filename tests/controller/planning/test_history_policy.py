@@ -106,7 +106,7 @@ def test_ranges_are_as_sure_as_the_policy_says():
         assert ends is not None
         assert placement.spec.confidence == float(confidence[:2]) / 100
         widths[confidence] = ends.high - ends.low
-    assert widths["50%"] < widths["99%"]
+    assert widths["50%"] < widths["95%"]
 
 
 def test_a_run_that_goes_on_is_promised_with_the_new_confidence():
