@@ -206,6 +206,8 @@ class Coordinator:
         Args:
             step: by how much.
         """
+        self.planner.clock_set(step)
+        self.forecasts.clock_set()
         self.guard.lease.clock_set(step)
         self.queue_guard.lease.clock_set(step)
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import RefusedRun
@@ -32,7 +33,7 @@ class Evaluations:
     def due(self, now: datetime) -> list[TrackedRun]:
         """Runs that have changed, and from time to time all active ones."""
         pause = timedelta(seconds=self.params.evaluation_seconds)
-        everything = self._all_at is None or now - self._all_at >= pause
+        everything = not lasts(pause, self._all_at, now)
         if everything:
             self._all_at = now
         return [

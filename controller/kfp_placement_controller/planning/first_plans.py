@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import OpenRun
 from kfp_placement_engine.model.keys import RunKey
@@ -47,5 +48,4 @@ class FirstPlans:
         return run.key not in self.problems
 
     def _may_retry(self, run: OpenRun, now: datetime) -> bool:
-        last = self._tried_at.get(run.key)
-        return last is None or now - last >= timedelta(seconds=self.retry_seconds)
+        return not lasts(timedelta(seconds=self.retry_seconds), self._tried_at.get(run.key), now)

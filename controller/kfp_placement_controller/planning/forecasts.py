@@ -178,6 +178,10 @@ class Forecasts:
                 run.forecast_apart = False
         return True
 
+    def clock_set(self) -> None:
+        """Somebody has set our clock: what was promised by it is promised again."""
+        self._made.clear()
+
     def forget(self, key: RunKey) -> None:
         """A run is gone."""
         self._made.pop(key, None)

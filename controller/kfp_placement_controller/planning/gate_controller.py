@@ -15,6 +15,7 @@ from kfp_placement_controller.planning.gates import (
     Release,
     releases,
 )
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import PlannedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
@@ -112,8 +113,7 @@ class GateController:
         due = [
             release
             for release in candidates
-            if (opened_at := self._opened_at.get(release.pod.uid)) is None
-            or now - opened_at >= retry
+            if not lasts(retry, self._opened_at.get(release.pod.uid), now)
         ]
         for release in due:
             self._opened_at[release.pod.uid] = now

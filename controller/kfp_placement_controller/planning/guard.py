@@ -12,6 +12,7 @@ from kfp_placement_controller.observed.liveness import (
 )
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 
@@ -107,4 +108,4 @@ class Guard:
         return actions
 
     def _may(self, last: datetime | None, now: datetime) -> bool:
-        return last is None or now - last >= timedelta(seconds=self.retry_seconds)
+        return not lasts(timedelta(seconds=self.retry_seconds), last, now)

@@ -9,7 +9,7 @@ is known of a pipeline thus does not depend on what else was asked for.
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from kfp_placement_controller.observed.histories import ObservedHistory
@@ -17,7 +17,7 @@ from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import RecordedRun, unreadable_rows
 from kfp_placement_engine.history import NodeFactors, Past
 from kfp_placement_engine.history.levels import RECENT
-from kfp_placement_engine.model.history import LearnedWidth, PastRun
+from kfp_placement_engine.model.history import MOST_PIPELINES, LearnedWidth, PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.learned_courses import learned_widths
@@ -27,6 +27,9 @@ _LOG = logging.getLogger(__name__)
 
 BYTES_PER_OBSERVATION = 1_000
 """This many bytes of an object take as long to be read as one step takes to be learned from."""
+
+OUT_OF_ORDER = timedelta(minutes=1)
+"""Runs that end within that may be learned from in any order: some wait for what pods used."""
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
 """The last runs of each pipeline, and of all: what a namespace is known by. Older ones
@@ -77,6 +80,7 @@ class NamespacePast:
         is_of_all = of_namespace is None
         self._counted = _last_runs(stored, unwritten) if is_of_all else frozenset(self._ended)
         self._late: list[PastRun] = []
+        self._last_at: dict[str, datetime] = {}
         self._work = self._build(tuple(stored), tuple(unwritten))
 
     def build(self, observations: int) -> int:
@@ -96,15 +100,20 @@ class NamespacePast:
         return all(uid in self._ended and self._ended[uid] >= at for uid, at in ended.items())
 
     def add(self, run: PastRun) -> bool:
-        """Learn from a run that has ended; False = it was before, so all must be built again."""
+        """Learn from a run that has ended; False = all must be built again.
+
+        It was learned from before it was tried again; or later ones of its pipeline were, as those
+        found at the start come in any order, and the last ones say where times lie.
+        """
         if run.uid in self._ended:
             return False
         self._ended[run.uid] = run.ended_at
-        if self.is_built:
-            self._observe(run)
-        else:
+        if not self.is_built:
             self._late.append(run)
-        return True
+            return True
+        last_at = self._last_at.get(run.pipeline, run.ended_at)
+        self._observe(run)
+        return last_at - run.ended_at <= OUT_OF_ORDER
 
     def let_go(self, uids: Iterable[str]) -> None:
         """No object has these runs any more: they need not be recognised."""
@@ -160,11 +169,13 @@ class NamespacePast:
             yield each.json_bytes // BYTES_PER_OBSERVATION
         runs |= {run.uid: run for run in unwritten if run.uid in self._counted}
         # The last one first, so that what has been learned from can be let go.
-        ordered = sorted(runs.values(), key=lambda run: (run.ended_at, run.uid), reverse=True)
+        ordered = sorted(runs.values(), key=_in_order, reverse=True)
         runs.clear()
         self._counted = frozenset()
         while ordered or self._late:
-            run = ordered.pop() if ordered else self._late.pop(0)
+            if not ordered:
+                ordered, self._late = sorted(self._late, key=_in_order, reverse=True), []
+            run = ordered.pop()
             self._observe(run)
             yield len(run.steps)
 
@@ -181,8 +192,17 @@ class NamespacePast:
         return runs
 
     def _observe(self, run: PastRun) -> None:
+        last_at = self._last_at.get(run.pipeline, run.ended_at)
+        self._last_at.pop(run.pipeline, None)
+        self._last_at[run.pipeline] = max(last_at, run.ended_at)
+        if len(self._last_at) > MOST_PIPELINES:
+            del self._last_at[next(iter(self._last_at))]
         what = f"namespace {self._namespace} learns nothing from some runs"
         self._said.guarded(what, partial(self.past.observe, run))
+
+
+def _in_order(run: PastRun) -> tuple[datetime, str]:
+    return run.ended_at, run.uid
 
 
 def _rows_of(runs: Iterable[RecordedRun | PastRun]) -> int:

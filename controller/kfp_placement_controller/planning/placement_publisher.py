@@ -10,6 +10,7 @@ from kfp_placement_controller.planning.actions import Announce, WritePlacement
 from kfp_placement_controller.planning.conditions import findings, phase
 from kfp_placement_controller.planning.current_plan import plan_of_placement
 from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.placement_object import (
     PlacementState,
     placement_of,
@@ -59,7 +60,7 @@ class _Publication:
         closed: the run's end is written, and stays: by us, or if we have said nothing, by others.
         written_at: last write.
         bytes: size of the object then.
-        not_before: after a write that failed.
+        paused_at: since when nothing is written after a write that failed; None = it may be.
         problem: why it did.
         announced: the refusal has been said in an event.
     """
@@ -71,7 +72,7 @@ class _Publication:
     closed: bool = False
     written_at: datetime | None = None
     bytes: int = 0
-    not_before: datetime | None = None
+    paused_at: datetime | None = None
     problem: str = ""
     announced: bool = False
 
@@ -118,11 +119,9 @@ class PlacementPublisher:
         status = placement.status
         if status is None:
             return
-        folded: frozenset[str] = frozenset()
-        reading = run.variant.reading
-        if status.folded_steps and reading is not None:
-            names = {step.name for step in reading.graph.steps}
-            folded = frozenset(names - set(plan.rows))
+        # Loops may have become wider since: what goes on has a row.
+        ended = {name for name, each in run.statuses.items() if each.ended}
+        folded = frozenset(ended - plan.rows.keys()) if status.folded_steps else frozenset()
         publication.state = PlacementState(
             revision=plan.revision if plan.rows else 0,
             steps=tuple(plan.rows),
@@ -152,7 +151,7 @@ class PlacementPublisher:
             return []
         # A run that has failed can be tried again, as the same object.
         publication.closed = False
-        if publication.not_before is not None and now < publication.not_before:
+        if lasts(timedelta(seconds=self.params.retry_seconds), publication.paused_at, now):
             return []
         actions: list[WritePlacement | Announce] = []
         if isinstance(run.variant, RefusedRun) and not publication.announced:
@@ -182,7 +181,7 @@ class PlacementPublisher:
         publication = self._publications.get(write.key)
         if publication is None:
             return
-        publication.not_before, publication.problem = None, ""
+        publication.paused_at, publication.problem = None, ""
         publication.published, publication.written_at = publication.publishing, now
         publication.bytes = json_bytes(write.placement.to_object())
 
@@ -194,7 +193,7 @@ class PlacementPublisher:
         if why != publication.problem:
             _LOG.warning("placement %s/%s is not written: %s", *write.key, why)
         publication.problem = why
-        publication.not_before = now + timedelta(seconds=self.params.retry_seconds)
+        publication.paused_at = now
 
     def is_done(self, run: TrackedRun) -> bool:
         """Whether a run has ended and nothing of it is left to write, as of the last `due`."""
@@ -212,7 +211,7 @@ class PlacementPublisher:
         if publication is None:
             return
         publication.published, publication.closed = None, run.observed.ended
-        publication.not_before = now + timedelta(seconds=self.params.retry_seconds)
+        publication.paused_at = now
 
     def _publication(self, run: TrackedRun) -> _Publication | None:
         publication = self._publications.get(run.key)
@@ -232,12 +231,10 @@ class PlacementPublisher:
         return published[2:] != publishing[2:] and self._may_repeat(publication, now)
 
     def _may_repeat(self, publication: _Publication, now: datetime) -> bool:
-        if publication.written_at is None:
-            return True
         pause = max(
             self.params.status_seconds, publication.bytes * self.params.status_seconds_per_byte
         )
-        return now >= publication.written_at + timedelta(seconds=pause)
+        return not lasts(timedelta(seconds=pause), publication.written_at, now)
 
 
 def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) -> _PublishedState:

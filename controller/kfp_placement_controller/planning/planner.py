@@ -87,6 +87,12 @@ class Planner:
         """Another plans from now on: nothing asks for a round until we lead again."""
         self._rest()
 
+    def clock_set(self, step: timedelta) -> None:
+        """Somebody has set our clock by so much."""
+        if self._triggers is not None:
+            first_at, last_at = self._triggers
+            self._triggers = _Triggers(first_at + step, last_at + step)
+
     def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> bool:
         """Give a run a list-scheduling plan beside the others'; returns whether it has one."""
         asked = self.builder.at_once(run, policy, now)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.observed.liveness import LeaseWatch
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import CloseQueue
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.change import Change
@@ -45,7 +46,6 @@ class QueueGuard:
             self._closed_at.clear()
             return
         for key in self._open:
-            tried_at = self._closed_at.get(key)
-            if tried_at is None or now - tried_at >= timedelta(seconds=self.retry_seconds):
+            if not lasts(timedelta(seconds=self.retry_seconds), self._closed_at.get(key), now):
                 self._closed_at[key] = now
                 yield CloseQueue(key)

@@ -52,7 +52,7 @@ class RunRequests:
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
     _namespaces: set[str] = field(default_factory=set)
     _changed: dict[RunKey, None] = field(default_factory=dict)
-    _retries: dict[RunKey, datetime] = field(default_factory=dict)
+    _tried_at: dict[RunKey, datetime] = field(default_factory=dict)
     _revisions: dict[RunKey, int] = field(default_factory=dict)
     _awaiting: set[RunKey] = field(default_factory=set)
     _all_changed: bool = False
@@ -99,7 +99,7 @@ class RunRequests:
         need = self._needs.get(key)
         if need is not None:
             need.nodes = self.registry.nodes_of(need.observed)
-        self._retries.pop(key, None)
+        self._tried_at.pop(key, None)
         self._changed[key] = None
 
     def history_changed(self, change: Change[ObservedHistory]) -> None:
@@ -115,7 +115,7 @@ class RunRequests:
 
     def lead(self) -> None:
         """What has been said of runs no longer counts."""
-        self._retries.clear()
+        self._tried_at.clear()
         self._all_changed = True
 
     # What follows.
@@ -138,7 +138,9 @@ class RunRequests:
         if self._all_changed:
             self._all_changed = False
             self._changed |= dict.fromkeys(self._needs)
-        self._changed |= dict.fromkeys(key for key, at in self._retries.items() if at <= now)
+        pause = timedelta(seconds=self.retry_seconds)
+        tried = self._tried_at.items()
+        self._changed |= dict.fromkeys(key for key, at in tried if not lasts(pause, at, now))
         self._changed |= dict.fromkeys(self._with_new_plans())
         self._changed |= dict.fromkeys(self._news.due(now))
         self._changed |= dict.fromkeys(self._awaiting)
@@ -154,13 +156,13 @@ class RunRequests:
             if to_plan is not None and plans >= PLANS_PER_EVALUATION:
                 self._changed[key], self._has_more = None, True
                 break
-            self._retries.pop(key, None)
+            self._tried_at.pop(key, None)
             if to_plan is not None:
                 plans += 1
                 self._plan(to_plan, policy)
             action = None if need is None else self._action(need, now)
             if action is not None:
-                self._retries[key] = now + timedelta(seconds=self.retry_seconds)
+                self._tried_at[key] = now
                 yield action
 
     def _was_planned(self, key: RunKey) -> bool:

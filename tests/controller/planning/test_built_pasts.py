@@ -259,3 +259,16 @@ def test_who_leads_again_answers_nothing_that_others_have_changed_since():
     known.lead()
     assert known.past("team", "p") is None
     assert basis_of(built(known).past.steps, "step-0").runs == 21
+
+
+def test_runs_that_are_found_at_the_start_in_any_order_count_as_they_ended():
+    """Six took 60 s, and six later ones 180 s; those are heard of first."""
+    known = Histories(enabled=True)
+    assert built(known) is not None
+    runs = [a_past_run("p", number, seconds=60.0 if number < 6 else 180.0) for number in range(12)]
+    for run in (*runs[6:], *runs[:6]):
+        known.run_ended("team", run)
+    for _ in range(100):
+        known.past("team", "p")
+        known.build()
+    assert forecast_seconds(built(known)) == pytest.approx(180, rel=0.02)

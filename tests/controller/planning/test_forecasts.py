@@ -8,6 +8,8 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from kfp_placement_controller.planning.forecasts import (
     MOST_FAILURES,
     PAUSE,
@@ -193,3 +195,30 @@ def test_a_clock_that_was_set_back_holds_up_no_forecast():
     pause = forecasts._pauses["team"]
     assert lasts(pause.length, pause.since, cluster.now)
     assert not lasts(pause.length, pause.since, cluster.now - timedelta(hours=1))
+
+
+def test_what_was_promised_by_a_clock_that_was_wrong_is_promised_again():
+    """An hour ahead for a time: the run is not said to take an hour longer for the rest of it."""
+    cluster, name = begun()
+    before = status_of(cluster, name).ends
+    assert before is not None
+    wrong = timedelta(hours=1)
+    cluster.now += wrong
+    tick(cluster)
+    ahead = status_of(cluster, name).ends
+    assert ahead is not None
+    assert ahead.low > before.high
+    cluster.now -= wrong
+    cluster.coordinator.clock_set(-wrong)
+    tick(cluster)
+    after = status_of(cluster, name).ends
+    assert after is not None
+    assert after.typical == pytest.approx(before.typical, rel=0.2)
+
+
+def tick(cluster: NoisyCluster) -> None:
+    """The planner looks again for two minutes in which nothing happens."""
+    for _ in range(8):
+        for action in cluster.coordinator.tick(cluster.now):
+            cluster._carry_out(action)
+        cluster.now += timedelta(seconds=15)

@@ -18,6 +18,7 @@ from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
+from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import a_policy
@@ -112,6 +113,16 @@ def test_a_branch_and_a_cache_hit_turn_out_otherwise_than_assumed():
     }
 
 
+def ended_states(cluster, run):
+    return set(cluster.states(run).values()) if ("team", run) in cluster.placements else set()
+
+
+def nodes_of(cluster, run, loop):
+    """What Argo shows of a loop: itself, and what is in it."""
+    nodes = cluster.players[run].workflow["status"]["nodes"].values()
+    return [each for each in nodes if loop in each["name"]]
+
+
 def planned_names(cluster, run):
     return [row.name for row in cluster.placement(run).planned_rows().rows if row is not None]
 
@@ -149,6 +160,30 @@ def test_rows_of_a_loop_narrower_than_assumed_go_with_its_iterations(is_search_l
     cluster.step(lambda: True)
     assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 2
     assert set(cluster.states(run).values()) == {"succeeded"}
+
+
+def test_a_loop_that_became_wider_while_no_planner_led_gets_its_rows_though_others_are_left_out():
+    cluster = a_cluster()
+    workflow = with_durations(recorded_workflow("fan_out"), 0.05)
+    run = workflow["metadata"]["name"]
+    choices = DriverChoices(iteration_count=7)
+    cluster.kubelets = Kubelets(Workload(WorkloadSettings(driver_seconds=2)), choices)
+    cluster.submit(workflow, choices=choices)
+    cluster.run(lambda: "succeeded" in ended_states(cluster, run))
+    # As a planner writes it once the object would be too large.
+    raw = cluster.placement(run).to_object()
+    ended = [index for index, row in enumerate(raw["status"]["steps"]) if row[0] == "succeeded"]
+    for part in (raw["spec"], raw["status"]):
+        part["steps"] = [row for index, row in enumerate(part["steps"]) if index not in ended]
+    raw["status"]["foldedSteps"] = len(ended)
+    cluster.placements["team", run] = read_resource(PipelinePlacement, raw)
+    cluster.coordinator.follow()
+    cluster.run(lambda: len(nodes_of(cluster, run, "for-loop-3")) > 7)
+    cluster.hand_over(a_cluster().coordinator, 2)
+    cluster.run()
+    cluster.step(lambda: True)
+    assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 7
+    assert cluster.placement(run).status.folded_steps == len(ended)
 
 
 @given_settings(max_examples=15)
