@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_kube.exceptions import KubernetesError
 from kfp_placement_kube.lease import LeaderElection
 
@@ -36,7 +37,7 @@ class Leading:
         self._runner = runner
         self._clock = clock
         self._led: int | None = None
-        self._not_before: datetime | None = None
+        self._tried_at: datetime | None = None
 
     def follow_election(self, coordinator: Coordinator) -> None:
         """Begin or stop leading, as the election says now."""
@@ -44,9 +45,9 @@ class Leading:
         if epoch == coordinator.epoch:
             return
         coordinator.follow()
-        if epoch is None or (self._not_before is not None and now < self._not_before):
+        if epoch is None or lasts(timedelta(seconds=RETRY_SECONDS), self._tried_at, now):
             return
-        self._not_before = now + timedelta(seconds=RETRY_SECONDS)
+        self._tried_at = now
         try:
             placements = self._runner.read_placements()
         except KubernetesError as error:

@@ -88,7 +88,11 @@ class Planner:
         self._rest()
 
     def clock_set(self, step: timedelta) -> None:
-        """Somebody has set our clock by so much."""
+        """Somebody has set our clock.
+
+        Args:
+            step: by how much.
+        """
         if self._triggers is not None:
             first_at, last_at = self._triggers
             self._triggers = _Triggers(first_at + step, last_at + step)

@@ -183,7 +183,9 @@ def test_a_loop_that_became_wider_while_no_planner_led_gets_its_rows_though_othe
     cluster.run()
     cluster.step(lambda: True)
     assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 7
-    assert cluster.placement(run).status.folded_steps == len(ended)
+    status = cluster.placement(run).status
+    assert status is not None
+    assert status.folded_steps == len(ended)
 
 
 @given_settings(max_examples=15)
