@@ -133,12 +133,18 @@ def test_a_step_that_asks_for_far_too_much_memory():
     )
 
 
+def test_a_step_that_asks_for_less_memory_than_it_used():
+    (found,) = memory_findings(0.5, with_memory(bare_runs(), "train", peak=0.69))
+    assert (found.step, found.code, str(found.level)) == ("train", "memory-small", "warning")
+    assert found.message == "asks 512Mi, used at most 707Mi in 9 runs: ask for 768Mi"
+
+
 def test_a_step_that_was_killed_for_memory():
     runs = bare_runs(2)
     (found,) = memory_findings(2, [runs[0], *with_memory(runs[1:], "train", killed=2)])
     assert (found.step, found.code, str(found.level)) == ("train", "memory-killed", "warning")
     assert found.message == (
-        'was killed for memory with 2Gi in its last run; ask for 4Gi: write "4Gi"'
+        "was killed for memory with 2Gi in its last run; ask for 4Gi"
     )
 
 

@@ -53,7 +53,7 @@ _KINDS = {
 
 _PLAIN = {
     "missing": "is missing",
-    "timezone_aware": "has no time zone; write 2026-11-30T00:00:00Z",
+    "timezone_aware": "has no time zone; write, for example, 2026-11-30T00:00:00Z",
 }
 """What is said in place of pydantic's words, by its name of the problem."""
 
