@@ -181,9 +181,7 @@ def test_a_step_that_was_killed_for_memory():
     runs = bare_runs(2)
     (found,) = memory_findings(2, [runs[0], *with_memory(runs[1:], "train", killed=2)])
     assert (found.step, found.code, str(found.level)) == ("train", "memory-killed", "warning")
-    assert found.message == (
-        "was killed for memory with 2Gi in its last run; ask for 4Gi"
-    )
+    assert found.message == ("was killed for memory with 2Gi in its last run; ask for 4Gi")
 
 
 @pytest.mark.parametrize(

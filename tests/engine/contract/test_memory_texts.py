@@ -37,7 +37,14 @@ def test_a_step_that_asks_for_far_too_much():
         (found(1.4, 1.2), None),
         (found(None, None), 8),
     ],
-    ids=["two runs", "little to save", "hardly less", "less in two runs", "asks for nothing", "not measured"],
+    ids=[
+        "two runs",
+        "little to save",
+        "hardly less",
+        "less in two runs",
+        "asks for nothing",
+        "not measured",
+    ],
 )
 def test_nothing_is_advised(known, asked):
     assert memory_advice(known, None if asked is None else asked * GIB) == ""
