@@ -50,7 +50,7 @@ class OutputFileType(click.Path):
     ) -> Any:
         """The path."""
         if str(value) == "-":
-            self.fail("'-' is refused, since a file would be called that; name one, or /dev/stdout", param, ctx)
+            self.fail("'-' names no file to write; name one, or /dev/stdout", param, ctx)
         return super().convert(value, param, ctx)
 
 

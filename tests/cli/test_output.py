@@ -101,7 +101,7 @@ def test_a_dash_is_no_file_to_write(run, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run(command, *([] if command == "demo" else ["x.yaml"]), "--output", "-")
     assert result.exit_code == 2
-    assert "'-' is refused, since a file would be called that; name one, or /dev/stdout" in result.stderr
+    assert "'-' names no file to write; name one, or /dev/stdout" in result.stderr
     assert not Path("-").exists()
 
 
