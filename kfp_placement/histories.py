@@ -50,6 +50,8 @@ class KnownPast:
         forgotten: since when runs count, by pipeline of which earlier ones are forgotten.
         namespace: where these were; "" = not known. A run that names none goes there.
         is_asked_for: somebody has named them: then a pipeline without any is a surprise.
+        naming_others: how another namespace is named whose past runs could be read, with {} for
+            its name; "" = there is no other.
     """
 
     past: "Past | None" = None
@@ -58,6 +60,7 @@ class KnownPast:
     forgotten: "Mapping[str, datetime]" = field(default_factory=dict)
     namespace: str = ""
     is_asked_for: bool = False
+    naming_others: str = ""
 
     def noted_on(self, run: RunGraph) -> RunGraph:
         """The run with the warnings about its past."""
@@ -66,8 +69,17 @@ class KnownPast:
             if run.name in self.forgotten:
                 notices.append(_forgotten(run.name, self.forgotten[run.name]))
             elif self.is_asked_for:
-                notices.append(_unseen(run.name, sorted(self.runs)))
+                notices.append(self._unseen(run.name))
         return replace(run, notices=(*run.notices, *notices))
+
+    def _unseen(self, pipeline: str) -> Notice:
+        if self.runs or not self.naming_others:
+            return _unseen(pipeline, sorted(self.runs))
+        return Notice(
+            "unseen-pipeline",
+            f"namespace {self.namespace} has no past runs, of pipeline {pipeline!r:.80} or another;"
+            f" if the run goes elsewhere, name its namespace: {self.naming_others.format('NAME')}",
+        )
 
     def text(self, pipeline: str, source: str) -> str:
         """What is known of a pipeline: `past runs: 9 of team-a (history.yaml)`; "" = unasked.
@@ -143,7 +155,8 @@ def past_given(
     if given is None or given == LIVE:
         if api is None:
             api = _connect()
-        return past_in_cluster(api, namespace, cluster, is_asked_for=given is not None)
+        is_asked_for = given is not None
+        return past_in_cluster(api, namespace, cluster, is_asked_for=is_asked_for, naming=naming)
     return past_in(_histories_of_file(os.fspath(given)), namespace, cluster, naming=naming)
 
 
@@ -221,7 +234,12 @@ def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, 
 
 
 def past_in_cluster(
-    api: "Api", namespace: str, cluster: "Cluster | None" = None, *, is_asked_for: bool
+    api: "Api",
+    namespace: str,
+    cluster: "Cluster | None" = None,
+    *,
+    is_asked_for: bool,
+    naming: str = _NAMING,
 ) -> KnownPast:
     """The same of the histories of a cluster.
 
@@ -230,6 +248,7 @@ def past_in_cluster(
         namespace: of the histories; "" = the one of the context.
         cluster: as for `past_given`.
         is_asked_for: that there are none that can be read is an error, else no past.
+        naming: as for `past_given`.
 
     Raises:
         ClusterError: no answer; or it refuses or has none, and that is an error.
@@ -255,7 +274,7 @@ def past_in_cluster(
     known = past_in(histories, namespace, cluster)
     bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
     notices = (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices)
-    return replace(known, notices=notices, is_asked_for=is_asked_for)
+    return replace(known, notices=notices, is_asked_for=is_asked_for, naming_others=naming)
 
 
 def _not_allowed(error: Exception) -> Notice:

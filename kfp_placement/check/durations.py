@@ -10,10 +10,12 @@ from kfp_placement_engine.contract.forecast_texts import range_text
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.durations import format_duration
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import StepIdentity
 from kfp_placement_engine.model.promise import range_of
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step
 from kfp_placement_engine.planning.learned_times import ENOUGH_RUNS, rests_on_own_runs
+from kfp_placement_engine.planning.plan_rows import sized_input
 
 MOST_OFF = 2.0
 """Hints that are too long or too short by this factor are named."""
@@ -34,19 +36,33 @@ def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
             continue
         times, runs = range_of(forecast.distribution), forecast.basis.runs
         typical = times.typical_seconds
-        write = format_duration(rounded(typical))
-        is_rounded = write != format_duration(typical)
         # Past times are exact to a millionth.
         off = round(hint / max(typical, 1e-9), 5)
         if runs < ENOUGH_RUNS or 1 / MOST_OFF < off < MOST_OFF:
             continue
+        by = _varies_by(step, forecast.basis)
         yield Finding(
             Level.WARNING,
             "hint-off",
-            f"the hint says {format_duration(hint)}, {counted(runs, 'run')} took"
-            f' {range_text(times)}: write duration="{write}"{" (rounded)" * is_rounded}',
+            f"the hint says {format_duration(hint)}, {counted(runs, 'run')}"
+            f"{f', by {by},' if by else ''} tell {range_text(times)}: {_advice(typical, by)}",
             step.task,
         )
+
+
+def _varies_by(step: Step, basis: Basis) -> str:
+    """What a forecast depends on: `rounds`, `size of table`; "" = it is one for all runs."""
+    if basis.by_argument:
+        return basis.by_argument
+    return f"size of {sized_input(step, basis) or 'inputs'}" if basis.by_size else ""
+
+
+def _advice(typical_seconds: float, by: str) -> str:
+    if by:
+        return f"it differs by {by}, so no single duration is right; plans on past runs need none"
+    write = format_duration(rounded(typical_seconds))
+    is_rounded = write != format_duration(typical_seconds)
+    return f'write duration="{write}"{" (rounded)" * is_rounded}'
 
 
 def _identity(run: RunGraph, step: Step) -> StepIdentity:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 A time is the typical one, and in brackets the range in which nine of ten lie. Without PIPELINE the
-pipelines of the namespace are listed, with it the steps of one.
+pipelines of the namespace are listed, with it the steps of one. Of a step in a loop it is the time
+of a new item; a plan has that of each item that was seen.
 
 \b
 Examples:

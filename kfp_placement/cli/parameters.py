@@ -24,9 +24,6 @@ BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 INPUT_FILE = click.Path(allow_dash=True, readable=False)
 """A file by name, or `-`."""
 
-LOCAL_PATH = click.Path(path_type=Path, readable=False)
-"""A file to write, or where data lies."""
-
 _LARGEST_NUMBER = 2**63 - 1
 """What seeds of other tools go up to."""
 
@@ -39,6 +36,26 @@ BEST = "best"
 """In place of a change: the single changes that help most."""
 
 FORMATS = ("table", "wide", "json", "yaml", "html")
+
+
+class OutputFileType(click.Path):
+    """A file to write; `-`, which is stdin elsewhere, would be a file of that name."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, readable=False)
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """The path."""
+        if str(value) == "-":
+            self.fail("'-' names no file to write; name one, or /dev/stdout", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+LOCAL_PATH = OutputFileType()
+"""A file to write."""
 
 
 class WholeNumberType(click.ParamType):  # type: ignore[type-arg]

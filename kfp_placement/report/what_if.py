@@ -192,7 +192,8 @@ def what_if_document(answer: Answer | None) -> dict[str, Any]:
             "changes": [each.text for each in answer.changes],
             "makespanSeconds": number(end_seconds(plan.figures)),
             "gainSeconds": number(answer.gain_seconds),
-            **_range_document(answer.gain_range),
+            **_range_document("ends", _promised_end(plan)),
+            **_range_document("gainRange", answer.gain_range),
             "steps": [
                 {
                     "name": step.name,
@@ -209,8 +210,12 @@ def what_if_document(answer: Answer | None) -> dict[str, Any]:
     }
 
 
-def _range_document(times: TimeRange | None) -> dict[str, Any]:
-    return {} if times is None else {"gainRange": range_document(times)}
+def _range_document(name: str, times: TimeRange | None) -> dict[str, Any]:
+    return {} if times is None else {name: range_document(times)}
+
+
+def _promised_end(plan: Plan) -> TimeRange | None:
+    return None if plan.promise is None else plan.promise.ends
 
 
 def _typical_end(seconds: float | None) -> dict[str, Any]:
@@ -222,7 +227,7 @@ def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
         "change": suggestion.change.text,
         "makespanSeconds": number(suggestion.makespan_seconds),
         "gainSeconds": number(suggestion.gain_seconds),
-        **_range_document(suggestion.gain_range),
+        **_range_document("gainRange", suggestion.gain_range),
         **_typical_end(suggestion.typical_end_seconds),
         "nodesAdded": suggestion.nodes_added,
         "cpuAdded": format_resource("cpu", suggestion.cpu_added_milli),

@@ -14,7 +14,7 @@ from kfp_placement.live.kinds import HISTORIES
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.model.history import Observation, PastRun
-from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step
+from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
 from tests.cli.conftest import RUN
 from tests.support.fake_cluster import FakeCluster
 from tests.support.histories import GIB, history_object, past_run, with_memory
@@ -42,7 +42,8 @@ def past_of_step(step, times):
 
 
 def observed(step, seconds):
-    return Observation(step_identity("taxi", step), seconds)
+    arguments = tuple(step.arguments.values())
+    return Observation(step_identity("taxi", step), seconds, "", step.input_bytes, arguments)
 
 
 def found(step, times, *more):
@@ -54,12 +55,49 @@ def test_a_hint_that_is_far_too_long_or_too_short():
     times = [252.0, 250.0, 255.0] * 3
     (long,) = found(hinted("train", 1200.0), times)
     assert (long.step, long.code, str(long.level)) == ("train", "hint-off", "warning")
-    assert long.message.startswith("the hint says 20m, 9 runs took 4m12s (")
+    assert long.message.startswith("the hint says 20m, 9 runs tell 4m12s (")
     assert long.message.endswith('): write duration="4m15s" (rounded)')
     (short,) = found(hinted("train", 60.0), times)
-    assert short.message.startswith("the hint says 1m, 9 runs took")
+    assert short.message.startswith("the hint says 1m, 9 runs tell")
     assert found(hinted("train", 126.0), times)[0].message.startswith("the hint says 2m6s")
     assert found(hinted("train", 0.0), times)
+
+
+def test_no_single_duration_is_advised_where_the_time_follows_an_argument():
+    runs = [
+        PastRun(
+            f"u{rounds}",
+            "taxi",
+            DAY + timedelta(hours=rounds),
+            (observed(hinted("train", 0.0, arguments={"rounds": rounds}), 60.0 * rounds),),
+        )
+        for rounds in (5, 20, 10, 15, 8, 18, 12, 6, 16)
+    ]
+    step = hinted("train", 1200.0, arguments={"rounds": 5.0})
+    (only,) = hints_off(RunGraph(name="taxi", source="test", steps=(step,)), Past(runs))
+    assert only.message.startswith("the hint says 20m, 9 runs, by rounds, tell 5m")
+    assert only.message.endswith(
+        ": it differs by rounds, so no single duration is right; plans on past runs need none"
+    )
+
+
+def test_no_single_duration_is_advised_where_the_time_follows_the_size():
+    def sized(mebibytes):
+        table = DataInput("load", "table", mebibytes * 2**20)
+        return hinted("train", 1200.0, inputs=(table,))
+
+    runs = [
+        PastRun(
+            f"u{size}",
+            "taxi",
+            DAY + timedelta(hours=size),
+            (observed(sized(size), 6.0 * size),),
+        )
+        for size in (50, 200, 100, 150, 80, 180, 120, 60, 160)
+    ]
+    (only,) = hints_off(RunGraph(name="taxi", source="test", steps=(sized(50),)), Past(runs))
+    assert only.message.startswith("the hint says 20m, 9 runs, by size of table, tell 5m")
+    assert "duration=" not in only.message
 
 
 @pytest.mark.parametrize("hint", [130.0, 252.0, 500.0])
@@ -95,7 +133,7 @@ def test_iterations_of_a_loop_have_one_hint():
     ]
     (only,) = hints_off(RunGraph(name="taxi", source="test", steps=tuple(steps)), Past(runs))
     assert only.step == "for-loop-1[*].work"
-    assert "4 runs took 2m" in only.message
+    assert "4 runs tell 2m" in only.message
 
 
 @pytest.mark.parametrize(
@@ -133,13 +171,17 @@ def test_a_step_that_asks_for_far_too_much_memory():
     )
 
 
+def test_a_step_that_asks_for_less_memory_than_it_used():
+    (found,) = memory_findings(0.5, with_memory(bare_runs(), "train", peak=0.69))
+    assert (found.step, found.code, str(found.level)) == ("train", "memory-small", "warning")
+    assert found.message == "asks 512Mi, used at most 707Mi in 9 runs: ask for 768Mi"
+
+
 def test_a_step_that_was_killed_for_memory():
     runs = bare_runs(2)
     (found,) = memory_findings(2, [runs[0], *with_memory(runs[1:], "train", killed=2)])
     assert (found.step, found.code, str(found.level)) == ("train", "memory-killed", "warning")
-    assert found.message == (
-        'was killed for memory with 2Gi in its last run; ask for 4Gi: write "4Gi"'
-    )
+    assert found.message == ("was killed for memory with 2Gi in its last run; ask for 4Gi")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +214,7 @@ def test_a_file(run, tmp_path, train_history):
     (tmp_path / "history.yaml").write_text(yaml.safe_dump(train_history), encoding="utf-8")
     result = run("check", RUN, "--history", "history.yaml")
     assert result.exit_code == 0, result.stderr
-    assert "warning: train: the hint says 20m, 9 runs took 4m" in result.stdout
+    assert "warning: train: the hint says 20m, 9 runs tell 4m" in result.stdout
     report = json.loads(run("check", RUN, "--history", "history.yaml", "-o", "json").stdout)
     assert [each["step"] for each in report["findings"] if each["code"] == "hint-off"] == ["train"]
     assert "hint-off" not in run("check", RUN).stdout

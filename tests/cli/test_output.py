@@ -96,6 +96,15 @@ def test_a_folder_without_rights(plan, planner, tmp_path):
     assert "cannot be written to" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["plan", "history", "check", "demo"])
+def test_a_dash_is_no_file_to_write(run, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(command, *([] if command == "demo" else ["x.yaml"]), "--output", "-")
+    assert result.exit_code == 2
+    assert "'-' names no file to write; name one, or /dev/stdout" in result.stderr
+    assert not Path("-").exists()
+
+
 def test_devices_are_written_to(plan, planner, monkeypatch):
     # Others than root may write to devices, though not to their folder.
     monkeypatch.setattr(os, "access", lambda *_: False)

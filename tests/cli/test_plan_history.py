@@ -273,6 +273,9 @@ def test_documents_of_what_if_have_the_range_of_the_gain(run, tmp_path):
         jsonschema.Draft202012Validator(closed(schema("plan"))).validate(document)
         if name == "whatIf":
             assert document[name]["gainRange"]["highSeconds"] < 0
+            ends = document[name]["ends"]
+            assert ends["lowSeconds"] < ends["typicalSeconds"] < ends["highSeconds"]
+            assert ends["typicalSeconds"] > document["promise"]["ends"]["typicalSeconds"]
 
 
 LOOPS = data_path("kfp-2.17.0", "pipelines", "pipeline_with_loops.yaml")

@@ -281,8 +281,19 @@ def test_what_is_no_history_file_is_one_clear_error(tmp_path, text, part):
 def test_a_time_without_a_zone_says_what_to_write(tmp_path):
     raw = history_object(runs_of(TAXI, 1))
     raw["status"]["runs"][0]["endedAt"] = "2026-11-30T00:00:00"
-    with pytest.raises(RunError, match="has no time zone; write 2026-11-30T00:00:00Z"):
+    with pytest.raises(
+        RunError, match="has no time zone; write, for example, 2026-11-30T00:00:00Z"
+    ):
         planned(history_file(tmp_path / "h.json", raw))
+
+
+def test_too_many_runs_are_said_in_plain_words(tmp_path):
+    raw = history_object(runs_of(TAXI, 1))
+    raw["status"]["runs"] *= 1001
+    with pytest.raises(RunError) as refused:
+        planned(history_file(tmp_path / "h.json", raw))
+    words = "status.runs: has 1,001 entries, and at most 1,000 are read; leave the others out"
+    assert words in str(refused.value)
 
 
 @pytest.mark.parametrize("word", ["Live", "NONE"])

@@ -9,6 +9,9 @@ LEAST_RUNS = 3
 LEAST_SAVING = 0.2
 """What would be saved must be this share of what is asked for."""
 
+_BELOW_LARGEST = 0.99
+"""What is asked for is too little if it is at most this share of the most that was used."""
+
 _MIB = 2**20
 _STEPS = ((256, 16), (1024, 64), (4096, 256), (16384, 512))
 """Up to how many MiB an amount is written in multiples of how many."""
@@ -32,7 +35,15 @@ def advised_bytes(found: MemoryForecast, asked_bytes: float | None) -> int | Non
         return would_do if asked_bytes is None or asked_bytes <= found.killed_bytes else None
     if asked_bytes is None or found.largest_bytes is None or found.runs < LEAST_RUNS:
         return None
-    return would_do if would_do <= (1 - LEAST_SAVING) * asked_bytes else None
+    is_far_more = would_do <= (1 - LEAST_SAVING) * asked_bytes
+    return would_do if is_far_more or asks_too_little(found, asked_bytes) else None
+
+
+def asks_too_little(found: MemoryForecast, asked_bytes: float | None) -> bool:
+    """Whether a step asks for less than it was seen to use; arguments as above."""
+    if asked_bytes is None or found.largest_bytes is None:
+        return False
+    return asked_bytes <= _BELOW_LARGEST * found.largest_bytes
 
 
 def memory_advice(found: MemoryForecast, asked_bytes: float | None) -> str:
@@ -53,7 +64,8 @@ def memory_advice(found: MemoryForecast, asked_bytes: float | None) -> str:
         had = memory_text(found.killed_bytes)
         return f"was killed for memory with {had} in its last run; ask for {would_do}"
     assert asked_bytes is not None  # else nothing is advised
-    return f"asks {memory_text(asked_bytes)}, {used_text(found)}: {would_do} would do"
+    what = f"ask for {would_do}" if asks_too_little(found, asked_bytes) else f"{would_do} would do"
+    return f"asks {memory_text(asked_bytes)}, {used_text(found)}: {what}"
 
 
 def used_text(found: MemoryForecast) -> str:

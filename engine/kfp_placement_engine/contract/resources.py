@@ -53,7 +53,7 @@ _KINDS = {
 
 _PLAIN = {
     "missing": "is missing",
-    "timezone_aware": "has no time zone; write 2026-11-30T00:00:00Z",
+    "timezone_aware": "has no time zone; write, for example, 2026-11-30T00:00:00Z",
 }
 """What is said in place of pydantic's words, by its name of the problem."""
 
@@ -85,11 +85,17 @@ def _named(kind: type[Resource], parsed: dict[object, object]) -> str:
 
 
 def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False)[0]
+    first = error.errors(include_url=False)[0]
     place = ".".join(f"{part!s:.80}" for part in first["loc"])
     others = error.error_count() - 1
     more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
     words = _PLAIN.get(first["type"], first["msg"].removeprefix(_OURS))
+    if first["type"] == "too_long":
+        limits = first["ctx"]
+        words = (
+            f"has {limits['actual_length']:,} entries, and at most {limits['max_length']:,} are"
+            " read; leave the others out"
+        )
     if words.startswith(_WRONG):
         wanted = _KINDS.get(first["type"], words.removeprefix(_WRONG).strip())
         words = f"must {wanted}, not {first['input']!r:.60}"

@@ -15,6 +15,7 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import format_duration
+from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.image_sizes import UNKNOWN_IMAGE_BYTES, SizeSource
 from kfp_placement_engine.model.images import canonical
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
@@ -73,7 +74,7 @@ def _common_fields(run: int, lowered: Lowered, step: Step) -> dict[str, Any]:
         if step.duration_seconds is None
         else step.duration_source,
         "duration_basis": step.duration_basis,
-        "sized_input": _sized_input(step),
+        "sized_input": sized_input(step, step.duration_basis),
         "requests": requests_of(graph, step),
         "image": step.image,
         "labels": step.labels,
@@ -86,9 +87,9 @@ def _common_fields(run: int, lowered: Lowered, step: Step) -> dict[str, Any]:
     }
 
 
-def _sized_input(step: Step) -> str:
-    """The only input, where its size tells the run time."""
-    is_by_size = step.duration_basis is not None and step.duration_basis.by_size
+def sized_input(step: Step, basis: Basis | None) -> str:
+    """The only input, where its size tells the run time, by what that rests on; else ""."""
+    is_by_size = basis is not None and basis.by_size
     return step.inputs[0].key if is_by_size and len(step.inputs) == 1 else ""
 
 

@@ -425,6 +425,13 @@ def test_what_a_step_should_ask_for(live, cluster):
     assert by_step == {"fetch": None, "train": advice, "predict": None}
 
 
+def test_a_step_that_asks_for_less_than_it_used(live, cluster):
+    cluster.put(WORKFLOWS, a_whole_workflow("1Gi"))
+    cluster.put(HISTORIES, remembered(peak=1.2))
+    advice = "asks 1Gi, used at most 1.2Gi in 9 runs: ask for 1.5Gi"
+    assert block_of(live("explain", "taxi-x7k2p", "train"))["memory"] == [advice]
+
+
 def test_after_a_kill_it_says_what_to_ask_for(live, cluster):
     cluster.put(WORKFLOWS, a_whole_workflow("2Gi"))
     cluster.put(HISTORIES, remembered(killed=2))

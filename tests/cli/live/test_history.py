@@ -166,6 +166,13 @@ def kill_in_the_last(runs, step="train"):
     return [*runs[:-1], *with_memory(runs[-1:], step, killed=2, asked=2)]
 
 
+def test_a_step_that_asks_for_less_memory_than_it_used(live, cluster):
+    runs = with_memory(taxi_runs(LAST), "train", peak=1.2, asked=1)
+    cluster.put(HISTORIES, history_object(runs))
+    (train,) = [each for each in live("history", "taxi").stdout.splitlines() if "1.2Gi" in each]
+    assert "asks 1Gi, used at most 1.2Gi in 9 runs: ask for 1.5Gi" in train
+
+
 def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
     runs = with_memory(taxi_runs(LAST), "fetch", peak=1.2, asked=8)
     runs = kill_in_the_last(runs, "for-loop-1[*].new")

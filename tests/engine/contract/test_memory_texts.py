@@ -32,14 +32,27 @@ def test_a_step_that_asks_for_far_too_much():
     [
         (found(1.4, 1.2, runs=2), 8),
         (found(1.4, 1.2), 1.75),
-        (found(1.4, 1.2), 1),
+        (found(1.4, 1.2), 1.195),
+        (found(1.4, 1.2, runs=2), 1),
         (found(1.4, 1.2), None),
         (found(None, None), 8),
     ],
-    ids=["two runs", "little to save", "asks for less", "asks for nothing", "not measured"],
+    ids=[
+        "two runs",
+        "little to save",
+        "hardly less",
+        "less in two runs",
+        "asks for nothing",
+        "not measured",
+    ],
 )
 def test_nothing_is_advised(known, asked):
     assert memory_advice(known, None if asked is None else asked * GIB) == ""
+
+
+def test_a_step_that_asks_for_less_than_it_used():
+    text = memory_advice(found(0.75, 0.69), 0.49 * GIB)
+    assert text == "asks 502Mi, used at most 707Mi in 9 runs: ask for 768Mi"
 
 
 def test_no_less_is_advised_than_was_used():
