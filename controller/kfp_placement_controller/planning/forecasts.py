@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from kfp_placement_controller.planning.actions import StartRound
 from kfp_placement_controller.planning.histories import Histories
+from kfp_placement_controller.planning.namespace_past import NamespacePast
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
+from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import PlannedRun, key_text
 from kfp_placement_controller.planning.step_states import StepStatus
@@ -92,9 +94,13 @@ class Forecasts:
     _made: dict[RunKey, _Made] = field(default_factory=dict)
     _asked: _Asked | None = None
     _pauses: dict[str, _Pause] = field(default_factory=dict)
+    _read_at: dict[RunKey, datetime] = field(default_factory=dict)
 
     def use_histories(self, policy: PlacementPolicySpec, now: datetime) -> None:
-        """Plan runs that came before the past of their pipeline was known with it."""
+        """Plan runs that came before the past of their pipeline was known with it.
+
+        The first runs of a pipeline may have begun before one of them ended.
+        """
         if not self.histories.enabled:
             return
         runs = self.registry.open.ordered()
@@ -109,13 +115,24 @@ class Forecasts:
             past = self.histories.past(run.key.namespace, reading.graph.name)
             if past is None:
                 continue
-            is_first = reading.past is None
+            tells_more = self._tells_more(run, reading, past, now)
             run.use_past(past)
-            if is_first:
+            if tells_more:
+                self._read_at[run.key] = now
                 run.reread(policy)
                 run.changed = True
                 if isinstance(run.variant, PlannedRun) and run.unstarted():
                     self.planner.trigger(run, {Trigger.HISTORY}, now)
+
+    def _tells_more(
+        self, run: TrackedRun, reading: RunReading, past: NamespacePast, now: datetime
+    ) -> bool:
+        """Whether a past may tell of a run what it did not when the run was read."""
+        if reading.past is None:
+            return True
+        if not run.promises.is_unknown or past.learned == reading.past_runs:
+            return False
+        return not lasts(PAUSE, self._read_at.get(run.key), now)
 
     def use_settings(self, settings: HistorySettings) -> None:
         """The policy says something else of past runs: runs are read again with what it says."""
@@ -185,6 +202,7 @@ class Forecasts:
     def forget(self, key: RunKey) -> None:
         """A run is gone."""
         self._made.pop(key, None)
+        self._read_at.pop(key, None)
 
     def _has_failed(self, key: RunKey, failure: RoundFailure, now: datetime) -> None:
         """It is tried again after a pause, a few times; failures in a row make it longer."""

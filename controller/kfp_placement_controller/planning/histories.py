@@ -112,6 +112,11 @@ class Histories:
         without = f"runs of namespace {namespace} are planned without past ones"
         return self._said.guarded(without, partial(self._of_pipeline, namespace, pipeline))
 
+    def knows(self, namespace: str, pipeline: str, uid: str, ended_at: datetime) -> bool:
+        """Whether a run that ended then has been learned from."""
+        before = self._ended_before((namespace, history_name(pipeline)), uid)
+        return before is not None and before >= ended_at.replace(microsecond=0)
+
     def run_ended(self, namespace: str, run: PastRun) -> bool:
         """Learn from a run, once; from one that was tried again as it ended last.
 

@@ -41,6 +41,7 @@ class NamespacePast:
 
     Attributes:
         is_built: all runs of the beginning have been learned from.
+        learned: how many runs have been learned from.
         past: what they tell.
     """
 
@@ -65,7 +66,7 @@ class NamespacePast:
             keep_days: runs that ended more days before the last of their pipeline do not count.
             of_namespace: the past of the namespace, if this is of one pipeline; None = this is it.
         """
-        self.is_built = False
+        self.is_built, self.learned = False, 0
         self._namespace = namespace
         known = None if of_namespace is None else of_namespace.past
         # What was known of nodes counts until all has been learned.
@@ -192,6 +193,7 @@ class NamespacePast:
         return runs
 
     def _observe(self, run: PastRun) -> None:
+        self.learned += 1
         last_at = self._last_at.get(run.pipeline, run.ended_at)
         self._last_at.pop(run.pipeline, None)
         self._last_at[run.pipeline] = max(last_at, run.ended_at)

@@ -27,6 +27,10 @@ from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
 
+LEARNED_AT_ONCE = 500
+"""Steps of ended runs that are looked at between two decisions, some 50 ms: a planner that starts
+may find hundreds of ended runs."""
+
 T = TypeVar("T")
 
 LearningAction = HistoryAction | AskMemory
@@ -102,10 +106,14 @@ class RunLearning:
         """
         if not self.histories.enabled:
             return []
-        for run, since in list(self._awaited.values()):
+        learned = 0
+        # In the order in which they ended, where a planner that starts finds many.
+        for run, since in sorted(self._awaited.values(), key=_ended_at):
+            if learned >= LEARNED_AT_ONCE:
+                break
             if not self._guarded(partial(self._is_awaited, run, since, now)):
                 del self._awaited[run.key]
-                self._guarded(partial(self._learn, run, now))
+                learned += self._guarded(partial(self._learn, run, now)) or 0
         asked = self._guarded(partial(self._question, settings, now))
         writes = self._guarded(partial(self.histories.due, now)) or []
         return [*writes, *([] if asked is None else [asked])]
@@ -122,19 +130,26 @@ class RunLearning:
         asked = self.memory.due(settings, runs, now)
         return None if asked is None else AskMemory(asked)
 
-    def _learn(self, run: TrackedRun, now: datetime) -> None:
+    def _learn(self, run: TrackedRun, now: datetime) -> int:
+        """Learn from a run; returns how many steps have been looked at for that."""
         finished_at = run.observed.state.finished_at
         # Its object may be deleted by now: a label must not bring back what people have deleted.
         if finished_at is None or self._learned.get(run.key) == finished_at:
-            return
+            return 0
+        reading = run.variant.reading
+        if reading is not None and self.histories.knows(
+            run.key.namespace, reading.graph.name, run.observed.uid, finished_at
+        ):
+            # Of those that a new leader finds most have been learned from.
+            self._learned[run.key] = finished_at
+            return 0
         past = ended_run(run, self.nodes, now, self.memory.peak_of)
         if past is None:
-            return
+            return len(run.statuses)
         self._learned[run.key] = finished_at
-        if not self.histories.run_ended(run.key.namespace, past):
-            return
-        if past.steps:
+        if self.histories.run_ended(run.key.namespace, past) and past.steps:
             self.promises.ended(run)
+        return len(run.statuses)
 
     def _learn_unplanned(self, ended: EndedPipeline, now: datetime) -> None:
         past = self.unplanned.learned(ended, now)
@@ -143,3 +158,7 @@ class RunLearning:
 
     def _guarded(self, do: Callable[[], T]) -> T | None:
         return self._said.guarded("nothing is learned from some runs", do)
+
+
+def _ended_at(awaited: _Awaited) -> datetime:
+    return awaited.run.observed.state.finished_at or awaited.since

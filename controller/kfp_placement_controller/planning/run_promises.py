@@ -39,6 +39,11 @@ class RunPromises:
     expected: Promise | None = None
     after_start: Promise | None = None
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody knows when the run ends."""
+        return self.last is None or self.last.ends is None
+
     def begin_again(self) -> None:
         """What was promised first was of another try, or of a time when the run was held back."""
         self.first = None

@@ -47,6 +47,7 @@ class RunReading:
         assumptions: what its plans assume, except for what the cluster has shown since.
         forecast: what past runs tell of its steps; None = none are known.
         past: these runs; None = none are known, or nothing is left to plan.
+        past_runs: how many they were when the graph was read.
     """
 
     graph: RunGraph
@@ -55,6 +56,7 @@ class RunReading:
     assumptions: Assumptions
     forecast: RunForecast | None = None
     past: NamespacePast | None = None
+    past_runs: int = 0
 
     @property
     def is_marked(self) -> bool:
@@ -119,7 +121,8 @@ def read_run(
         graph = with_all_marked(graph)
     graph = limited_to(graph, [each.node_selector for each in nodes])
     index = run.content.index(graph)
-    return RunReading(graph, index, widths, assumptions, forecast, past)
+    past_runs = 0 if past is None else past.learned
+    return RunReading(graph, index, widths, assumptions, forecast, past, past_runs)
 
 
 def read_again(

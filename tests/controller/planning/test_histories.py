@@ -5,16 +5,27 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_controller.planning import run_learning
 from kfp_placement_controller.planning.actions import Action
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.placement import EndRange
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import PODS, Kind
+from tests.controller.planning.builders import a_policy
 from tests.controller.planning.noisy_cluster import TYPICAL_SECONDS, NoisyCluster, a_coordinator
+from tests.controller.planning.played_cluster import NO_PULLS
 
 RUNS, SEEDS = 15, 3
 KNOWN_AFTER = 3
 """From the fourth run on promises must hold."""
 
 LEAST_KEPT = 0.85
+SMALL = 2
+"""Iterations of the loop of small runs."""
+
 BEFORE = 6
 """Runs that are seen before something happens."""
 
@@ -28,6 +39,21 @@ def promise_holds(cluster: NoisyCluster, run: str) -> bool | None:
     assert status is not None
     assert status.makespan_seconds is not None
     return ends.low <= status.makespan_seconds <= ends.high
+
+
+def promised_ends(cluster: NoisyCluster, run: str) -> EndRange | None:
+    """What is promised of a run now."""
+    status = cluster.placement(run).status
+    return None if status is None else status.ends
+
+
+def without_history() -> Coordinator:
+    """One that learns nothing."""
+    return Coordinator(
+        DEFAULT_SOURCES,
+        policy=PolicyInForce(a_policy(**NO_PULLS)),
+        params=PlanningParams(evaluation_seconds=5),
+    )
 
 
 def test_an_ended_run_is_kept():
@@ -134,3 +160,50 @@ def test_a_last_pod_that_is_heard_of_after_its_run_teaches():
     cluster.run(lambda: (cluster.now - ended_at).total_seconds() > 60)
     (past,) = cluster.history().past_runs()
     assert {each.identity.step for each in past.steps} == {"first", "work[*]", "last"}
+
+
+def test_a_run_under_way_hears_of_the_first_that_ends():
+    """Both have begun before anything was known: the second then has an end."""
+    cluster = NoisyCluster()
+    first = cluster.begin_run(0, iterations=SMALL)
+    cluster.run(lambda: ("team", first) in cluster.placements)
+    cluster.now -= timedelta(minutes=9)
+    second = cluster.begin_run(1, iterations=SMALL)
+    cluster.run(lambda: cluster.states(first).get("last") == "running")
+    cluster.workload.factor["last"] = 20
+    cluster.run(lambda: cluster.players[first].phase == "Succeeded")
+    assert promised_ends(cluster, second) is None
+    begin = cluster.now
+    cluster.run(lambda: cluster.now - begin > timedelta(minutes=3))
+    assert cluster.players[second].phase == "Running"
+    assert promised_ends(cluster, second) is not None
+
+
+def test_a_planner_that_starts_works_out_no_run_that_is_known(monkeypatch):
+    cluster = NoisyCluster()
+    for number in range(3):
+        cluster.play(number, iterations=SMALL)
+    worked_out = []
+    monkeypatch.setattr(run_learning, "ended_run", lambda *_: worked_out.append(1))
+    writes = cluster.histories.writes
+    cluster.hand_over(a_coordinator(), 2)
+    for _ in range(20):
+        cluster.step(lambda: False)
+    assert worked_out == []
+    assert cluster.histories.writes == writes
+    assert len(cluster.history().past_runs()) == 3
+
+
+def test_many_ended_runs_are_learned_from_a_few_at_a_time(monkeypatch):
+    monkeypatch.setattr(run_learning, "LEARNED_AT_ONCE", 1)
+    cluster = NoisyCluster(coordinator=without_history())
+    for number in range(4):
+        cluster.play(number, iterations=SMALL)
+    cluster.hand_over(a_coordinator(), 2)
+    known = []
+    for _ in range(12):
+        cluster.step(lambda: True)
+        known.append(len(cluster.coordinator.learning._learned))
+        cluster.now += timedelta(seconds=5)
+    assert 0 < known[1] < 4
+    assert known[-1] == 4
