@@ -55,6 +55,15 @@ class Case:
         return abs(self.forecasts[method] / self.seconds - 1)
 
 
+def past_ends(ends: Sequence[float]) -> dict[str, float]:
+    """What the ends of the runs before tell of the next one, by method: all of them, or the last.
+
+    Args:
+        ends: seconds, the oldest first; at least one.
+    """
+    return {"past ends": median(ends), "last 5 ends": median(ends[-5:])}
+
+
 def seen_text(runs: int) -> str:
     """A group of numbers of runs that were seen."""
     return next((text for most, text in SEEN if runs <= most), "20+")

@@ -7,9 +7,8 @@ have, and which orders are complete, is said by all runs, later ones too: no tra
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
-from benchmarks.learning_runs.experiments import ASSUMED_SECONDS, CONFIDENCE, Case
+from benchmarks.learning_runs.experiments import ASSUMED_SECONDS, CONFIDENCE, Case, past_ends
 from benchmarks.learning_runs.traces import Order, Trace, TracedPod
 from kfp_placement_engine import BASELINES, Cluster, LoweringOptions, Node, RunGraph, Step, lower
 from kfp_placement_engine.history import History, RunEnds
@@ -68,7 +67,7 @@ def run_ends(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterat
                 seconds=run.seconds,
                 forecasts={
                     "plan alone": planned_seconds,
-                    "past ends": median(seen),
+                    **past_ends(seen),
                     "ours": planned_seconds * factors.quantile(0.5),
                 },
                 low=planned_seconds * factors.quantile((1 - CONFIDENCE) / 2),
