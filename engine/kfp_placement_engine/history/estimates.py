@@ -123,8 +123,13 @@ class PastValues:
                 place, found = told
         if found is None:
             return self._without_size
-        expected = self._prior.by_size + found.extrapolation
+        expected, farther = self._prior.by_size, found.extrapolation
+        if not found.misses:
+            # Nobody knows of one value how the next ones lie about it.
+            expected, farther = expected + farther, 0.0
         spread = _spread(found.misses, found.log_seconds, expected, self._prior)
+        # However many values were seen, none was of such a size.
+        spread = math.hypot(spread, farther)
         misses = [-each for each in found.misses]
         return _estimate(found.log_seconds, spread, misses, place is None, place)
 

@@ -1,8 +1,10 @@
 """How run times follow the size of the inputs, if they do.
 
 Three ways are compared on the past values themselves, each predicted from the others: the median, a
-line over the size, and the values of the nearest sizes. The size counts only where it has helped.
-Numeric arguments are compared in the same way (`arguments`).
+line over the size, and the values of the nearest sizes. Among the sizes that were seen the size
+counts only where it has helped. Beyond them the line counts: where sizes were much alike nobody can
+see whether they help, and to leave the size out would be as bold a guess. Numeric arguments are
+compared in the same way (`arguments`).
 """
 
 import math
@@ -103,11 +105,15 @@ class SizedValues:
         if is_among and self._are_nearest_best:
             nearest = self._mean_of_nearest(wanted)
             return BySize(nearest, self.misses_of_nearest, error=self._error_of_nearest)
-        if self._error_of_lines >= self._error_to_beat:
+        if is_among and self._error_of_lines >= self._error_to_beat:
             return None
-        outside = max(least - wanted, wanted - most, 0.0)
-        log_seconds = self._line.log_seconds(size)
-        return BySize(log_seconds, self._misses_of_line, _FAR * outside, self._error_of_lines)
+        log_seconds, extrapolation = self._line.log_seconds(size), 0.0
+        if not is_among:
+            outside = max(least - wanted, wanted - most)
+            # Times that do not follow the size at all, or in proportion, are off by no more.
+            of_line = min(outside, self._deviation_of_line(size))
+            extrapolation = math.hypot(_FAR * outside, of_line)
+        return BySize(log_seconds, self._misses_of_line, extrapolation, self._error_of_lines)
 
     def next_of_now(self, size: float, least: float | None) -> BySize | None:
         """The same, as if all values had been like the last ones with inputs of their size.
@@ -223,6 +229,21 @@ class SizedValues:
     @cached_property
     def _line(self) -> "_Line":
         return _line_of(*self._total)
+
+    def _deviation_of_line(self, size: float) -> float:
+        """Standard deviation of the logarithm of the line at a size, by how values lie off it.
+
+        Below the sizes that were seen it is mostly that of the start of the line. Infinite where
+        all sizes are equal.
+        """
+        weight, sized, _, square, _ = self._total
+        determinant = weight * square - sized**2
+        if determinant <= 1e-12 * weight * square:
+            return math.inf
+        squares = math.fsum(each**2 for each in self._misses_of_line)
+        variance = squares / max(1, len(self.sizes) - 2)
+        of_line = max(0.0, square - 2 * size * sized + size**2 * weight) / determinant
+        return math.sqrt(variance * of_line) / math.exp(self._line.log_seconds(size))
 
     @cached_property
     def _misses_of_line(self) -> list[float]:

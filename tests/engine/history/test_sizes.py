@@ -49,6 +49,28 @@ def test_a_size_that_tells_nothing_is_not_used():
     assert past.next(3e6) is None
 
 
+def test_beyond_the_sizes_that_were_seen_a_line_counts_that_has_not_helped():
+    """Sizes were much alike, and times vary more than by these."""
+    past = sized((52, 9e6), (60, 10e6), (46, 10.2e6), (60, 11e6), (55, 12e6))
+    assert past.next(10.5e6) is None
+    smaller, larger = past.next(4e6), past.next(24e6)
+    assert seconds(smaller) < 45 < 70 < seconds(larger)
+    assert min(smaller.extrapolation, larger.extrapolation) > 0.5
+
+
+def test_the_better_values_lie_on_a_line_the_surer_it_is_beyond_them():
+    near, off = (
+        sized((30 * by, 1e6), (40, 2e6), (50 * by, 3e6), (60, 4e6), (70 * by, 5e6))
+        for by in (1.01, 1.3)
+    )
+    assert near.next(0.1e6).extrapolation < off.next(0.1e6).extrapolation
+
+
+def test_where_sizes_were_equal_anything_up_to_proportion_may_follow():
+    found = sized((60, 1e6), (61, 1e6), (62, 1e6)).next(4e6)
+    assert found.extrapolation == pytest.approx(math.log(4), rel=0.1)
+
+
 def test_equal_sizes_tell_nothing():
     assert sized((60, 1e6), (90, 1.02e6), (40, 1e6)).next(1.01e6) is None
 
