@@ -68,5 +68,6 @@ def changed_table(cases: Sequence[Case]) -> Table:
         covered = percent(fmean(each.is_covered for each in found), 1)
         width = percent(median((each.high - each.low) / each.seconds for each in found), 1)
         rows.append([name, *errors, str(len(found)), covered, width])
-    headings = ["change", *(f"{name}, %" for name in _METHODS), "forecasts", "covered, %", "width, %"]
+    headings = ["change", *(f"{name}, %" for name in _METHODS)]
+    headings += ["forecasts", "covered, %", "width, %"]
     return Table("Ends of made-up runs after a change: median errors", headings, rows)

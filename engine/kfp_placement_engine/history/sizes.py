@@ -2,8 +2,8 @@
 
 Three ways are compared on the past values themselves, each predicted from the others: the median, a
 line over the size, and the values of the nearest sizes. Among the sizes that were seen the size
-counts only where it has helped. Beyond them the line counts: where sizes were much alike nobody can
-see whether they help, and to leave the size out would be as bold a guess. Numeric arguments are
+counts only where it has helped. Beyond them the line counts: where sizes were much alike past times
+do not say that they help, and to leave the size out would be as bold a guess. Numeric arguments are
 compared in the same way (`arguments`).
 """
 
@@ -110,7 +110,7 @@ class SizedValues:
         log_seconds, extrapolation = self._line.log_seconds(size), 0.0
         if not is_among:
             outside = max(least - wanted, wanted - most)
-            # Times that do not follow the size at all, or in proportion, are off by no more.
+            # Times that do not follow the size at all, or in proportion, are off by this at most.
             of_line = min(outside, self._deviation_of_line(size))
             extrapolation = math.hypot(_FAR * outside, of_line)
         return BySize(log_seconds, self._misses_of_line, extrapolation, self._error_of_lines)
