@@ -4,9 +4,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from types import MappingProxyType
 
-from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
+from kfp_placement_engine.history.calibration import (
+    MISSES_OF_RUN,
+    Calibration,
+    KnownEstimate,
+    Miss,
+)
 from kfp_placement_engine.history.common_factor import CommonFactors, score_of
 from kfp_placement_engine.history.known_steps import WIDER, KnownSteps, StepKey
 from kfp_placement_engine.history.levels import SHORT_SECONDS, Levels
@@ -144,7 +150,8 @@ class History:
 
     def _miss(self, each: Observation) -> Miss | None:
         """By how much the forecast of a step missed; None = there was none of this very step."""
-        if self._steps.get(each.identity.key) is None:
+        step, iteration = self._steps.get(each.identity.key), each.identity.iteration
+        if step is None or (iteration is not None and step.iteration(iteration) is None):
             return None
         known = self.levels.nearest(each.identity, each.input_bytes, each.arguments)
         if known is None or not _is_foreseen(each.identity, known.basis.level):
@@ -184,7 +191,7 @@ class History:
         new step, once, with other steps: those of other pipelines where there are any.
         """
         compared: set[StepKey] = set()
-        for each in without_forecast:
+        for each in _some_of_each_step(without_forecast):
             identity, step = each.identity, self._steps.get(each.identity.key)
             known: list[KnownEstimate | None] = []
             if step is not None and identity.iteration is not None:
@@ -202,6 +209,17 @@ class History:
             for estimated in known:
                 if estimated is not None and _tells(miss := self._miss_of(each, estimated)):
                     yield miss
+
+
+def _some_of_each_step(observations: Sequence[Observation]) -> Iterator[Observation]:
+    """As many as misses of one run count; a loop may have thousands, each compared with many."""
+    steps: dict[StepKey, list[Observation]] = defaultdict(list)
+    for each in observations:
+        steps[each.identity.key].append(each)
+    for found in steps.values():
+        # Not the first ones: these may be the large items, or those of a slow hour.
+        is_few = len(found) <= MISSES_OF_RUN
+        yield from found if is_few else Random(len(found)).sample(found, MISSES_OF_RUN)
 
 
 def _log_seconds(observation: Observation) -> float:

@@ -38,6 +38,9 @@ whole seconds."""
 
 _LOG_SHORT_SECONDS = math.log(SHORT_SECONDS)
 
+MOST_TOLD = 20
+"""About as many iterations, evenly spaced, tell what another one takes with its arguments."""
+
 MOST_COMPUTED = 2_000
 """Of this many nodes, iterations, steps and groups of steps what was computed is kept."""
 
@@ -179,7 +182,8 @@ class Levels:
 
         In one run all iterations may have the same ones, so that only their past ones tell.
         """
-        told = [self._values[each.iteration].next(None, arguments) for each in typical]
+        some = typical[:: max(1, len(typical) // MOST_TOLD)]
+        told = [self._values[each.iteration].next(None, arguments) for each in some]
         places = [each.by_argument for each in told if each.by_argument is not None]
         if 2 * len(places) <= len(told):
             return None

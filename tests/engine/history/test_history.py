@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.history import History, NodeFactors
+from kfp_placement_engine.history.calibration import MISSES_OF_RUN
 from kfp_placement_engine.history.iterations import VALUES_OF_ITERATION
 from kfp_placement_engine.history.known_steps import (
     LEAST_OF_ITERATION,
     MOST_ITERATIONS,
     MOST_STEPS,
 )
+from kfp_placement_engine.history.levels import Levels
 from kfp_placement_engine.model.forecast import Level
 from kfp_placement_engine.model.history import Observation, StepIdentity
 
@@ -151,6 +153,27 @@ def test_a_slow_run_of_a_wide_loop_does_not_decide_for_another_pipeline():
     after = forecast_of(history, other).distribution
     assert after.quantile(0.05) == pytest.approx(before.quantile(0.05), rel=0.05)
     assert after.quantile(0.95) == pytest.approx(before.quantile(0.95), rel=0.15)
+
+
+def test_of_a_wide_loop_few_items_are_compared_with_others(monkeypatch):
+    """Each is, by what all others take with its arguments; no more count than of one run."""
+    compared, of_step = [], Levels.of_step
+
+    def counted(levels, *arguments):
+        compared.append(arguments)
+        return of_step(levels, *arguments)
+
+    monkeypatch.setattr(Levels, "of_step", counted)
+    history, random = History(), Random(5)
+    for run in range(3):
+        items = [replace(LOOP, iteration=f"{run}-{item}") for item in range(1000)]
+        history.observe(
+            [
+                Observation(item, random.uniform(50, 70), arguments=(random.uniform(1, 9),))
+                for item in items
+            ]
+        )
+    assert len(compared) == 3 * MISSES_OF_RUN
 
 
 def test_of_a_wide_loop_with_two_tasks_misses_of_both_count():
