@@ -211,7 +211,7 @@ class Calibration:
         log_seconds = min(known.estimate.log_seconds + log_scale, _LONGEST)
         owner = self._owners[pipeline, known.kind]
         if owner is None:
-            shape = self._first[pipeline, known.kind]
+            shape = self._first[pipeline, known.kind, self._first_limit(pipeline, known)]
         else:
             shape = self._shapes[owner, self._limit(owner, known)]
         return Distribution(math.exp(log_seconds), known.estimate.spread, shape)
@@ -254,21 +254,41 @@ class Calibration:
         high = _within(misses[-half:], 0.0, limit / _LIMITS, below)
         return Shape((*low, 0.0, *high))
 
-    def _first_shape_of(self, asked: tuple[str, _Kind]) -> Shape:
+    def _first_limit(self, pipeline: str, known: KnownEstimate) -> int:
+        """How far the first shape goes at most, in parts of a spread.
+
+        As far as forecasts, or the step's own values, ever lay off: what was missed by many spreads
+        when one value was known is no more than a few of the spread that several values show.
+        """
+        if known.basis.level not in OWN_LEVELS:
+            return _NO_LIMIT
+        largest = [max(found.log_ratios) for found in self._of_others(pipeline, known.kind)]
+        most_miss = max([*largest, known.estimate.most_miss])
+        most = _BEYOND * most_miss / known.estimate.spread
+        return min(_NO_LIMIT, math.ceil(_LIMITS * most))
+
+    def _first_shape_of(self, asked: tuple[str, _Kind, int]) -> Shape:
         """As long as there are too few misses: wider, if those known lay further off.
 
         Of a step alone: how far apart whole runs or other steps are, their spread says.
         """
-        if asked[1][0] not in OWN_LEVELS:
+        pipeline, kind, limit = asked
+        if kind[0] not in OWN_LEVELS:
             return self._unknown
-        # What is known of all holds the pipeline's own misses, too.
-        owners = [owner for owner in self._nearest(*asked) if owner != asked]
-        misses = [each for owner in owners for each in self._misses(owner).deviations]
+        of_others = self._of_others(pipeline, kind)
+        misses = [each for found in of_others for each in found.deviations]
         expected = fmean(each**2 for each in self._unknown.misses)
         seen = math.fsum(each**2 for each in misses)
         squares = (_AS_MANY * expected + seen) / (_AS_MANY + len(misses))
-        wider = max(1.0, math.sqrt(squares / expected))
+        most = max(limit / _LIMITS, self._unknown.misses[-1])
+        wider = max(1.0, min(math.sqrt(squares / expected), most / self._unknown.misses[-1]))
         return Shape(tuple(wider * each for each in self._unknown.misses))
+
+    def _of_others(self, pipeline: str, kind: _Kind) -> "list[_Misses]":
+        """All that is known of misses; what is known of all holds the pipeline's own, too."""
+        return [
+            self._misses(each) for each in self._nearest(pipeline, kind) if each != (pipeline, kind)
+        ]
 
     def _misses(self, owner: "_Owner") -> _Misses:
         pipeline, kind = owner

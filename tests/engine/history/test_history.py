@@ -287,6 +287,18 @@ def test_intervals_after_two_and_three_runs_are_not_those_after_one(runs):
     assert 0.88 <= sum(held) / len(held) <= 0.955
 
 
+def test_after_three_runs_of_a_step_that_varies_by_far_the_range_is_bounded():
+    """True times of nine in ten lie within a factor of 27; what one value told was far off."""
+    ratios = []
+    for seed in range(40):
+        random, history = Random(seed), History()
+        for _ in range(3):
+            history.observe([Observation(TRAIN, 60 * random.lognormvariate(0, 1))])
+        found = forecast_of(history, TRAIN).distribution
+        ratios.append(found.quantile(0.95) / found.quantile(0.05))
+    assert median(ratios) < 1000
+
+
 @pytest.mark.parametrize("sigma", [0.03, 0.2, 0.5])
 def test_a_few_misses_of_a_small_pipeline_widen_what_is_not_known_yet(sigma):
     """Three steps, of which two or three runs were seen: less than twenty misses."""
