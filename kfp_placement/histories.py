@@ -51,7 +51,7 @@ class KnownPast:
         namespace: where these were; "" = not known. A run that names none goes there.
         is_asked_for: somebody has named them: then a pipeline without any is a surprise.
         naming_others: how another namespace is named whose past runs could be read, with {} for
-            its name; "" = there is no other.
+            its name; "" = none can be.
     """
 
     past: "Past | None" = None

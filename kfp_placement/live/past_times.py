@@ -137,7 +137,7 @@ def _whole_runs(pipelines: Mapping[str, _Seen]) -> History:
     """What the runs of a namespace took: each is learned from like a step, so that changes show."""
     history = History()
     runs = (run for seen in pipelines.values() for run in seen.runs)
-    for run in sorted(runs, key=lambda run: (run.ended_at, run.uid)):
+    for run in sorted(runs, key=lambda run: run.order):
         if run.seconds is not None:
             history.observe([Observation(_whole_run(run.pipeline), run.seconds)])
     return history
@@ -300,7 +300,7 @@ def _seen_in(run: PastRun) -> Iterator[Observation | MemoryUse]:
 def _runs(histories: Iterable[PipelineHistory]) -> list[PastRun]:
     """The runs that count, the oldest first."""
     runs = [run for each in histories for run in each.past_runs()]
-    return sorted(runs, key=lambda run: (run.ended_at, run.uid))
+    return sorted(runs, key=lambda run: run.order)
 
 
 def _key(history: PipelineHistory) -> PipelineKey:

@@ -170,12 +170,13 @@ class NamespacePast:
             yield each.json_bytes // BYTES_PER_OBSERVATION
         runs |= {run.uid: run for run in unwritten if run.uid in self._counted}
         # The last one first, so that what has been learned from can be let go.
-        ordered = sorted(runs.values(), key=_in_order, reverse=True)
+        ordered = sorted(runs.values(), key=lambda run: run.order, reverse=True)
         runs.clear()
         self._counted = frozenset()
         while ordered or self._late:
             if not ordered:
-                ordered, self._late = sorted(self._late, key=_in_order, reverse=True), []
+                ordered = sorted(self._late, key=lambda run: run.order, reverse=True)
+                self._late = []
             run = ordered.pop()
             self._observe(run)
             yield len(run.steps)
@@ -201,10 +202,6 @@ class NamespacePast:
             del self._last_at[next(iter(self._last_at))]
         what = f"namespace {self._namespace} learns nothing from some runs"
         self._said.guarded(what, partial(self.past.observe, run))
-
-
-def _in_order(run: PastRun) -> tuple[datetime, str]:
-    return run.ended_at, run.uid
 
 
 def _rows_of(runs: Iterable[RecordedRun | PastRun]) -> int:

@@ -34,7 +34,7 @@ def history_status(
         limit_bytes: of the object.
         runs_seen: how many runs there were; None = these.
     """
-    latest = sorted(runs, key=lambda run: (run.ended_at, run.uid), reverse=True)[:MAX_RUNS]
+    latest = sorted(runs, key=lambda run: run.order, reverse=True)[:MAX_RUNS]
     rows = HistoryRows()
     recorded: list[RecordedRun] = []
     for run in latest:

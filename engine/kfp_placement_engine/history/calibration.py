@@ -258,7 +258,7 @@ class Calibration:
         """How far the first shape goes at most, in parts of a spread.
 
         As far as forecasts, or the step's own values, ever lay off: what was missed by many spreads
-        when one value was known is no more than a few of the spread that several values show.
+        when one value was known is at most a few of the spread that several values show.
         """
         if known.basis.level not in OWN_LEVELS:
             return _NO_LIMIT

@@ -50,7 +50,7 @@ class Past:
         self.memory = memory
         self.courses = Courses()
         self._driver_seconds: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
-        for run in sorted(runs, key=lambda each: (each.ended_at, each.uid)):
+        for run in sorted(runs, key=lambda each: each.order):
             self.observe(run)
 
     def observe(self, run: PastRun) -> None:

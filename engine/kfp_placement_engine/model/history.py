@@ -180,6 +180,11 @@ class PastRun:
     drivers: int | None = None
     replayed_seconds: float | None = None
 
+    @property
+    def order(self) -> tuple[datetime, str]:
+        """Runs are learned from as they ended; those that ended together, always in one order."""
+        return self.ended_at, self.uid
+
     def without(self, steps: Collection[str]) -> "PastRun":
         """What the run teaches beside some steps, by their paths; loop widths stay."""
         if not steps:

@@ -127,14 +127,19 @@ def planned_names(cluster, run):
     return [row.name for row in cluster.placement(run).planned_rows().rows if row is not None]
 
 
+def submit_fan_out(cluster, iterations):
+    """A short run, with this many iterations of a loop whose width nobody knows before."""
+    workflow = with_durations(recorded_workflow("fan_out"), 0.05)
+    choices = DriverChoices(iteration_count=iterations)
+    cluster.kubelets = Kubelets(Workload(WorkloadSettings(driver_seconds=2)), choices)
+    cluster.submit(workflow, choices=choices)
+    return workflow["metadata"]["name"]
+
+
 def test_a_dynamic_loop_gets_the_rows_that_it_really_has():
     """Three iterations are assumed; there are five."""
     cluster = a_cluster()
-    workflow = with_durations(recorded_workflow("fan_out"), 0.05)
-    run = workflow["metadata"]["name"]
-    choices = DriverChoices(iteration_count=5)
-    cluster.kubelets = Kubelets(Workload(WorkloadSettings(driver_seconds=2)), choices)
-    cluster.submit(workflow, choices=choices)
+    run = submit_fan_out(cluster, iterations=5)
     cluster.run(lambda: ("team", run) in cluster.placements)
     assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 3
     cluster.run()
@@ -149,11 +154,7 @@ def test_rows_of_a_loop_narrower_than_assumed_go_with_its_iterations(is_search_l
     cluster = a_cluster()
     if is_search_late:
         cluster.search = lambda asked: RoundFailure(asked.number, "not now", died=False)
-    workflow = with_durations(recorded_workflow("fan_out"), 0.05)
-    run = workflow["metadata"]["name"]
-    choices = DriverChoices(iteration_count=2)
-    cluster.kubelets = Kubelets(Workload(WorkloadSettings(driver_seconds=2)), choices)
-    cluster.submit(workflow, choices=choices)
+    run = submit_fan_out(cluster, iterations=2)
     cluster.run(lambda: ("team", run) in cluster.placements)
     assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 3
     cluster.run()
@@ -164,11 +165,7 @@ def test_rows_of_a_loop_narrower_than_assumed_go_with_its_iterations(is_search_l
 
 def test_a_loop_that_became_wider_while_no_planner_led_gets_its_rows_though_others_are_left_out():
     cluster = a_cluster()
-    workflow = with_durations(recorded_workflow("fan_out"), 0.05)
-    run = workflow["metadata"]["name"]
-    choices = DriverChoices(iteration_count=7)
-    cluster.kubelets = Kubelets(Workload(WorkloadSettings(driver_seconds=2)), choices)
-    cluster.submit(workflow, choices=choices)
+    run = submit_fan_out(cluster, iterations=7)
     cluster.run(lambda: "succeeded" in ended_states(cluster, run))
     # As a planner writes it once the object would be too large.
     raw = cluster.placement(run).to_object()
