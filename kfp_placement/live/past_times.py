@@ -228,14 +228,14 @@ def details_of(
     (times,) = (each for each in pipelines_of(own) if each.key == key)
     past = past_of(own, key[0])
     overrun = past.overrun(key[1])
-    is_own = overrun is not None and overrun.basis.level is Level.PIPELINE
+    is_own = overrun.basis.level is Level.PIPELINE
     steps = tuple(_steps(chosen, past))
     seen = {each.step for each in steps}
     return PipelineDetails(
         times=times,
         steps=steps,
-        overrun=range_of(overrun.distribution) if overrun is not None and is_own else None,
-        overrun_runs=overrun.basis.runs if overrun is not None and is_own else 0,
+        overrun=range_of(overrun.distribution) if is_own else None,
+        overrun_runs=overrun.basis.runs if is_own else 0,
         loops=past.courses.widths(key[1]),
         forgotten={step: at for step, at in _forgotten(chosen).items() if step not in seen},
     )

@@ -99,6 +99,6 @@ class Past:
             return 0.0
         return run.drivers * (now - then)
 
-    def overrun(self, pipeline: str) -> Forecast | None:
-        """How many times longer than its samples the next run takes; None = no run is known."""
+    def overrun(self, pipeline: str) -> Forecast:
+        """How many times longer than its samples the next run takes."""
         return self.ends.predict(pipeline)

@@ -29,8 +29,9 @@ from kfp_placement_engine.model.history import MOST_PIPELINES
 RUNS_KEPT = 20
 """Of each pipeline; they decide by which factor the next run takes longer than expected."""
 
-_OF_PIPELINE, _OF_NAMESPACE = Prior(0.06, resolution=0.0), Prior(0.3, resolution=0.0)
-"""Runs of one pipeline differ by some percent; pipelines by how much their steps wait."""
+_OF_PIPELINE, _OF_NAMESPACE = Prior(0.06, resolution=0.0), Prior(0.2, resolution=0.0)
+"""Runs of one pipeline differ by some percent; pipelines by how much their steps wait. Runs of
+which nothing like it is known end as their steps tell, and are as far off that."""
 
 _BESIDE_STEPS = Prior(0.03, resolution=0.0)
 """How far apart they lie beside what their steps took."""
@@ -93,23 +94,20 @@ class RunEnds:
             log_replayed = math.log(replayed_seconds / expected_seconds)
         run = _Run(math.log(seconds / expected_seconds), log_replayed)
         known, kept = self._known(pipeline), self._factors.used(pipeline, _last_runs)
-        if known is not None and not _is_repeated(kept, run):
+        if not _is_repeated(kept, run):
             miss = Miss(pipeline, known, run.log_factor - known.estimate.log_seconds)
             self.calibration.add_misses([miss])
         kept.append(run)
 
-    def predict(self, pipeline: str) -> Forecast | None:
+    def predict(self, pipeline: str) -> Forecast:
         """How many times longer than expected the next run of a pipeline takes.
 
         Returns:
-            A distribution of factors; None = no run of the namespace is known.
+            A distribution of factors; by no run if none of the namespace is known.
         """
         if self._of_namespace is not None and not self._factors.get(pipeline):
             return self._of_namespace.predict(pipeline)
-        known = self._known(pipeline)
-        if known is None:
-            return None
-        calibration = self.calibration
+        known, calibration = self._known(pipeline), self.calibration
         if self._of_namespace is not None:
             calibration = calibration.or_of_all(self._of_namespace.calibration, known.kind)
         return calibration.forecast(pipeline, known, log_scale=0.0)
@@ -129,10 +127,9 @@ class RunEnds:
             return _next_of(known or [each.log_factor for each in runs], _BESIDE_STEPS).spread
         if self._of_namespace is not None:
             return self._of_namespace.beside_steps(pipeline)
-        of_others = self._known(pipeline)
-        return 0.0 if of_others is None else of_others.estimate.spread
+        return self._known(pipeline).estimate.spread
 
-    def _known(self, pipeline: str) -> KnownEstimate | None:
+    def _known(self, pipeline: str) -> KnownEstimate:
         """By how much longer than expected a run takes."""
         own = self._factors.get(pipeline)
         if own:
@@ -140,7 +137,8 @@ class RunEnds:
             return KnownEstimate(Basis(Level.PIPELINE, len(own)), len(own), found)
         others = [median(_of_now(each)) for each in self._factors.values() if each]
         if not others:
-            return None
+            nothing = Estimate(0.0, _OF_NAMESPACE.spread)
+            return KnownEstimate(Basis(Level.NAMESPACE, 0), 0, nothing)
         found = PastValues(others, _OF_NAMESPACE).next()
         runs = max(map(len, self._factors.values()))
         return KnownEstimate(Basis(Level.NAMESPACE, runs), len(others), found)
@@ -169,15 +167,23 @@ def _last_runs() -> deque[_Run]:
 def _of_now(runs: Collection[_Run]) -> list[float]:
     """Factors; of runs whose steps had changed, without what the steps alone took longer.
 
-    As many runs in a row as it takes until the estimates of steps follow show a change; fewer may
-    be chance, and later runs may take as long.
+    So it is with one run alone: its steps may have been slow by chance. Of more runs, as many in a
+    row as it takes until the estimates of steps follow show a change; fewer may be chance, and
+    later runs may take as long.
     """
+    if len(runs) == 1:
+        return [_beside_steps(each) for each in runs]
     found: list[float] = []
     for _, group in groupby(zip(runs, _changes(runs), strict=True), _side_of):
         in_a_row = list(group)
         is_change = len(in_a_row) >= LAST
         found += [run.log_factor - (apart if is_change else 0.0) for run, apart in in_a_row]
     return found
+
+
+def _beside_steps(run: _Run) -> float:
+    """How much longer a run took than its steps tell since; than was expected, if they do not."""
+    return run.log_factor - (run.log_replayed or 0.0)
 
 
 def _side_of(changed: tuple[_Run, float]) -> int:

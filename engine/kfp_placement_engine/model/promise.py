@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.forecast import CommonFactor, Distribution, Forecast
+from kfp_placement_engine.model.forecast import CommonFactor, Distribution, Forecast, Level
 from kfp_placement_engine.model.quantities import shown_value
 
 CONFIDENCE = 0.9
@@ -243,3 +243,11 @@ class RunForecast:
     def overrun_factor(self) -> float:
         """The median of `overrun`; 1 = no such run is known."""
         return 1.0 if self.overrun is None else self.overrun.distribution.median_seconds
+
+    @property
+    def has_one_end(self) -> bool:
+        """Whether one run of the pipeline alone was held against what was expected of it."""
+        if self.overrun is None:
+            return False
+        basis = self.overrun.basis
+        return basis.level is Level.PIPELINE and basis.runs == 1

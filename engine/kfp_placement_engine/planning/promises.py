@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from kfp_placement_engine.planning.remaining_times import remaining_durations
 from kfp_placement_engine.planning.stretched_ends import stretched_ends
 from kfp_placement_engine.planning.unknown_ends import why_unknown
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import Floats
+from kfp_placement_engine.problem.problem import Booleans, Floats
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import Schedule, simulate, simulate_durations
 
@@ -48,6 +49,22 @@ class SampledEnd:
         return next(_ranges(gains[:, None], confidence))
 
 
+class _Played(NamedTuple):
+    """Starts and ends of all activities.
+
+    Attributes:
+        starts: [S, A] in samples.
+        ends: the same.
+        typical_starts: [A] if each step takes its typical time.
+        typical_ends: the same.
+    """
+
+    starts: Floats
+    ends: Floats
+    typical_starts: Floats
+    typical_ends: Floats
+
+
 class _Samples:
     """Samples of a plan: of all of its runs together, and played once, when one asks for them."""
 
@@ -57,13 +74,14 @@ class _Samples:
         self._seed = seed
 
     @cached_property
-    def played(self) -> tuple[Floats, Floats]:
-        """[S, A] starts and ends of all activities."""
+    def _played(self) -> _Played:
         random = np.random.default_rng(self._seed)
         durations = remaining_durations(self._lowered, SAMPLES, random)
         for courses in self._courses:
             leave_out(durations, courses, random)
-        return simulate_durations(self._lowered.problem, self._placement, durations)
+        durations = np.vstack([durations, np.median(durations, axis=0)])
+        starts, ends = simulate_durations(self._lowered.problem, self._placement, durations)
+        return _Played(starts[:-1], ends[:-1], starts[-1], ends[-1])
 
     @cached_property
     def _courses(self) -> list[OpenCourses]:
@@ -72,15 +90,26 @@ class _Samples:
 
     def ends(self, run: int) -> Floats:
         """[S] ends of a run that has a forecast, on the plan's clock."""
-        _, ends = self.played
-        latest: Floats = ends[:, self._lowered.problem.arrays.run == run].max(axis=1)
+        latest: Floats = self._played.ends[:, self._own(run)].max(axis=1)
         return latest
 
+    def times(self, run: int) -> tuple[Floats, Floats]:
+        """[S, A] starts and ends of all activities, as those of the run are promised."""
+        played, begin = self._played, _begin_seconds(self._lowered.runs[run])
+        if not self._rests_on_typical_times(run):
+            return played.starts, played.ends
+        starts = _moved(played.starts, played.typical_starts, begin)
+        return starts, _moved(played.ends, played.typical_ends, begin)
+
     def left(self, run: int) -> SampledEnd:
-        """The same from its begin or from now, with how past runs ended beside their samples."""
+        """The ends from its begin or from now, with how past runs ended beside their samples."""
         active = self._lowered.runs[run]
         assert active.forecast is not None  # asked by the caller
-        seconds = self.ends(run) - _begin_seconds(active)
+        begin, ends = _begin_seconds(active), self.ends(run)
+        if self._rests_on_typical_times(run):
+            typical_end = self._played.typical_ends[self._own(run)].max()
+            ends = _moved(ends[:, None], np.array([typical_end]), begin)[:, 0]
+        seconds = ends - begin
         stretched = stretched_ends(
             seconds,
             active.forecast,
@@ -88,9 +117,28 @@ class _Samples:
             since_start_seconds=_since_start_seconds(active),
             has_ended_steps=_has_ended_steps(active),
             has_new_steps=_has_new_steps(active.forecast),
-            has_open_branches=len(self._courses[run]) > 1,
+            has_open_branches=self._has_open_branches(run),
         )
         return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
+
+    def _own(self, run: int) -> Booleans:
+        """[A] which activities are of a run."""
+        own: Booleans = self._lowered.problem.arrays.run == run
+        return own
+
+    def _rests_on_typical_times(self, run: int) -> bool:
+        """Whether the plan on typical times says where the run ends, and samples how far around it.
+
+        How far apart the times of steps lie is hardly known of two runs. The median of samples
+        moves with that, since of many steps side by side some is slow; and one run alone, held
+        against samples of steps that were seen once, does not say how much.
+        """
+        forecast = self._lowered.runs[run].forecast
+        return forecast is not None and forecast.has_one_end and not self._has_open_branches(run)
+
+    def _has_open_branches(self, run: int) -> bool:
+        """Whether its samples differ in what they leave out."""
+        return len(self._courses[run]) > 1
 
 
 def promises_of(lowered: Lowered, result: Result) -> tuple[Promise | None, ...]:
@@ -133,14 +181,14 @@ def say_defect(text: str) -> None:
 
 
 def _promise(run: int, lowered: Lowered, confidence: float, samples: _Samples) -> Promise:
-    begin, factors = _begin_seconds(lowered.runs[run]), samples.left(run).factors
-    starts, ends = (_stretched(times, factors, begin) for times in samples.played)
+    begin, left = _begin_seconds(lowered.runs[run]), samples.left(run)
+    starts, ends = (_stretched(times, left.factors, begin) for times in samples.times(run))
     steps = lowered.step_activities[run]
     indexes = list(steps.values())
     first, last = _ranges(starts[:, indexes], confidence), _ranges(ends[:, indexes], confidence)
     promises = zip(steps, map(StepPromise, first, last), strict=True)
-    own = lowered.problem.arrays.run == run
-    end = next(_ranges(ends[:, own].max(axis=1)[:, None], confidence))
+    run_ends = begin + left.seconds * left.factors
+    end = next(_ranges(run_ends[:, None], confidence))
     return Promise(confidence, end, float(np.median(samples.ends(run))), dict(promises))
 
 
@@ -184,6 +232,13 @@ def _has_ended_steps(active: ActiveRun) -> bool:
 def _has_new_steps(forecast: RunForecast) -> bool:
     """Whether steps or iterations of the run have not been seen, and are known by others alone."""
     return any(each.basis.level is not Level.ITERATION for each in forecast.steps.values())
+
+
+def _moved(times: Floats, typical: Floats, begin: float) -> Floats:
+    """[S, A] times in samples, moved by a factor each so that they lie around [A] typical ones."""
+    after = np.maximum(np.median(times, axis=0) - begin, 1e-9)
+    factors = np.maximum(typical - begin, 0.0) / after
+    return np.where(times > begin, begin + (times - begin) * factors, times)
 
 
 def _stretched(times: Floats, factors: Floats, begin: float) -> Floats:

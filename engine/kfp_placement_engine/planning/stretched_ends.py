@@ -74,7 +74,8 @@ def stretched_ends(
     is_known = not (has_new_steps or has_open_branches)
     if is_early and is_known and overrun.basis.level is Level.PIPELINE:
         share = RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
-        own = np.clip(own, -MOST_APART * np.abs(past), MOST_APART * np.abs(past))
+        if not forecast.has_one_end:
+            own = np.clip(own, -MOST_APART * np.abs(past), MOST_APART * np.abs(past))
     apart = np.sqrt((1 - share) * past**2 + share * np.maximum(past**2, own**2))
     # Where samples are equal, as those of a run time that is given, half of them end earlier.
     stretched: Floats = middle * factor * np.exp(np.copysign(apart, past))
@@ -130,8 +131,9 @@ def _factor_of_rest(
 
     Where runs take far longer or less than their samples, that lies somewhere: pods have waited for
     a node at the start, or steps came from the cache. What was expected of the whole run, less the
-    time since its begin, is left; but no more than the factor says of what is left, and once a step
-    has ended little less than its samples.
+    time since its begin, is left: what it has not lost yet it may still lose. But no more than the
+    factor, applied twice, says of what is left: a run that is faster than expected, or in which
+    nothing waits, is nearer its end. And once a step has ended, little less than its samples.
 
     Args:
         middle: median of what the samples say is left.
@@ -146,4 +148,4 @@ def _factor_of_rest(
     if first is None:
         return min(1.0, least)
     left = first.left_seconds(factor, since_submission_seconds) / middle
-    return min(max(left, min(1.0, least)), max(1.0, factor))
+    return min(max(left, min(1.0, least)), max(1.0, factor) ** 2)

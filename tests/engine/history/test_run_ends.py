@@ -47,8 +47,21 @@ def test_runs_that_become_slower_bit_by_bit_count_once():
     assert slower.quantile(0.5) == pytest.approx(slower.median_seconds)
 
 
-def test_nothing_is_promised_before_a_run_has_ended():
-    assert RunEnds().predict("churn") is None
+def test_before_a_run_has_ended_runs_take_what_their_steps_do_give_or_take_a_third():
+    found = RunEnds().predict("churn")
+    assert found.basis.runs == 0
+    assert found.distribution.median_seconds == 1
+    assert found.distribution.quantile(0.95) == pytest.approx(1.4, abs=0.05)
+    assert found.distribution.quantile(0.05) == pytest.approx(1 / 1.4, abs=0.05)
+
+
+def test_what_the_steps_of_one_run_alone_took_longer_may_be_chance():
+    found = forecast_of(seen((100, 150, 140)))
+    assert found.distribution.median_seconds == pytest.approx(150 / 140)
+    assert found.basis.runs == 1
+    assert forecast_of(seen((100, 150))).distribution.median_seconds == pytest.approx(1.5)
+    two = forecast_of(seen((100, 150, 140), (140, 150, 140)))
+    assert two.distribution.median_seconds > 1.2
 
 
 def test_intervals_of_90_percent_hold_nine_times_of_ten():
@@ -77,7 +90,7 @@ def test_intervals_of_90_percent_hold_nine_times_of_ten():
     ],
 )
 def test_what_cannot_be_true_teaches_nothing(planned, seconds):
-    assert seen((planned, seconds)).predict("churn") is None
+    assert seen((planned, seconds)).predict("churn").basis.runs == 0
 
 
 def test_pipelines_are_bounded_whatever_they_are_called():
@@ -130,7 +143,7 @@ def test_what_runs_take_beside_their_steps_is_known_apart():
         ends.observe("beside", 100, 110 * factor, 100)
     assert ends.beside_steps("steps") < 0.03
     assert ends.beside_steps("beside") == pytest.approx(0.2, rel=0.3)
-    assert RunEnds().beside_steps("unknown") == 0
+    assert RunEnds().beside_steps("unknown") == pytest.approx(0.2)
     # Of a pipeline that is new, no more is known than how far others lie apart.
     assert ends.beside_steps("unknown") > 0.2
 
