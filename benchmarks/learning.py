@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.command import DATA_HELP, Echo, add_output, exit_code_of, parser_of, show
 from benchmarks.learning_memory_report import memory_figures, memory_table
-from benchmarks.learning_plans_report import changed_table, planning_table
+from benchmarks.learning_plans_report import changed_table, first_runs_table, planning_table
 from benchmarks.learning_report import Results
 from benchmarks.learning_runs.changed import changed_ends
 from benchmarks.learning_runs.experiments import (
@@ -23,6 +23,7 @@ from benchmarks.learning_runs.experiments import (
     new_iterations,
     same_inputs,
 )
+from benchmarks.learning_runs.first_runs import first_runs
 from benchmarks.learning_runs.live import promises
 from benchmarks.learning_runs.memory import memory_cases
 from benchmarks.learning_runs.planning import planned_cases
@@ -78,6 +79,7 @@ def main(
         memory=list(memory_cases(traces, progress)),
         planning=list(planned_cases(progress, data)),
         changed=list(changed_ends(progress)),
+        first_runs=list(first_runs(progress)),
     )
     left_out = {trace.pipeline: trace.left_out for trace in traces if trace.left_out}
     notes = [f"{name}: {left_out_text(rows)}." for name, rows in left_out.items()]
@@ -115,10 +117,17 @@ def _changed_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
     return Page("Runs after a change", [changed_table(cases)], figures)
 
 
+def _first_runs_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
+    cases = list(first_runs(progress))
+    figures = {"first_runs": [asdict(each) for each in cases]}
+    return Page("The first runs", [first_runs_table(cases)], figures)
+
+
 ONE_TABLE: Mapping[str, Callable[[Path | None, Callable[[str], None]], Page]] = {
     "memory": _memory_page,
     "planning": _planning_page,
     "changed": _changed_page,
+    "first-runs": _first_runs_page,
 }
 """Tables that can be made alone, by name."""
 

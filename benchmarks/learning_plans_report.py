@@ -1,4 +1,4 @@
-"""The tables of `learning` on plans: what history is worth to them, and ends after changes."""
+"""The tables of `learning` on plans: what history is worth to them, and ends of whole runs."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
@@ -59,6 +59,16 @@ def _shares(cases: Sequence[PlannedCase]) -> list[str]:
 
 def changed_table(cases: Sequence[Case]) -> Table:
     """One row for each change."""
+    return _ends_table("Ends of made-up runs after a change: median errors", "change", cases)
+
+
+def first_runs_table(cases: Sequence[Case]) -> Table:
+    """One row for each way in which run times vary, and number of runs that were seen."""
+    title = "Ends of the first made-up runs before they start: median errors"
+    return _ends_table(title, "run times: runs seen", cases)
+
+
+def _ends_table(title: str, heading: str, cases: Sequence[Case]) -> Table:
     groups: dict[str, list[Case]] = {}
     for each in cases:
         groups.setdefault(each.group, []).append(each)
@@ -68,6 +78,6 @@ def changed_table(cases: Sequence[Case]) -> Table:
         covered = percent(fmean(each.is_covered for each in found), 1)
         width = percent(median((each.high - each.low) / each.seconds for each in found), 1)
         rows.append([name, *errors, str(len(found)), covered, width])
-    headings = ["change", *(f"{name}, %" for name in _METHODS)]
+    headings = [heading, *(f"{name}, %" for name in _METHODS)]
     headings += ["forecasts", "covered, %", "width, %"]
-    return Table("Ends of made-up runs after a change: median errors", headings, rows)
+    return Table(title, headings, rows)

@@ -6,7 +6,12 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.learning_memory_report import memory_figures, memory_table
-from benchmarks.learning_plans_report import ABOUT_PLANS, changed_table, planning_table
+from benchmarks.learning_plans_report import (
+    ABOUT_PLANS,
+    changed_table,
+    first_runs_table,
+    planning_table,
+)
 from benchmarks.learning_runs.experiments import SEEN, Case
 from benchmarks.learning_runs.live import Promise
 from benchmarks.learning_runs.memory import MemoryCase
@@ -84,6 +89,7 @@ class Results:
     memory: Sequence[MemoryCase] = ()
     planning: Sequence[PlannedCase] = ()
     changed: Sequence[Case] = ()
+    first_runs: Sequence[Case] = ()
 
     def figures(self) -> dict[str, Any]:
         """For JSON: by group, and by group and pipeline."""
@@ -114,6 +120,7 @@ class Results:
             self._after_two_runs(),
             self._in_order(),
             self._run_ends(),
+            first_runs_table(self.first_runs),
             self._promises(),
             self._samples(),
             memory_table(self.memory),

@@ -78,7 +78,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class _Begun:
+class Begun:
     """A run that is under way.
 
     Attributes:
@@ -185,15 +185,15 @@ def promises_of_run(mixture: Mixture, seed: int) -> Iterator[Promise]:
     """Of one run, one for each share that has passed."""
     random = np.random.default_rng(seed)
     shape = Shape("kfp", 60, 6, seed)
-    graph, cluster = _with_iteration_keys(made_up_run(shape)), made_up_cluster(shape)
+    graph, cluster = with_iteration_keys(made_up_run(shape)), made_up_cluster(shape)
     options = PlanOptions(
         dispatch="ordered" if seed % 2 else "ready", seed=seed, compare=(), quick=True
     )
     past = Past()
     for number in range(RUNS_SEEN):
-        begun = _begin(graph, cluster, options, past, mixture, random)
+        begun = begin(graph, cluster, options, past, mixture, random)
         past.observe(begun.past_run(number))
-    begun = _begin(graph, cluster, options, past, mixture, random)
+    begun = begin(graph, cluster, options, past, mixture, random)
     for passed in PASSED:
         found = begun.promise(passed * begun.end)
         assert found is not None
@@ -203,20 +203,21 @@ def promises_of_run(mixture: Mixture, seed: int) -> Iterator[Promise]:
         yield Promise(mixture.name, passed, end, low, typical, high)
 
 
-def _with_iteration_keys(graph: RunGraph) -> RunGraph:
+def with_iteration_keys(graph: RunGraph) -> RunGraph:
+    """The run, with items of its loops that are the same in each run."""
     steps = (replace(each, iteration_key=str(each.iteration or "")) for each in graph.steps)
     return replace(graph, steps=tuple(steps))
 
 
-def _begin(
+def begin(
     graph: RunGraph,
     cluster: Cluster,
     options: PlanOptions,
     past: Past,
     mixture: Mixture,
     random: np.random.Generator,
-) -> _Begun:
-    """A run with its plan on typical times, and what really happens."""
+) -> Begun:
+    """A run with its plan on learned times, and what really happens."""
     learned = with_history(graph, past, CONFIDENCE)
     alone = (ActiveRun(KEY, learned.graph),)
     lowered = lower_runs(alone, cluster, lowering_options_of(alone, cluster, options))
@@ -232,7 +233,7 @@ def _begin(
     true_seconds[columns] = _drawn([usual[each.name] for each in steps.values()], mixture, random)
     arrays = lowered.problem.arrays._replace(duration_seconds=true_seconds)
     problem = replace(lowered.problem, arrays=arrays)
-    return _Begun(lowered, problem, simulate(problem, placement), learned, cluster, options)
+    return Begun(lowered, problem, simulate(problem, placement), learned, cluster, options)
 
 
 def _drawn(
