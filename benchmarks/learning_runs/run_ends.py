@@ -58,9 +58,10 @@ def run_ends(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterat
     ends, past = RunEnds(), dict[str, list[float]]()
     for run in runs:
         seen = past.setdefault(run.pipeline, [])
-        forecast = ends.predict(run.pipeline)
-        if forecast is not None and run.number >= FIRST:
-            factors, planned_seconds = forecast.distribution, run.planned_seconds
+        if run.number >= FIRST:
+            factors = ends.predict(run.pipeline).distribution
+            counted, planned_seconds = ends.expected_ends(run.pipeline), run.planned_seconds
+            expected = planned_seconds if counted is None else counted.counted(planned_seconds)
             yield Case(
                 pipeline=run.pipeline,
                 group=f"{MOST}+" if run.number >= MOST else f"{FIRST}-{MOST - 1}",
@@ -68,10 +69,10 @@ def run_ends(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterat
                 forecasts={
                     "plan alone": planned_seconds,
                     **past_ends(seen),
-                    "ours": planned_seconds * factors.quantile(0.5),
+                    "ours": expected * factors.quantile(0.5),
                 },
-                low=planned_seconds * factors.quantile((1 - CONFIDENCE) / 2),
-                high=planned_seconds * factors.quantile((1 + CONFIDENCE) / 2),
+                low=expected * factors.quantile((1 - CONFIDENCE) / 2),
+                high=expected * factors.quantile((1 + CONFIDENCE) / 2),
             )
         ends.observe(run.pipeline, run.planned_seconds, run.seconds, run.replayed_seconds)
         seen.append(run.seconds)

@@ -252,7 +252,9 @@ class Calibration:
         above, below = max(0.0, middle - _ONE_SIDED), max(0.0, -middle - _ONE_SIDED)
         low = _within(misses[:half], -limit / _LIMITS, 0.0, -above)
         high = _within(misses[-half:], 0.0, limit / _LIMITS, below)
-        return Shape((*low, 0.0, *high))
+        found = (*low, 0.0, *high)
+        # That other pipelines are regular does not make this one so.
+        return Shape(found if owner.pipeline is not None else _no_narrower(found, self._unknown))
 
     def _first_limit(self, pipeline: str, known: KnownEstimate) -> int:
         """How far the first shape goes at most, in parts of a spread.
@@ -319,6 +321,14 @@ class _Largest(NamedTuple):
 
     deviations: float
     log_ratio: float
+
+
+def _no_narrower(misses: Sequence[float], than: Shape) -> tuple[float, ...]:
+    """Ascending misses, each at least as far from 0 as the same quantile of a shape."""
+    count = len(misses)
+    others = [than.at(1 - place / (count + 1)) for place in range(1, count + 1)]
+    pairs = zip(misses, others, strict=True)
+    return tuple(min(pair) if pair[1] < 0 else max(pair) for pair in pairs)
 
 
 def _within(misses: list[float], least: float, most: float, moved: float) -> list[float]:

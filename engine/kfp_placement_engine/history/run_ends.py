@@ -23,6 +23,7 @@ from kfp_placement_engine.history.estimates import Estimate, PastValues, Prior, 
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+from kfp_placement_engine.model.expected_ends import ExpectedEnds, expected_ends
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level, Shape
 from kfp_placement_engine.model.history import MOST_PIPELINES
 
@@ -92,18 +93,21 @@ class RunEnds:
         log_replayed = None
         if replayed_seconds is not None and _is_usable(replayed_seconds):
             log_replayed = math.log(replayed_seconds / expected_seconds)
-        run = _Run(math.log(seconds / expected_seconds), log_replayed)
+        run = _Run(math.log(expected_seconds), math.log(seconds / expected_seconds), log_replayed)
         known, kept = self._known(pipeline), self._factors.used(pipeline, _last_runs)
         if not _is_repeated(kept, run):
-            miss = Miss(pipeline, known, run.log_factor - known.estimate.log_seconds)
-            self.calibration.add_misses([miss])
+            counted = self.expected_ends(pipeline)
+            told = expected_seconds if counted is None else counted.counted(expected_seconds)
+            log_ratio = math.log(seconds / told) - known.estimate.log_seconds
+            self.calibration.add_misses([Miss(pipeline, known, log_ratio)])
         kept.append(run)
 
     def predict(self, pipeline: str) -> Forecast:
         """How many times longer than expected the next run of a pipeline takes.
 
         Returns:
-            A distribution of factors; by no run if none of the namespace is known.
+            A distribution of factors of what was expected, as far as that counts
+            (`expected_ends`); by no run if none of the namespace is known.
         """
         if self._of_namespace is not None and not self._factors.get(pipeline):
             return self._of_namespace.predict(pipeline)
@@ -111,6 +115,11 @@ class RunEnds:
         if self._of_namespace is not None:
             calibration = calibration.or_of_all(self._of_namespace.calibration, known.kind)
         return calibration.forecast(pipeline, known, log_scale=0.0)
+
+    def expected_ends(self, pipeline: str) -> ExpectedEnds | None:
+        """How much of what was expected of past runs came true; None = not known, so in full."""
+        runs = self._factors.get(pipeline, ())
+        return _expected_ends(runs) if len(runs) > 1 else None
 
     def beside_steps(self, pipeline: str) -> float:
         """How far apart runs lie beside what their steps took: deviation of the logarithm.
@@ -133,13 +142,15 @@ class RunEnds:
         """By how much longer than expected a run takes."""
         own = self._factors.get(pipeline)
         if own:
-            found = _next_of(_of_now(own), _OF_PIPELINE)
+            found = _next_of(_counted_factors(own), _OF_PIPELINE)
+            if len(own) == 1:
+                found = _if_not_by_chance(found, own[0])
             return KnownEstimate(Basis(Level.PIPELINE, len(own)), len(own), found)
         others = [median(_of_now(each)) for each in self._factors.values() if each]
         if not others:
             nothing = Estimate(0.0, _OF_NAMESPACE.spread)
             return KnownEstimate(Basis(Level.NAMESPACE, 0), 0, nothing)
-        found = PastValues(others, _OF_NAMESPACE).next()
+        found = _of_others(PastValues(others, _OF_NAMESPACE).next(), len(others))
         runs = max(map(len, self._factors.values()))
         return KnownEstimate(Basis(Level.NAMESPACE, runs), len(others), found)
 
@@ -148,10 +159,12 @@ class _Run(NamedTuple):
     """A run that has ended.
 
     Attributes:
-        log_factor: logarithm of what it took over what was expected.
+        log_expected: logarithm of what was expected of it, in seconds.
+        log_factor: logarithm of what it took over that.
         log_replayed: the same of what its steps tell since; None = not known.
     """
 
+    log_expected: float
     log_factor: float
     log_replayed: float | None
 
@@ -160,8 +173,33 @@ def _next_of(logs: Sequence[float], prior: Prior) -> Estimate:
     return PastValues(logs, prior, centre_of=middle_mean).next()
 
 
+def _of_others(found: Estimate, pipelines: int) -> Estimate:
+    """What other pipelines show of one: less, the fewer they are, and both may be true."""
+    shown = found.log_seconds * pipelines / (pipelines + _OF_NAMESPACE.weight)
+    return found._replace(log_seconds=shown, spread=math.hypot(found.spread, shown))
+
+
 def _last_runs() -> deque[_Run]:
     return deque(maxlen=RUNS_KEPT)
+
+
+def _expected_ends(runs: Collection[_Run]) -> ExpectedEnds:
+    log_expected = [each.log_expected for each in runs]
+    pairs = zip(log_expected, _of_now(runs), strict=True)
+    log_true = [
+        each.log_expected + each.log_replayed for each in runs if each.log_replayed is not None
+    ]
+    return expected_ends(log_expected, [expected + factor for expected, factor in pairs], log_true)
+
+
+def _counted_factors(runs: Collection[_Run]) -> list[float]:
+    """How much longer runs took than was expected, as far as that counts; logarithms."""
+    counted = _expected_ends(runs).counted
+    pairs = zip(runs, _of_now(runs), strict=True)
+    return [
+        run.log_expected + factor - math.log(counted(math.exp(run.log_expected)))
+        for run, factor in pairs
+    ]
 
 
 def _of_now(runs: Collection[_Run]) -> list[float]:
@@ -184,6 +222,12 @@ def _of_now(runs: Collection[_Run]) -> list[float]:
 def _beside_steps(run: _Run) -> float:
     """How much longer a run took than its steps tell since; than was expected, if they do not."""
     return run.log_factor - (run.log_replayed or 0.0)
+
+
+def _if_not_by_chance(found: Estimate, run: _Run) -> Estimate:
+    """An estimate of one run alone, less sure by what its steps took longer than may be chance."""
+    longer = abs(run.log_factor - _beside_steps(run))
+    return found._replace(spread=math.hypot(found.spread, max(0.0, longer - _CHANGED)))
 
 
 def _side_of(changed: tuple[_Run, float]) -> int:

@@ -110,8 +110,9 @@ class SizedValues:
         log_seconds, extrapolation = self._line.log_seconds(size), 0.0
         if not is_among:
             outside = max(least - wanted, wanted - most)
-            # Times that do not follow the size at all, or in proportion, are off by this at most.
-            of_line = min(outside, self._deviation_of_line(size))
+            # Times that do not follow the size at all, or in proportion, are off by `outside` at
+            # most: two standard deviations.
+            of_line = min(outside / 2, self._deviation_of_line(size))
             extrapolation = math.hypot(_FAR * outside, of_line)
         return BySize(log_seconds, self._misses_of_line, extrapolation, self._error_of_lines)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.expected_ends import ExpectedEnds
 from kfp_placement_engine.model.forecast import CommonFactor, Distribution, Forecast, Level
 from kfp_placement_engine.model.quantities import shown_value
 
@@ -187,10 +188,15 @@ class FirstSamples:
     end_seconds: float
     held_seconds: float = 0.0
 
+    @property
+    def from_begin_seconds(self) -> float:
+        """The same since it began."""
+        return self.end_seconds - self.held_seconds
+
     def left_seconds(self, factor: float, since_submission_seconds: float) -> float:
         """What is left of the run, if all of it takes `factor` times as long as its samples."""
-        from_begin = self.end_seconds - self.held_seconds
-        return factor * from_begin - (since_submission_seconds - self.held_seconds)
+        passed_seconds = since_submission_seconds - self.held_seconds
+        return factor * self.from_begin_seconds - passed_seconds
 
 
 @dataclass(frozen=True)
@@ -218,8 +224,9 @@ class RunForecast:
     Attributes:
         steps: of each step by name, where anything is known of it.
         common: what the steps of the run have in common.
-        overrun: how many times longer than the median of its samples the run takes; None = no such
-            run is known.
+        overrun: how many times longer than the median of its samples the run takes, as far as that
+            counts; None = no such run is known.
+        expected_ends: how far it does; None = in full.
         confidence: of the ranges that are made of it.
         first_samples: what its samples said at the start; None = these are the first, or nobody
             knows.
@@ -233,16 +240,25 @@ class RunForecast:
     steps: Mapping[str, Forecast] = field(default_factory=dict)
     common: CommonFactor = field(default_factory=CommonFactor)
     overrun: Forecast | None = None
+    expected_ends: ExpectedEnds | None = None
     confidence: float = CONFIDENCE
     driver_seconds: float | None = None
     first_samples: FirstSamples | None = None
     courses: tuple[Course, ...] = ()
     beside_steps: float = 0.0
 
-    @property
-    def overrun_factor(self) -> float:
-        """The median of `overrun`; 1 = no such run is known."""
-        return 1.0 if self.overrun is None else self.overrun.distribution.median_seconds
+    def overrun_factor(self, expected_seconds: float | None = None) -> float:
+        """How many times longer the run takes than expected, in the middle.
+
+        Args:
+            expected_seconds: the median of its samples before it began; None = not known.
+        """
+        if self.overrun is None:
+            return 1.0
+        factor = self.overrun.distribution.median_seconds
+        if self.expected_ends is None or not expected_seconds:
+            return factor
+        return factor * self.expected_ends.counted(expected_seconds) / expected_seconds
 
     @property
     def has_one_end(self) -> bool:

@@ -48,6 +48,7 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
         told,
         common=past.steps.common_factor(graph.name),
         overrun=past.overrun(graph.name),
+        expected_ends=past.ends.expected_ends(graph.name),
         confidence=confidence,
         driver_seconds=past.driver_seconds(graph.name),
         courses=past.courses.last(graph.name),

@@ -95,23 +95,24 @@ class _Samples:
 
     def times(self, run: int) -> tuple[Floats, Floats]:
         """[S, A] starts and ends of all activities, as those of the run are promised."""
-        played, begin = self._played, _begin_seconds(self._lowered.runs[run])
+        played, own = self._played, self._own(run)
         if not self._rests_on_typical_times(run):
             return played.starts, played.ends
-        starts = _moved(played.starts, played.typical_starts, begin)
-        return starts, _moved(played.ends, played.typical_ends, begin)
+        begin, starts, ends = self._begin(run), played.starts.copy(), played.ends.copy()
+        moved = _moved(ends[:, own], played.typical_ends[own], begin)
+        # Each step moves by a factor of its own, and still none ends after its run.
+        ends[:, own] = np.minimum(moved, self._promised_ends(run)[:, None])
+        moved = _moved(starts[:, own], played.typical_starts[own], begin)
+        starts[:, own] = np.minimum(moved, ends[:, own])
+        return starts, ends
 
     def left(self, run: int) -> SampledEnd:
         """The ends from its begin or from now, with how past runs ended beside their samples."""
         active = self._lowered.runs[run]
         assert active.forecast is not None  # asked by the caller
-        begin, ends = _begin_seconds(active), self.ends(run)
-        if self._rests_on_typical_times(run):
-            typical_end = self._played.typical_ends[self._own(run)].max()
-            ends = _moved(ends[:, None], np.array([typical_end]), begin)[:, 0]
-        seconds = ends - begin
+        begin, ends = self._begin(run), self.ends(run)
         stretched = stretched_ends(
-            seconds,
+            ends - begin,
             active.forecast,
             since_submission_seconds=max(0.0, -active.release_seconds),
             since_start_seconds=_since_start_seconds(active),
@@ -119,7 +120,19 @@ class _Samples:
             has_new_steps=_has_new_steps(active.forecast),
             has_open_branches=self._has_open_branches(run),
         )
-        return SampledEnd(seconds, stretched / np.maximum(seconds, 1e-9))
+        factors = stretched / np.maximum(ends - begin, 1e-9)
+        return SampledEnd(self._promised_ends(run) - begin, factors)
+
+    def _promised_ends(self, run: int) -> Floats:
+        """[S] ends of a run as they are promised, before they are corrected."""
+        ends = self.ends(run)
+        if not self._rests_on_typical_times(run):
+            return ends
+        typical_end = self._played.typical_ends[self._own(run)].max()
+        return _moved(ends[:, None], np.array([typical_end]), self._begin(run))[:, 0]
+
+    def _begin(self, run: int) -> float:
+        return _begin_seconds(self._lowered.runs[run])
 
     def _own(self, run: int) -> Booleans:
         """[A] which activities are of a run."""
@@ -134,7 +147,9 @@ class _Samples:
         against samples of steps that were seen once, does not say how much.
         """
         forecast = self._lowered.runs[run].forecast
-        return forecast is not None and forecast.has_one_end and not self._has_open_branches(run)
+        assert forecast is not None  # asked by the caller
+        is_known = not (_has_new_steps(forecast) or self._has_open_branches(run))
+        return forecast.has_one_end and is_known
 
     def _has_open_branches(self, run: int) -> bool:
         """Whether its samples differ in what they leave out."""

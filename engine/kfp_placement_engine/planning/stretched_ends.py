@@ -9,9 +9,10 @@ from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.planning.sampled_times import normal_scores
 from kfp_placement_engine.problem.problem import Floats
 
-RUNS_OF_SAMPLES, MOST_APART = 6, 2.0
-"""Samples tell as much of how far ends lie apart as this many past runs do; but where they lie more
-than this many times further apart, that comes of rare times of steps, which runs did not show."""
+RUNS_OF_SAMPLES, MOST_APART, SHOWN_RUNS = 6, 2.0, 4
+"""Samples tell as much of how far ends lie apart as this many past runs do. But where they lie more
+than this many times further apart, that comes of rare times of steps: this many runs would have
+shown it, and fewer, in proportion, less."""
 
 REAL_SHARE = 0.1
 """Of a run; once its first step has run for this long, that tells of its end."""
@@ -53,18 +54,19 @@ def stretched_ends(
     overrun, middle = forecast.overrun, float(np.median(ends))
     if overrun is None or middle <= 0:
         return ends
+    of_run = _factor_of_run(middle, forecast, has_ended_steps=has_ended_steps)
     factor = _factor_of_rest(
-        middle, forecast, since_submission_seconds, has_ended_steps=has_ended_steps
+        of_run, middle, forecast, since_submission_seconds, has_ended_steps=has_ended_steps
     )
     if has_open_branches:
         # How runs ended beside one median is mostly which branches they took; samples know that.
-        usual = forecast.overrun_factor
+        usual = forecast.overrun_factor()
         factor = usual if 1 / USUAL <= usual <= USUAL else 1.0
     if has_ended_steps:
         left_seconds, first = middle * factor, forecast.first_samples
         held_seconds = 0.0 if first is None else first.held_seconds
         passed_seconds = max(0.0, since_submission_seconds - held_seconds)
-        return _moved_apart(ends * factor, forecast, passed_seconds, left_seconds)
+        return _moved_apart(ends * factor, of_run, forecast, passed_seconds, left_seconds)
     left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
     past = np.log(left[np.argsort(np.argsort(ends))] / np.median(left))
     own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
@@ -74,16 +76,29 @@ def stretched_ends(
     is_known = not (has_new_steps or has_open_branches)
     if is_early and is_known and overrun.basis.level is Level.PIPELINE:
         share = RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
-        if not forecast.has_one_end:
-            own = np.clip(own, -MOST_APART * np.abs(past), MOST_APART * np.abs(past))
+        most = MOST_APART * max(1.0, SHOWN_RUNS / overrun.basis.runs) * np.abs(past)
+        own = np.clip(own, -most, most)
     apart = np.sqrt((1 - share) * past**2 + share * np.maximum(past**2, own**2))
     # Where samples are equal, as those of a run time that is given, half of them end earlier.
     stretched: Floats = middle * factor * np.exp(np.copysign(apart, past))
     return stretched
 
 
+def _factor_of_run(middle: float, forecast: RunForecast, *, has_ended_steps: bool) -> float:
+    """How many times longer than its first samples the whole run takes.
+
+    Args:
+        middle: median of what the samples say is left.
+        forecast: what past runs tell.
+        has_ended_steps: whether a step has ended.
+    """
+    if forecast.first_samples is not None:
+        return forecast.overrun_factor(forecast.first_samples.from_begin_seconds)
+    return forecast.overrun_factor(None if has_ended_steps else middle)
+
+
 def _moved_apart(
-    ends: Floats, forecast: RunForecast, passed_seconds: float, left_seconds: float
+    ends: Floats, factor: float, forecast: RunForecast, passed_seconds: float, left_seconds: float
 ) -> Floats:
     """[S] ends, earlier and later by what takes time beside the steps.
 
@@ -93,12 +108,13 @@ def _moved_apart(
 
     Args:
         ends: of what is left.
+        factor: how many times longer than its first samples the run takes.
         forecast: what past runs tell.
         passed_seconds: since the run began.
         left_seconds: what is expected to be left of it.
     """
     run_seconds = passed_seconds + left_seconds
-    is_much = abs(math.log(forecast.overrun_factor)) / math.log(USUAL)
+    is_much = abs(math.log(factor)) / math.log(USUAL)
     share = (left_seconds / run_seconds) ** (0.5 / max(1.0, is_much))
     # These have nothing to do with the samples, of which any may be first.
     scores = normal_scores(ends.size, np.random.default_rng(ends.size))
@@ -125,7 +141,12 @@ def _left_by_past(
 
 
 def _factor_of_rest(
-    middle: float, forecast: RunForecast, since_submission_seconds: float, *, has_ended_steps: bool
+    factor: float,
+    middle: float,
+    forecast: RunForecast,
+    since_submission_seconds: float,
+    *,
+    has_ended_steps: bool,
 ) -> float:
     """How many times longer than its samples the rest of a run takes.
 
@@ -136,12 +157,13 @@ def _factor_of_rest(
     nothing waits, is nearer its end. And once a step has ended, little less than its samples.
 
     Args:
+        factor: how many times longer than its first samples the whole run takes.
         middle: median of what the samples say is left.
         forecast: what past runs tell, of which `overrun` is known.
         since_submission_seconds: how long ago the run was submitted.
         has_ended_steps: whether a step has ended.
     """
-    factor, first = forecast.overrun_factor, forecast.first_samples
+    first = forecast.first_samples
     if 1 / USUAL <= factor <= USUAL or (first is None and not has_ended_steps):
         return factor
     least = max(factor, 1 / USUAL) if has_ended_steps else factor

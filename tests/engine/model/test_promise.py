@@ -60,4 +60,4 @@ def test_what_came_of_a_range_as_ends_are_cut_to_whole_seconds(seconds, outcome)
 
 
 def test_without_a_known_run_none_takes_longer_than_its_samples():
-    assert RunForecast().overrun_factor == 1.0
+    assert RunForecast().overrun_factor() == 1.0

@@ -126,15 +126,20 @@ def promises_after_two_runs(seed):
 
 def test_after_two_runs_of_steps_side_by_side_that_differ_much_a_third_is_promised():
     """Samples of steps that were seen once end early; against these the second run took long."""
-    held, lasts, is_late = [], [], []
+    held, lasts, is_late, within = [], [], [], []
     for seed in range(40):
         promise, seconds, last_starts = promises_after_two_runs(seed)
         held.append(promise.ends.low_seconds <= seconds <= promise.ends.high_seconds)
         is_late.append(promise.ends.typical_seconds > seconds)
         starts = promise.steps["last"].starts
         lasts.append(starts.low_seconds <= last_starts <= starts.high_seconds)
+        within += [
+            each.starts.high_seconds <= each.ends.high_seconds <= promise.ends.high_seconds + 1e-6
+            for each in promise.steps.values()
+        ]
     assert sum(held) >= 32
     assert sum(lasts) >= 30
+    assert all(within)
     assert 10 <= sum(is_late) <= 30
 
 
