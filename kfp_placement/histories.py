@@ -226,11 +226,12 @@ def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, 
     """Which pipelines have rows that do not count, and how many, of the first few."""
     from kfp_placement_engine.contract.pipeline_history import unreadable_rows
 
-    bad = Counter[str]()
+    bad = Counter[tuple[str, str]]()
     for each in histories:
-        bad[each.spec.pipeline] += unreadable_rows(each)
+        bad[each.metadata.namespace or "", each.spec.pipeline] += unreadable_rows(each)
     # Without those of no such rows.
-    return tuple(_bad_rows(*each) for each in list((+bad).items())[:_UNREADABLE_SHOWN])
+    found = list((+bad).items())[:_UNREADABLE_SHOWN]
+    return tuple(_bad_rows(*pipeline, rows) for pipeline, rows in found)
 
 
 def past_in_cluster(
@@ -312,9 +313,10 @@ def _forgotten(pipeline: str, since: datetime) -> Notice:
     )
 
 
-def _bad_rows(pipeline: str, rows: int) -> Notice:
+def _bad_rows(namespace: str, pipeline: str, rows: int) -> Notice:
+    whose = f"{pipeline!r:.80} of namespace {namespace:.80}" if namespace else f"{pipeline!r:.80}"
     return Notice(
         "bad-history",
-        f"the history of pipeline {pipeline!r:.80} has {counted(rows, 'row')} that cannot be read"
+        f"the history of pipeline {whose} has {counted(rows, 'row')} that cannot be read"
         " or cannot be true; such rows do not count",
     )

@@ -113,7 +113,7 @@ def test_past_runs_tell_what_is_shown(example, command):
     "quoted",
     [
         "`With this plan the run ends after 22m37s`",
-        "`ends after 23m48s (80%: 22m23s-25m19s), by 25m19s (90%)`",
+        "`ends after 24m4s (80%: 22m37s-25m35s), by 25m35s (90%)`",
         "`a run takes 1.05 times (0.97-1.14) as long as its steps tell, by 8 runs`",
         "`705Mi of 2Gi`",
     ],

@@ -336,7 +336,7 @@ def test_rows_that_somebody_has_broken_do_not_count_and_are_told(tmp_path):
     whole = planned(history_file(tmp_path / "sound.json", sound))
     assert broken.plan.promise is not None
     assert [notice.code for notice in broken.warnings] == ["bad-history"]
-    assert "pipeline 'taxi' has" in broken.warnings[0].message
+    assert "pipeline 'taxi' of namespace team-a has" in broken.warnings[0].message
     assert whole.warnings == ()
 
 

@@ -48,6 +48,7 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import NodeName
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import (
+    MOST_SECONDS,
     PastRun,
     StepIdentity,
     text_digest,
@@ -236,16 +237,21 @@ def _past_run(
         pipeline=spec.pipeline,
         ended_at=run.ended_at,
         steps=tuple(each for each in observed if each is not None),
-        played_seconds=run.played_seconds,
-        driver_seconds=run.driver_seconds,
+        played_seconds=_if_true(run.played_seconds),
+        driver_seconds=_if_true(run.driver_seconds),
         drivers=run.drivers,
-        replayed_seconds=run.replayed_seconds,
-        seconds=run.seconds,
+        replayed_seconds=_if_true(run.replayed_seconds),
+        seconds=_if_true(run.seconds),
         memory=tuple(each for each in used if each is not None),
         loops=tuple(loop_widths(run.loops, steps)),
         left_out=tuple(left_out(run.left_out, steps)),
     )
     return found.without(spec.forgotten_steps(run.ended_at))
+
+
+def _if_true(seconds: float | None) -> float | None:
+    """A time of a whole run, if it can be true; None = not known."""
+    return None if seconds is None or seconds > MOST_SECONDS else seconds
 
 
 OUTVOTED = 3
@@ -271,7 +277,7 @@ def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
 
 
 def unreadable_rows(history: PipelineHistory) -> int:
-    """How many rows cannot be read, or say what cannot be true."""
+    """How many rows cannot be read, or say what cannot be true; runs whose times cannot, too."""
     status = history.status
     if status is None:
         return 0
@@ -280,6 +286,8 @@ def unreadable_rows(history: PipelineHistory) -> int:
         bad += sum(not _is_readable(row, steps, status.nodes) for row in run.steps)
         bad += len(run.loops) - len(list(loop_widths(run.loops, steps)))
         bad += len(run.left_out) - len(list(left_out(run.left_out, steps)))
+        whole = (run.seconds, run.played_seconds, run.driver_seconds, run.replayed_seconds)
+        bad += any(each is not None and _if_true(each) is None for each in whole)
     return bad
 
 

@@ -5,8 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-_MOST_STEP_SECONDS = 31 * 86_400.0
-"""A month; the clock of a step that is said to have run for longer was wrong."""
+MOST_SECONDS = 31 * 86_400.0
+"""A month; the clock of a step or run that is said to have taken longer was wrong."""
 
 _MOST_INPUT_BYTES = 2**60
 """An exbibyte."""
@@ -72,7 +72,7 @@ class Observation:
         """Whether its figures can be true; clocks may jump, and anybody may write a status."""
         is_size = self.input_bytes is None or is_usable_size(self.input_bytes)
         is_known = is_size and are_usable_arguments(self.arguments)
-        return is_known and 0 <= self.seconds <= _MOST_STEP_SECONDS
+        return is_known and 0 <= self.seconds <= MOST_SECONDS
 
 
 @dataclass(frozen=True)

@@ -390,3 +390,19 @@ def test_runs_on_thousands_of_nodes_have_room_for_as_many_as_an_object_may_name(
 def test_one_run_with_a_wrong_date_hides_no_others(days, counted):
     runs = [{"uid": f"u{each}", "endedAt": START + timedelta(days=each)} for each in days]
     assert len(a_history({"runs": runs}).past_runs(90)) == counted
+
+
+@pytest.mark.parametrize("field", ["seconds", "playedSeconds", "replayedSeconds", "driverSeconds"])
+def test_times_of_whole_runs_of_a_month_and_longer_do_not_count(field):
+    too_long = 40 * 86_400.0
+    run = a_run(steps=[[0, 12.5]], **{field: too_long})
+    history = a_history(run | {"steps": [["train", "c", "i"]]})
+    assert unreadable_rows(history) == 1
+    (found,) = history.past_runs()
+    assert too_long not in (
+        found.seconds,
+        found.played_seconds,
+        found.replayed_seconds,
+        found.driver_seconds,
+    )
+    assert [each.seconds for each in found.steps] == [12.5]
