@@ -98,7 +98,7 @@ SIDE_BY_SIDE = RunGraph(
 
 
 def promises_after_two_runs(seed):
-    """The promise of a third run, seconds it takes, and seconds until its last step starts."""
+    """Of a third run: its promise, and what is known of it; seconds until its end and last step."""
     random, past = np.random.default_rng(seed), Past()
     for number in range(3):
         learned = with_history(SIDE_BY_SIDE, past)
@@ -121,14 +121,14 @@ def promises_after_two_runs(seed):
         )
         if number < 2:
             past.observe(run)
-    return promise, seconds, last_starts
+    return promise, learned, seconds, last_starts
 
 
 def test_after_two_runs_of_steps_side_by_side_that_differ_much_a_third_is_promised():
     """Samples of steps that were seen once end early; against these the second run took long."""
     held, lasts, is_late, within = [], [], [], []
     for seed in range(40):
-        promise, seconds, last_starts = promises_after_two_runs(seed)
+        promise, _, seconds, last_starts = promises_after_two_runs(seed)
         held.append(promise.ends.low_seconds <= seconds <= promise.ends.high_seconds)
         is_late.append(promise.ends.typical_seconds > seconds)
         starts = promise.steps["last"].starts
@@ -141,6 +141,22 @@ def test_after_two_runs_of_steps_side_by_side_that_differ_much_a_third_is_promis
     assert sum(lasts) >= 30
     assert all(within)
     assert 10 <= sum(is_late) <= 30
+
+
+def test_a_run_that_waits_is_promised_the_same_from_its_start():
+    first, learned, *_ = promises_after_two_runs(0)
+    waiting = promised(learned, now=-1000.0)
+    assert waiting.ends.typical_seconds == pytest.approx(first.ends.typical_seconds)
+    last = waiting.steps["last"].starts
+    assert last.low_seconds == pytest.approx(first.steps["last"].starts.low_seconds)
+
+
+def test_no_promise_jumps_when_the_third_run_begins():
+    first, learned, *_ = promises_after_two_runs(0)
+    samples = FirstSamples(first.played_seconds)
+    begun = replace(learned, forecast=replace(learned.forecast, first_samples=samples))
+    now = promised(begun, {"first": running(1.0, 1.0)}, now=1.0).ends
+    assert now.typical_seconds == pytest.approx(first.ends.typical_seconds, rel=0.03)
 
 
 def test_steps_that_ended_slowly_make_the_rest_late_as_far_as_steps_are_slow_together():
