@@ -29,7 +29,7 @@ from kfp_placement_engine.model.promise import StepPromise
 _LOG = logging.getLogger(__name__)
 
 PAUSE = timedelta(seconds=30)
-"""Between two forecasts of one run."""
+"""Between two forecasts of one run, and so long is a search awaited that brings a promise."""
 
 PAUSE_AFTER_START = timedelta(minutes=10)
 """Between two forecasts of a run that waits for its start."""
@@ -230,7 +230,11 @@ class Forecasts:
         if run.run.waits_to_begin:
             is_new = made is None or not lasts(PAUSE_AFTER_START, made.at, now)
             return is_new and run.reading.forecast is not None
-        if run.reading.forecast is None or not run.reading.forecast.steps or run.plan.quick:
+        known = run.reading.forecast
+        # Where nothing is known of any step, that is said once.
+        if known is None or not (known.steps or run.run.promises.last is None):
+            return False
+        if _awaits_search(run, now):
             return False
         if made is None:
             # The plan itself came with a promise; one that an earlier leader made may be old.
@@ -242,6 +246,13 @@ class Forecasts:
     def _failures(self, key: RunKey) -> int:
         made = self._made.get(key)
         return 0 if made is None else made.failures
+
+
+def _awaits_search(run: PlannedRun, now: datetime) -> bool:
+    """Whether a search is about to bring a better plan, which comes with a promise."""
+    is_asked = run.plan.quick and bool(run.run.pending) and run.run.unstarted()
+    # Beside many other runs its turn may come late, or never.
+    return is_asked and lasts(PAUSE, run.plan.planned_at, now)
 
 
 def _progress(run: TrackedRun) -> _Progress:
