@@ -59,7 +59,8 @@ class _Made(NamedTuple):
 
     Attributes:
         at: when it was asked for, or failed.
-        progress: what had happened by then; None = it failed, and is made again, whatever happens.
+        progress: what had happened by then; None = it is made again, whatever happens: it failed,
+            or past runs tell something else since.
         failures: in a row.
     """
 
@@ -120,6 +121,7 @@ class Forecasts:
             if tells_more:
                 self._read_at[run.key] = now
                 run.reread(policy)
+                self._make_again(run.key)
                 run.changed = True
                 if isinstance(run.variant, PlannedRun) and run.unstarted():
                     self.planner.trigger(run, {Trigger.HISTORY}, now)
@@ -217,6 +219,11 @@ class Forecasts:
         self._made[key] = _Made(now, None, self._failures(key) + 1)
         length = min(LONGEST_PAUSE, PAUSE * 2 ** min(failures, 10))
         self._pauses[key.namespace] = _Pause(failures + 1, now, length)
+
+    def _make_again(self, key: RunKey) -> None:
+        """Past runs tell something new of a run: it is forecast again, whatever happened to it."""
+        if key in self._made:
+            self._made[key] = self._made[key]._replace(progress=None)
 
     def _made_at(self, run: PlannedRun) -> datetime:
         made = self._made.get(run.key)

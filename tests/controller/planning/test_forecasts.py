@@ -282,3 +282,23 @@ def test_a_run_that_goes_on_after_a_break_is_forecast_though_nothing_is_left_to_
     after = status_of(cluster, name).ends
     assert after is not None
     assert after.low > before.high
+
+
+def test_a_run_under_way_hears_of_the_first_that_ends_though_other_pipelines_are_known():
+    cluster = NoisyCluster()
+    for number in range(RUNS):
+        cluster.play(number, iterations=SMALL)
+    names = ["single-1", "single-2"]
+    for factor, name in zip([10, 20], names, strict=True):
+        cluster.workload.factor["work"] = factor
+        run = a_single_step(name)
+        run["metadata"]["generateName"] = "single-"
+        cluster.submit(run, settings=NO_DEFAULTS)
+        until = cluster.now + timedelta(minutes=5)
+        cluster.run(lambda until=until: cluster.now > until)
+    assert [status_of(cluster, name).ends_unknown for name in names] == ["no run seen"] * 2
+    cluster.run(lambda: cluster.players["single-1"].phase == "Succeeded")
+    until = cluster.now + timedelta(minutes=2)
+    cluster.run(lambda: cluster.now > until)
+    assert cluster.states("single-2") == {"work": "running"}
+    assert status_of(cluster, "single-2").ends is not None
