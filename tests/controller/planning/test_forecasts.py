@@ -26,7 +26,7 @@ from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.promise import Promise, StepPromise, TimeRange
-from tests.controller.planning.noisy_cluster import NoisyCluster, a_run
+from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, task
 
 SMALL = 2
@@ -248,6 +248,22 @@ def test_a_run_whose_steps_all_start_before_a_search_has_an_end_all_the_same():
         said.append(status.ends_unknown or status.ends is not None)
         cluster.run()
     assert said == ["no run seen", True, True]
+
+
+def test_what_a_forecast_promises_first_is_written_and_lasts_over_a_failover():
+    cluster = NoisyCluster()
+    for number in range(RUNS):
+        cluster.submit(a_single_step(f"nightly-{number}"), settings=NO_DEFAULTS)
+        cluster.run()
+        cluster.now += timedelta(minutes=10)
+    name = "nightly-last"
+    cluster.submit(a_single_step(name), settings=NO_DEFAULTS)
+    cluster.run(partial(is_running, cluster, name))
+    first = cluster.first_ends(name)
+    cluster.hand_over(a_coordinator(), 2)
+    cluster.run()
+    assert cluster.first_ends(name) == first
+    assert cluster.history().past_runs()[-1].played_seconds == pytest.approx(first.played)
 
 
 def test_a_plan_made_at_once_is_forecast_where_no_search_of_the_run_comes_for_some_time():

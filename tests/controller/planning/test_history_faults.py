@@ -217,10 +217,13 @@ def test_a_run_that_is_tried_again_counts_once():
     assert cluster.players[run].phase == "Failed"
     first = cluster.history().past_runs()[-1]
     assert (first.uid, first.seconds) == (f"workflow-{KNOWN}", None)
+    assert cluster.placement(run).spec.first_ends is not None
     cluster.now += timedelta(hours=3)
     cluster.retry(run)
     cluster.run()
     assert cluster.players[run].phase == "Succeeded"
+    # What was promised first was of the try that failed.
+    assert cluster.placement(run).spec.first_ends is None
     assert len(uids(cluster)) == len(set(uids(cluster))) == KNOWN + 1
     again = cluster.history().past_runs()[-1]
     assert (again.uid, again.seconds, again.played_seconds) == (first.uid, None, None)
