@@ -280,3 +280,15 @@ def test_what_is_there_at_the_start_is_learned_from_once():
         cluster.run(lambda: True)
     assert cluster.histories.writes == writes
     assert uids(cluster) == [f"workflow-{each}" for each in range(KNOWN)]
+
+
+def test_a_pipeline_of_which_nothing_is_ever_to_count_is_known_no_more():
+    cluster = a_cluster()
+    (key,) = cluster.histories.stored
+    stored = cluster.histories.stored[key]
+    spec = {**stored["spec"], "forgetBefore": "9999-12-31T23:59:59Z"}
+    metadata = {**stored["metadata"], "resourceVersion": "99"}
+    cluster.histories.stored[key] = {**stored, "spec": spec, "metadata": metadata}
+    for number in (10, 11):
+        run = cluster.play(number, iterations=SMALL)
+    assert cluster.placement(run).spec.first_ends is None
