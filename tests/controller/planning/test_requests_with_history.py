@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import built_pasts
+from kfp_placement_controller.planning import built_pasts, past_news
 from kfp_placement_controller.planning.run_requests import LONGEST_WAIT
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model import promise
@@ -14,6 +14,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
+from tests.controlplane.argo.small_workflows import task
 from tests.support.kubernetes import node_object
 
 ITERATIONS = 2
@@ -192,6 +193,46 @@ def test_of_a_sweep_the_longest_run_speaks_for_all():
     requests._news.history_changed(("team", "nightly"))
     (first,) = requests._news.due(played.now)
     assert first.name == "large"
+
+
+def next_version(name: str) -> Any:
+    """Only one short step, of another name and image."""
+    run = a_run(name, ITERATIONS)
+    run["spec"]["templates"][0]["dag"]["tasks"] = [task("new-work")]
+    run["spec"]["templates"][1]["container"]["image"] = "other:2"
+    return run
+
+
+def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell():
+    cluster = ran(4)
+    wait(cluster, "first-version")
+    for number in range(2):
+        cluster.submit(next_version(f"next-version-{number}"))
+    cluster.settle()
+    for number in range(2):
+        assert makespan_seconds(cluster, f"next-version-{number}") < 150
+    cluster.played.workload.factor["work"] = 30
+    cluster.submit(next_version("next-ends"), held=False)
+    cluster.played.run(lambda: cluster.played.players["next-ends"].phase == "Succeeded")
+    until = cluster.played.now + timedelta(minutes=1)
+    cluster.played.run(lambda: cluster.played.now > until)
+    assert makespan_seconds(cluster, "first-version") == pytest.approx(USUAL_SECONDS, rel=0.2)
+    for number in range(2):
+        assert makespan_seconds(cluster, f"next-version-{number}") > 5000
+
+
+def test_of_a_pipeline_that_is_another_one_each_time_only_some_runs_are_looked_at(monkeypatch: Any):
+    monkeypatch.setattr(past_news, "MOST_VERSIONS", 2)
+    cluster = ran(2)
+    for number in range(4):
+        run = next_version(f"waiting-{number}")
+        run["spec"]["templates"][1]["container"]["image"] = f"other:{number}"
+        cluster.submit(run)
+    for _ in range(3):
+        cluster.settle()
+    requests = cluster.coordinator.requests
+    requests._news.history_changed(("team", "nightly"))
+    assert len(list(requests._news.due(cluster.played.now))) == 2
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
