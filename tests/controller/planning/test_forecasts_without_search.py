@@ -29,14 +29,20 @@ def a_single_step(name: str) -> dict[str, Any]:
     return run
 
 
+def pass_time(cluster: NoisyCluster, minutes: float) -> None:
+    """Whatever happens in so many minutes."""
+    until = cluster.now + timedelta(minutes=minutes)
+    cluster.run(lambda: cluster.now > until)
+
+
 def test_a_run_whose_steps_all_start_before_a_search_has_an_end_all_the_same():
     cluster = NoisyCluster()
     said = []
     for number in range(3):
         cluster.now += timedelta(minutes=10)
-        name, until = f"nightly-{number}", cluster.now + timedelta(minutes=1)
+        name = f"nightly-{number}"
         cluster.submit(a_single_step(name), settings=NO_DEFAULTS)
-        cluster.run(lambda until=until: cluster.now > until)
+        pass_time(cluster, 1)
         status, plan = status_of(cluster, name), tracked(cluster, name).plan
         assert plan is not None
         assert plan.quick
@@ -88,8 +94,7 @@ def test_a_run_that_goes_on_after_a_break_is_forecast_though_nothing_is_left_to_
     cluster.run(lambda: status_of(cluster, name).ends is not None)
     before = status_of(cluster, name).ends
     assert before is not None
-    later = cluster.now + timedelta(minutes=10)
-    cluster.run(lambda: cluster.now > later)
+    pass_time(cluster, 10)
     after = status_of(cluster, name).ends
     assert after is not None
     assert after.low > before.high
@@ -105,11 +110,9 @@ def test_a_run_under_way_hears_of_the_first_that_ends_though_other_pipelines_are
         run = a_single_step(name)
         run["metadata"]["generateName"] = "single-"
         cluster.submit(run, settings=NO_DEFAULTS)
-        until = cluster.now + timedelta(minutes=5)
-        cluster.run(lambda until=until: cluster.now > until)
+        pass_time(cluster, 5)
     assert [status_of(cluster, name).ends_unknown for name in names] == ["no run seen"] * 2
     cluster.run(lambda: cluster.players["single-1"].phase == "Succeeded")
-    until = cluster.now + timedelta(minutes=2)
-    cluster.run(lambda: cluster.now > until)
+    pass_time(cluster, 2)
     assert cluster.states("single-2") == {"work": "running"}
     assert status_of(cluster, "single-2").ends is not None

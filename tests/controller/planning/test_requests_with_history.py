@@ -204,18 +204,21 @@ def next_version(name: str) -> Any:
 
 
 def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell():
-    cluster = ran(4)
+    played = NoisyCluster()
+    for number in range(4):
+        played.play(number, iterations=ITERATIONS)
+    cluster = queued(played)
     wait(cluster, "first-version")
     for number in range(2):
         cluster.submit(next_version(f"next-version-{number}"))
     cluster.settle()
     for number in range(2):
         assert makespan_seconds(cluster, f"next-version-{number}") < 150
-    cluster.played.workload.factor["work"] = 30
+    played.workload.factor["work"] = 30
     cluster.submit(next_version("next-ends"), held=False)
-    cluster.played.run(lambda: cluster.played.players["next-ends"].phase == "Succeeded")
-    until = cluster.played.now + timedelta(minutes=1)
-    cluster.played.run(lambda: cluster.played.now > until)
+    played.run(lambda: played.players["next-ends"].phase == "Succeeded")
+    until = played.now + timedelta(minutes=1)
+    played.run(lambda: played.now > until)
     assert makespan_seconds(cluster, "first-version") == pytest.approx(USUAL_SECONDS, rel=0.2)
     for number in range(2):
         assert makespan_seconds(cluster, f"next-version-{number}") > 5000
