@@ -1,10 +1,11 @@
 """Of which waiting runs past runs tell something new, so that they are planned again.
 
-Of the waiting runs of a pipeline one is planned first; the others follow if that says something
-else. Hundreds of them may wait while one after another ends as usual.
+Of the waiting runs of each version of a pipeline one is planned first; the others follow if that
+says something else. Hundreds of them may wait while one after another ends as usual.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -18,10 +19,14 @@ from kfp_placement_engine.model.keys import RunKey
 NEWS_PAUSE = timedelta(seconds=30)
 """Between two looks at what past runs tell of the waiting runs of one pipeline."""
 
+MOST_VERSIONS = 20
+"""Of one pipeline that are looked at, those whose runs take longest; somebody may submit each run
+as another one."""
+
 
 @dataclass
 class PastNews:
-    """What is new of pipelines, and which run of each is planned first.
+    """What is new of pipelines, and which runs of each are planned first.
 
     Attributes:
         needs: all runs, with what they need.
@@ -59,7 +64,11 @@ class PastNews:
         # One that cannot be planned says nothing of the others.
         if name is None or (is_as_before and need.planned is not None):
             return ()
-        others = [other for other in self._waiting_of(name) if other is not need]
+        others = [
+            other
+            for other in self._waiting().get(name, ())
+            if other is not need and other.version == need.version
+        ]
         for other in others:
             other.has_news = True
         return [other.observed.key for other in others]
@@ -70,17 +79,20 @@ class PastNews:
             return
         looked_at = self._looked_at.items()
         self._looked_at = {name: at for name, at in looked_at if lasts(NEWS_PAUSE, at, now)}
-        for name in self._news - self._looked_at.keys():
-            # What moves the end of the longest by too little to matter moves no other by more.
-            first = min(self._waiting_of(name), key=_longest_first, default=None)
-            if first is not None:
-                # What somebody else has changed counts as soon as it has been built.
-                if not self.histories.is_current(name[0], first.pipeline):
-                    continue
-                self._looked_at[name], self._first_of[first.observed.key] = now, name
+        names = self._news - self._looked_at.keys()
+        waiting = self._waiting() if names else {}
+        for name in names:
+            firsts = _first_of_each_version(waiting.get(name, ()))
+            # What somebody else has changed counts as soon as it has been built.
+            if firsts and not self.histories.is_current(name[0], firsts[0].pipeline):
+                continue
+            if firsts:
+                self._looked_at[name] = now
+            self._news.discard(name)
+            for first in firsts:
+                self._first_of[first.observed.key] = name
                 first.has_news = True
                 yield first.observed.key
-            self._news.discard(name)
         yield from self._with_first_past()
 
     def _with_first_past(self) -> Iterator[RunKey]:
@@ -93,12 +105,21 @@ class PastNews:
                 lacking.has_news = True
                 yield key
 
-    def _waiting_of(self, name: HistoryKey) -> Iterator[RunNeed]:
-        """Runs of a pipeline that have not begun."""
+    def _waiting(self) -> Mapping[HistoryKey, Sequence[RunNeed]]:
+        """Runs that have not begun, by pipeline."""
+        waiting: dict[HistoryKey, list[RunNeed]] = defaultdict(list)
         for key, need in self.needs.items():
-            is_waiting = need.pipeline and not (need.has_begun or need.observed.ended)
-            if is_waiting and (key.namespace, history_name(need.pipeline)) == name:
-                yield need
+            if need.pipeline and not (need.has_begun or need.observed.ended):
+                waiting[key.namespace, history_name(need.pipeline)].append(need)
+        return waiting
+
+
+def _first_of_each_version(waiting: Iterable[RunNeed]) -> Sequence[RunNeed]:
+    """The longest of each: what moves its end by too little to matter moves no other by more."""
+    firsts: dict[int, RunNeed] = {}
+    for need in sorted(waiting, key=_longest_first):
+        firsts.setdefault(need.version, need)
+    return list(firsts.values())[:MOST_VERSIONS]
 
 
 def _longest_first(need: RunNeed) -> tuple[float, datetime]:

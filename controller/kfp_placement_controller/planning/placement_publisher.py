@@ -32,17 +32,33 @@ REFUSED_REASON = "Misconfigured"
 """Of the event about a run that is not planned."""
 
 
-class _PublishedState(NamedTuple):
-    """What an object says, as far as it is cheap to compare.
+class _PublishedPlan(NamedTuple):
+    """What its spec says, as far as it is cheap to compare.
 
     Attributes:
-        plan: revision, epoch, number of nodes named.
+        revision: of the plan; 0 = none.
+        epoch: of the planner's Lease.
+        nodes: how many are named.
+        first: what was promised first; a forecast may make it, and a retry withdraw it.
+    """
+
+    revision: int
+    epoch: int
+    nodes: int
+    first: FirstPromise | None
+
+
+class _PublishedState(NamedTuple):
+    """What an object says, likewise.
+
+    Attributes:
+        plan: in the spec.
         conditions: type, status and reason of each, and the phase.
         statuses: of the steps.
         promise: of the run and its steps.
     """
 
-    plan: tuple[int, int, int]
+    plan: _PublishedPlan
     conditions: tuple[tuple[str, ...], ...]
     statuses: Mapping[str, StepStatus]
     promise: Promise | None
@@ -132,6 +148,7 @@ class PlacementPublisher:
         publication.closed = (
             finished is not None and finished.status == "True" and run.observed.ended
         )
+        run.promises.is_counted = publication.closed
 
     def due(
         self, run: TrackedRun, epoch: int, problem: str, now: datetime
@@ -238,11 +255,11 @@ class PlacementPublisher:
 
 
 def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) -> _PublishedState:
-    plan = run.plan
-    key = (0, epoch, 0) if plan is None else (plan.revision, epoch, len(plan.nodes))
+    revision, nodes = (0, 0) if run.plan is None else (run.plan.revision, len(run.plan.nodes))
+    plan = _PublishedPlan(revision, epoch, nodes, run.promises.first)
     all_findings = findings(run.variant, problem, state.rows_problem)
     conditions = tuple((str(each.type), str(each.holds), str(each.reason)) for each in all_findings)
-    return _PublishedState(key, (*conditions, (str(phase(run)),)), run.statuses, run.promised_now)
+    return _PublishedState(plan, (*conditions, (str(phase(run)),)), run.statuses, run.promised_now)
 
 
 def _first_promise(placement: PipelinePlacement) -> FirstPromise | None:

@@ -157,6 +157,11 @@ class RunNeed:
         return "" if self._reading is None else self._reading.graph.name
 
     @property
+    def version(self) -> int:
+        """Tells apart the runs of a pipeline that run something else; 0 = it could not be read."""
+        return 0 if self._reading is None else self._reading.version
+
+    @property
     def has_begun(self) -> bool:
         """Whether it is no longer waiting for its start."""
         return self.observed.state.started_at is not None

@@ -32,12 +32,14 @@ class RunPromises:
         expected: the same as of the last forecast, of which small changes are not promised.
         after_start: the same since its start, for a run that is held back and has not begun; None =
             nobody knows.
+        is_counted: an earlier planner has seen the run end, and whether that was as promised.
     """
 
     first: FirstPromise | None = None
     last: Promise | None = None
     expected: Promise | None = None
     after_start: Promise | None = None
+    is_counted: bool = False
 
     @property
     def is_unknown(self) -> bool:
@@ -46,7 +48,7 @@ class RunPromises:
 
     def begin_again(self) -> None:
         """What was promised first was of another try, or of a time when the run was held back."""
-        self.first = None
+        self.first, self.is_counted = None, False
 
     def begun(self) -> None:
         """The run does not wait for its start."""

@@ -64,6 +64,11 @@ class RunReading:
         return any(step.scheduler for step in self.graph.steps)
 
     @cached_property
+    def version(self) -> int:
+        """The same of all runs of a pipeline with these steps, however often loops repeat them."""
+        return hash(frozenset((step.task, step.component, step.image) for step in self.graph.steps))
+
+    @cached_property
     def order(self) -> StepOrder:
         """What waits for what.
 

@@ -4,8 +4,9 @@ Inside are canonical numbers, outside is Kubernetes' text. What a field type say
 schema is what the CRDs in `deploy/crds` say of it; a test compares both.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -278,6 +279,23 @@ def _in_a_sane_year(value: datetime) -> datetime:
 
 Moment = Annotated[AwareDatetime, AfterValidator(_in_a_sane_year)]
 """A time that others may have written: with it can be calculated, whatever its zone is."""
+
+_DATE = re.compile(r"([0-9]{4})-[0-9]{2}-[0-9]{2}[Tt]")
+
+
+def _in_the_nearest_year(value: object) -> object:
+    text = value.isoformat() if isinstance(value, datetime) else value
+    found = _DATE.match(text) if isinstance(text, str) else None
+    if found is not None and int(found[1]) > _LAST_YEAR:
+        return datetime(_LAST_YEAR + 1, 1, 1, tzinfo=UTC)
+    if found is not None and int(found[1]) < _FIRST_YEAR:
+        return datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC)
+    return value
+
+
+Border = Annotated[AwareDatetime, BeforeValidator(_in_the_nearest_year)]
+"""What lies before or after it counts: every time that the API server takes, such as the year 9999
+for "all there will ever be"; one beyond every `Moment` counts as the nearest that lies so, too."""
 
 
 class ConditionStatus(StrEnum):

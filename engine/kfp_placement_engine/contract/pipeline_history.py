@@ -25,6 +25,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field
 
 from kfp_placement_engine.contract.fields import (
+    Border,
     Makespan,
     Moment,
     Resource,
@@ -107,7 +108,7 @@ class ForgottenStep(ResourceModel):
     step: str = Field(min_length=1, max_length=MAX_PATH_CHARACTERS)
     """Its path, as in `status.steps`."""
 
-    before: Moment
+    before: Border
     """What ended before is forgotten."""
 
 
@@ -117,7 +118,7 @@ class PipelineHistorySpec(ResourceModel):
     pipeline: str = Field(min_length=1, max_length=MAX_PIPELINE_CHARACTERS)
     """Name of the pipeline."""
 
-    forget_before: Moment | None = None
+    forget_before: Border | None = None
     """Runs that ended before are forgotten."""
 
     forget_steps: Annotated[tuple[ForgottenStep, ...], Field(max_length=MAX_FORGOTTEN_STEPS)] = ()

@@ -217,10 +217,13 @@ def test_a_run_that_is_tried_again_counts_once():
     assert cluster.players[run].phase == "Failed"
     first = cluster.history().past_runs()[-1]
     assert (first.uid, first.seconds) == (f"workflow-{KNOWN}", None)
+    assert cluster.placement(run).spec.first_ends is not None
     cluster.now += timedelta(hours=3)
     cluster.retry(run)
     cluster.run()
     assert cluster.players[run].phase == "Succeeded"
+    # What was promised first was of the try that failed.
+    assert cluster.placement(run).spec.first_ends is None
     assert len(uids(cluster)) == len(set(uids(cluster))) == KNOWN + 1
     again = cluster.history().past_runs()[-1]
     assert (again.uid, again.seconds, again.played_seconds) == (first.uid, None, None)
@@ -277,3 +280,15 @@ def test_what_is_there_at_the_start_is_learned_from_once():
         cluster.run(lambda: True)
     assert cluster.histories.writes == writes
     assert uids(cluster) == [f"workflow-{each}" for each in range(KNOWN)]
+
+
+def test_a_pipeline_of_which_nothing_is_ever_to_count_is_known_no_more():
+    cluster = a_cluster()
+    (key,) = cluster.histories.stored
+    stored = cluster.histories.stored[key]
+    spec = {**stored["spec"], "forgetBefore": "9999-12-31T23:59:59Z"}
+    metadata = {**stored["metadata"], "resourceVersion": "99"}
+    cluster.histories.stored[key] = {**stored, "spec": spec, "metadata": metadata}
+    for number in (10, 11):
+        run = cluster.play(number, iterations=SMALL)
+    assert cluster.placement(run).spec.first_ends is None

@@ -1,19 +1,21 @@
 """RunRequests of pipelines that have run before: what a run needs rests on its past runs."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import built_pasts
+from kfp_placement_controller.planning import built_pasts, forecasts, past_news
 from kfp_placement_controller.planning.run_requests import LONGEST_WAIT
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model import promise
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
+from tests.controlplane.argo.small_workflows import task
 from tests.support.kubernetes import node_object
 
 ITERATIONS = 2
@@ -192,6 +194,77 @@ def test_of_a_sweep_the_longest_run_speaks_for_all():
     requests._news.history_changed(("team", "nightly"))
     (first,) = requests._news.due(played.now)
     assert first.name == "large"
+
+
+def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch: Any):
+    """They take some seconds to read again; placement must not wait for that."""
+    cluster = ran(4)
+    waiting = forecasts.READ_AT_ONCE + 15
+    for number in range(waiting):
+        wait(cluster, f"waiting-{number}")
+    cluster.settle()
+    read: list[set[str]] = []
+    tick, reread = cluster.coordinator.tick, TrackedRun.reread
+
+    def counted_tick(now: datetime) -> Any:
+        read.append(set())
+        return tick(now)
+
+    def counted_reread(run: TrackedRun, policy: Any) -> None:
+        if run.key.name.startswith("waiting-"):
+            read[-1].add(run.key.name)
+        reread(run, policy)
+
+    monkeypatch.setattr(cluster.coordinator, "tick", counted_tick)
+    monkeypatch.setattr(TrackedRun, "reread", counted_reread)
+    ends(cluster, "nightly-9")
+    for _ in range(12):
+        cluster.settle()
+    assert max(map(len, read)) == forecasts.READ_AT_ONCE
+    assert len(set().union(*read)) == waiting
+
+
+def next_version(name: str) -> Any:
+    """Only one short step, of another name and image."""
+    run = a_run(name, ITERATIONS)
+    run["spec"]["templates"][0]["dag"]["tasks"] = [task("new-work")]
+    run["spec"]["templates"][1]["container"]["image"] = "other:2"
+    return run
+
+
+def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell():
+    played = NoisyCluster()
+    for number in range(4):
+        played.play(number, iterations=ITERATIONS)
+    cluster = queued(played)
+    wait(cluster, "first-version")
+    for number in range(2):
+        cluster.submit(next_version(f"next-version-{number}"))
+    cluster.settle()
+    for number in range(2):
+        assert makespan_seconds(cluster, f"next-version-{number}") < 150
+    played.workload.factor["work"] = 30
+    cluster.submit(next_version("next-ends"), held=False)
+    played.run(lambda: played.players["next-ends"].phase == "Succeeded")
+    until = played.now + timedelta(minutes=1)
+    played.run(lambda: played.now > until)
+    assert makespan_seconds(cluster, "first-version") == pytest.approx(USUAL_SECONDS, rel=0.2)
+    for number in range(2):
+        assert makespan_seconds(cluster, f"next-version-{number}") > 5000
+
+
+def test_of_a_pipeline_that_is_another_one_each_time_only_some_runs_are_looked_at(monkeypatch: Any):
+    monkeypatch.setattr(past_news, "MOST_VERSIONS", 2)
+    cluster = ran(2)
+    for number in range(4):
+        run = next_version(f"waiting-{number}")
+        run["spec"]["templates"][1]["container"]["image"] = f"other:{number}"
+        cluster.submit(run)
+    for _ in range(3):
+        cluster.settle()
+    requests = cluster.coordinator.requests
+    requests._news.history_changed(("team", "nightly"))
+    assert len(list(requests._news.due(cluster.played.now))) == 2
 
 
 @pytest.mark.parametrize("is_gone", [True, False])

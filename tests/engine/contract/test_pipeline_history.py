@@ -48,7 +48,8 @@ def a_run(**changes):
 
 REFUSED = {
     "pipeline": ({"pipeline": ""}, {}, "spec.pipeline"),
-    "years": ({"forgetBefore": "0001-01-01T00:00:00Z"}, {}, "is not in the years 1970 to 9000"),
+    "border": ({"forgetBefore": "9999-12-31"}, {}, "spec.forgetBefore"),
+    "years": ({}, a_run(endedAt="0001-01-01T00:00:00Z"), "is not in the years 1970 to 9000"),
     "step": ({"forgetSteps": [{"step": "", "before": MOMENT}]}, {}, "spec.forgetSteps.0.step"),
     "negative": ({}, a_run(seconds=-1), "status.runs.0.seconds"),
     "nan": ({}, a_run(seconds=float("nan")), "status.runs.0.seconds"),
@@ -406,3 +407,26 @@ def test_times_of_whole_runs_of_a_month_and_longer_do_not_count(field):
         found.driver_seconds,
     )
     assert [each.seconds for each in found.steps] == [12.5]
+
+
+@pytest.mark.parametrize(
+    ("moment", "counts"),
+    [
+        ("9999-12-31T23:59:59Z", False),
+        ("9999-12-31t23:59:59.5-12:00", False),
+        ("9001-01-01T00:00:00Z", False),
+        (MOMENT, True),
+        ("0001-01-01T00:00:00+14:00", True),
+        ("0000-01-01T00:00:00z", True),
+    ],
+)
+def test_all_that_the_api_server_takes_to_forget_counts(moment, counts):
+    steps = [{"step": "train", "before": moment}]
+    status = a_run(endedAt=MOMENT)
+    history = a_history(status, forgetBefore=moment, forgetSteps=steps)
+    ended_at = datetime.fromisoformat(MOMENT)
+    assert history.spec.forgets_run(ended_at) == (not counts)
+    assert history.spec.forgotten_steps(ended_at) == (set() if counts else {"train"})
+    assert len(history.past_runs()) == counts
+    # It is exported, and read again.
+    assert read_resource(PipelineHistory, history.to_object()) == history
