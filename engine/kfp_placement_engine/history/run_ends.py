@@ -20,10 +20,11 @@ from typing import NamedTuple
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
 from kfp_placement_engine.history.changes import LAST, robust_deviation
 from kfp_placement_engine.history.estimates import Estimate, PastValues, Prior, middle_mean
+from kfp_placement_engine.history.expected import expected_ends
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.expected_ends import ExpectedEnds, expected_ends
+from kfp_placement_engine.model.expected_ends import ExpectedEnds
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level, Shape
 from kfp_placement_engine.model.history import MOST_PIPELINES
 

@@ -94,7 +94,7 @@ def test_a_run_with_more_epochs_is_planned_for_as_many(trained):
 
 def test_promises_hold_and_follow_once_the_first_runs_are_outvoted(trained):
     """Those took other times than was expected of them, which is in the factor of whole runs."""
-    for epochs in (12, 30, 6, 25, 40, 9):
+    for epochs in (12, 30, 6, 25, 40, 15, 20, 9):
         trained.play(epochs)
         placement = trained.cluster.placement(trained.last)
         ends, status = placement.spec.first_ends, placement.status

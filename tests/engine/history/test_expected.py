@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kfp_placement_engine.model.expected_ends import expected_ends
+from kfp_placement_engine.history.expected import expected_ends
 
 
 def learned(*runs):
