@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from kfp_placement_engine.model.forecast import Distribution, Level
+from kfp_placement_engine.model.forecast import Distribution, Forecast, Level
 from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.planning.sampled_times import normal_scores
 from kfp_placement_engine.problem.problem import Floats
@@ -62,18 +62,21 @@ def stretched_ends(
         # How runs ended beside one median is mostly which branches they took; samples know that.
         usual = forecast.overrun_factor()
         factor = usual if 1 / USUAL <= usual <= USUAL else 1.0
+    is_known = not (has_new_steps or has_open_branches)
     if has_ended_steps:
         left_seconds, first = middle * factor, forecast.first_samples
         held_seconds = 0.0 if first is None else first.held_seconds
         passed_seconds = max(0.0, since_submission_seconds - held_seconds)
-        return _moved_apart(ends * factor, of_run, forecast, passed_seconds, left_seconds)
+        rest = ends * factor
+        if is_known and overrun.basis.level is Level.PIPELINE:
+            rest = _no_wider_than_past(rest, of_run, overrun, passed_seconds + left_seconds)
+        return _moved_apart(rest, of_run, forecast, passed_seconds, left_seconds)
     left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
     past = np.log(left[np.argsort(np.argsort(ends))] / np.median(left))
     own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
     if has_open_branches:
         past = np.clip(past, -2 * math.log(USUAL), 2 * math.log(USUAL))
     is_early = since_start_seconds < REAL_SHARE * (since_start_seconds + middle)
-    is_known = not (has_new_steps or has_open_branches)
     if is_early and is_known and overrun.basis.level is Level.PIPELINE:
         share = RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
         most = MOST_APART * max(1.0, SHOWN_RUNS / overrun.basis.runs) * np.abs(past)
@@ -114,12 +117,44 @@ def _moved_apart(
         left_seconds: what is expected to be left of it.
     """
     run_seconds = passed_seconds + left_seconds
-    is_much = abs(math.log(factor)) / math.log(USUAL)
-    share = (left_seconds / run_seconds) ** (0.5 / max(1.0, is_much))
+    share = _share_of_deviation(left_seconds / run_seconds, factor)
     # These have nothing to do with the samples, of which any may be first.
     scores = normal_scores(ends.size, np.random.default_rng(ends.size))
     moved = ends + forecast.beside_steps * share * run_seconds * scores
     return np.asarray(np.maximum(moved, 1e-9 * left_seconds))
+
+
+def _share_of_deviation(left_share: float, factor: float) -> float:
+    """How much of the deviation of whole runs a part of one has, by what runs take longer."""
+    is_much = abs(math.log(factor)) / math.log(USUAL)
+    return float(left_share ** (0.5 / max(1.0, is_much)))
+
+
+def _no_wider_than_past(
+    ends: Floats, factor: float, overrun: Forecast, run_seconds: float
+) -> Floats:
+    """[S] ends of what is left, no further apart than the same part of past runs.
+
+    The more runs were held against their samples, the more these count, as before the first step
+    has ended.
+
+    Args:
+        ends: of what is left.
+        factor: how many times longer than its first samples the run takes.
+        overrun: how many times longer past runs took.
+        run_seconds: what the whole run is expected to take.
+    """
+    middle, factors = float(np.median(ends)), overrun.distribution
+    share = _share_of_deviation(min(1.0, middle / run_seconds), factor)
+    own = ends - middle
+    whole = _left_by_past(factors, 0.0, run_seconds, ends.size) - run_seconds
+    past = share * whole[np.argsort(np.argsort(ends))]
+    of_past = 1 - RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
+    # In the second half fewer and fewer steps decide, of which samples tell more.
+    of_past *= min(1.0, 2 * middle / run_seconds)
+    nearer = np.minimum(np.abs(own), np.abs(past))
+    apart = np.sqrt(of_past * nearer**2 + (1 - of_past) * own**2)
+    return np.asarray(np.maximum(middle + np.copysign(apart, own), 1e-9 * middle))
 
 
 def _left_by_past(
