@@ -60,14 +60,13 @@ def run_ends(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterat
         seen = past.setdefault(run.pipeline, [])
         if run.number >= FIRST:
             factors = ends.predict(run.pipeline).distribution
-            counted, planned_seconds = ends.expected_ends(run.pipeline), run.planned_seconds
-            expected = planned_seconds if counted is None else counted.counted(planned_seconds)
+            expected = ends.counted_seconds(run.pipeline, run.planned_seconds)
             yield Case(
                 pipeline=run.pipeline,
                 group=f"{MOST}+" if run.number >= MOST else f"{FIRST}-{MOST - 1}",
                 seconds=run.seconds,
                 forecasts={
-                    "plan alone": planned_seconds,
+                    "plan alone": run.planned_seconds,
                     **past_ends(seen),
                     "ours": expected * factors.quantile(0.5),
                 },

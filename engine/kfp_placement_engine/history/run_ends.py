@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from kfp_placement_engine.history.calibration import Calibration, KnownEstimate, Miss
 from kfp_placement_engine.history.changes import LAST, robust_deviation
+from kfp_placement_engine.history.computed import Computed
 from kfp_placement_engine.history.estimates import Estimate, PastValues, Prior, middle_mean
 from kfp_placement_engine.history.expected import expected_ends
 from kfp_placement_engine.history.recent import Recent
@@ -66,6 +67,7 @@ class RunEnds:
         """
         self._of_namespace = of_namespace
         self._factors: Recent[str, deque[_Run]] = Recent(MOST_PIPELINES)
+        self._expected = Computed(self._expected_of, MOST_PIPELINES)
         self.calibration = Calibration(_UNKNOWN)
 
     def rest_on(self, of_namespace: "RunEnds") -> None:
@@ -97,11 +99,11 @@ class RunEnds:
         run = _Run(math.log(expected_seconds), math.log(seconds / expected_seconds), log_replayed)
         known, kept = self._known(pipeline), self._factors.used(pipeline, _last_runs)
         if not _is_repeated(kept, run):
-            counted = self.expected_ends(pipeline)
-            told = expected_seconds if counted is None else counted.counted(expected_seconds)
-            log_ratio = math.log(seconds / told) - known.estimate.log_seconds
+            counted = self.counted_seconds(pipeline, expected_seconds)
+            log_ratio = math.log(seconds / counted) - known.estimate.log_seconds
             self.calibration.add_misses([Miss(pipeline, known, log_ratio)])
         kept.append(run)
+        self._expected.clear()
 
     def predict(self, pipeline: str) -> Forecast:
         """How many times longer than expected the next run of a pipeline takes.
@@ -119,6 +121,14 @@ class RunEnds:
 
     def expected_ends(self, pipeline: str) -> ExpectedEnds | None:
         """How much of what was expected of past runs came true; None = not known, so in full."""
+        return self._expected[pipeline]
+
+    def counted_seconds(self, pipeline: str, expected_seconds: float) -> float:
+        """What is left of an expected end of the next run, as far as that counts."""
+        ends = self.expected_ends(pipeline)
+        return expected_seconds if ends is None else ends.counted(expected_seconds)
+
+    def _expected_of(self, pipeline: str) -> ExpectedEnds | None:
         runs = self._factors.get(pipeline, ())
         return _expected_ends(runs) if len(runs) > 1 else None
 
@@ -129,11 +139,7 @@ class RunEnds:
         """
         runs = self._factors.get(pipeline)
         if runs:
-            known = [
-                each.log_factor - each.log_replayed
-                for each in runs
-                if each.log_replayed is not None
-            ]
+            known = [_beside_steps(each) for each in runs if each.log_replayed is not None]
             return _next_of(known or [each.log_factor for each in runs], _BESIDE_STEPS).spread
         if self._of_namespace is not None:
             return self._of_namespace.beside_steps(pipeline)
@@ -143,7 +149,7 @@ class RunEnds:
         """By how much longer than expected a run takes."""
         own = self._factors.get(pipeline)
         if own:
-            found = _next_of(_counted_factors(own), _OF_PIPELINE)
+            found = _next_of(_counted_factors(own, self.expected_ends(pipeline)), _OF_PIPELINE)
             if len(own) == 1:
                 found = _if_not_by_chance(found, own[0])
             return KnownEstimate(Basis(Level.PIPELINE, len(own)), len(own), found)
@@ -193,13 +199,14 @@ def _expected_ends(runs: Collection[_Run]) -> ExpectedEnds:
     return expected_ends(log_expected, [expected + factor for expected, factor in pairs], log_true)
 
 
-def _counted_factors(runs: Collection[_Run]) -> list[float]:
+def _counted_factors(runs: Collection[_Run], ends: ExpectedEnds | None) -> list[float]:
     """How much longer runs took than was expected, as far as that counts; logarithms."""
-    counted = _expected_ends(runs).counted
-    pairs = zip(runs, _of_now(runs), strict=True)
+    factors = _of_now(runs)
+    if ends is None:
+        return factors
     return [
-        run.log_expected + factor - math.log(counted(math.exp(run.log_expected)))
-        for run, factor in pairs
+        run.log_expected + factor - math.log(ends.counted(math.exp(run.log_expected)))
+        for run, factor in zip(runs, factors, strict=True)
     ]
 
 
@@ -227,7 +234,7 @@ def _beside_steps(run: _Run) -> float:
 
 def _if_not_by_chance(found: Estimate, run: _Run) -> Estimate:
     """An estimate of one run alone, less sure by what its steps took longer than may be chance."""
-    longer = abs(run.log_factor - _beside_steps(run))
+    longer = abs(run.log_replayed or 0.0)
     return found._replace(spread=math.hypot(found.spread, max(0.0, longer - _CHANGED)))
 
 

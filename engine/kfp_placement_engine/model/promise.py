@@ -225,7 +225,7 @@ class RunForecast:
         steps: of each step by name, where anything is known of it.
         common: what the steps of the run have in common.
         overrun: how many times longer than the median of its samples the run takes, as far as that
-            counts; None = no such run is known.
+            counts; None = not known.
         expected_ends: how far it does; None = in full.
         confidence: of the ranges that are made of it.
         first_samples: what its samples said at the start; None = these are the first, or nobody

@@ -63,22 +63,23 @@ def stretched_ends(
         usual = forecast.overrun_factor()
         factor = usual if 1 / USUAL <= usual <= USUAL else 1.0
     is_known = not (has_new_steps or has_open_branches)
+    has_own_past = is_known and overrun.basis.level is Level.PIPELINE
     if has_ended_steps:
         left_seconds, first = middle * factor, forecast.first_samples
         held_seconds = 0.0 if first is None else first.held_seconds
-        passed_seconds = max(0.0, since_submission_seconds - held_seconds)
+        run_seconds = max(0.0, since_submission_seconds - held_seconds) + left_seconds
         rest = ends * factor
-        if is_known and overrun.basis.level is Level.PIPELINE:
-            rest = _no_wider_than_past(rest, of_run, overrun, passed_seconds + left_seconds)
-        return _moved_apart(rest, of_run, forecast, passed_seconds, left_seconds)
+        if has_own_past:
+            rest = _no_wider_than_past(rest, of_run, overrun, run_seconds)
+        return _moved_apart(rest, of_run, forecast.beside_steps, run_seconds, left_seconds)
     left = _left_by_past(overrun.distribution, since_start_seconds, middle * factor, ends.size)
     past = np.log(left[np.argsort(np.argsort(ends))] / np.median(left))
     own, share = np.log(np.maximum(ends, 1e-9 * middle) / middle), 1.0
     if has_open_branches:
         past = np.clip(past, -2 * math.log(USUAL), 2 * math.log(USUAL))
     is_early = since_start_seconds < REAL_SHARE * (since_start_seconds + middle)
-    if is_early and is_known and overrun.basis.level is Level.PIPELINE:
-        share = RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
+    if is_early and has_own_past:
+        share = _share_of_samples(overrun.basis.runs)
         most = MOST_APART * max(1.0, SHOWN_RUNS / overrun.basis.runs) * np.abs(past)
         own = np.clip(own, -most, most)
     apart = np.sqrt((1 - share) * past**2 + share * np.maximum(past**2, own**2))
@@ -101,7 +102,7 @@ def _factor_of_run(middle: float, forecast: RunForecast, *, has_ended_steps: boo
 
 
 def _moved_apart(
-    ends: Floats, factor: float, forecast: RunForecast, passed_seconds: float, left_seconds: float
+    ends: Floats, factor: float, beside_steps: float, run_seconds: float, left_seconds: float
 ) -> Floats:
     """[S] ends, earlier and later by what takes time beside the steps.
 
@@ -112,16 +113,20 @@ def _moved_apart(
     Args:
         ends: of what is left.
         factor: how many times longer than its first samples the run takes.
-        forecast: what past runs tell.
-        passed_seconds: since the run began.
+        beside_steps: how far apart whole runs lie there: deviation of the logarithm.
+        run_seconds: what the whole run is expected to take.
         left_seconds: what is expected to be left of it.
     """
-    run_seconds = passed_seconds + left_seconds
     share = _share_of_deviation(left_seconds / run_seconds, factor)
     # These have nothing to do with the samples, of which any may be first.
     scores = normal_scores(ends.size, np.random.default_rng(ends.size))
-    moved = ends + forecast.beside_steps * share * run_seconds * scores
+    moved = ends + beside_steps * share * run_seconds * scores
     return np.asarray(np.maximum(moved, 1e-9 * left_seconds))
+
+
+def _share_of_samples(runs: int) -> float:
+    """How much samples say of how far ends lie apart, beside this many past runs."""
+    return RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + runs - 1)
 
 
 def _share_of_deviation(left_share: float, factor: float) -> float:
@@ -149,7 +154,7 @@ def _no_wider_than_past(
     own = ends - middle
     whole = _left_by_past(factors, 0.0, run_seconds, ends.size) - run_seconds
     past = share * whole[np.argsort(np.argsort(ends))]
-    of_past = 1 - RUNS_OF_SAMPLES / (RUNS_OF_SAMPLES + overrun.basis.runs - 1)
+    of_past = 1 - _share_of_samples(overrun.basis.runs)
     # In the second half fewer and fewer steps decide, of which samples tell more.
     of_past *= min(1.0, 2 * middle / run_seconds)
     nearer = np.minimum(np.abs(own), np.abs(past))
