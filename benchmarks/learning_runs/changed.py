@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from benchmarks.learning_runs.experiments import CONFIDENCE, Case, past_ends
+from benchmarks.learning_runs.experiments import CONFIDENCE, Case, promised_case
 from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_run
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
@@ -89,17 +89,7 @@ def changed_end(name: str, after: Work, seed: int) -> Case:
         past.observe(run.past_run(number))
         ends.append(run.end)
     run = pipeline.run(pipeline.today(after), past)
-    promise = run.plan.promise
-    assert promise is not None
-    assert promise.ends is not None, promise.unknown
-    return Case(
-        pipeline=_PIPELINE,
-        group=name,
-        seconds=run.end,
-        forecasts={**past_ends(ends), "ours": promise.ends.typical_seconds},
-        low=promise.ends.low_seconds,
-        high=promise.ends.high_seconds,
-    )
+    return promised_case(_PIPELINE, name, run.end, ends, run.plan.promise)
 
 
 @dataclass(frozen=True)

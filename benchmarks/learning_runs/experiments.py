@@ -13,6 +13,7 @@ from benchmarks.learning_runs.traces import Trace
 from kfp_placement_engine.history import History
 from kfp_placement_engine.model.forecast import Forecast, Level
 from kfp_placement_engine.model.history import Observation
+from kfp_placement_engine.model.promise import Promise
 
 SHORT_SECONDS = 2.0
 CONFIDENCE = 0.9
@@ -62,6 +63,29 @@ def past_ends(ends: Sequence[float]) -> dict[str, float]:
         ends: seconds, the oldest first; at least one.
     """
     return {"past ends": median(ends), "last 5 ends": median(ends[-5:])}
+
+
+def promised_case(
+    pipeline: str, group: str, seconds: float, ends: Sequence[float], promise: Promise | None
+) -> Case:
+    """What was promised of a whole run, beside what the ends of the runs before tell.
+
+    Args:
+        pipeline, group: as in `Case`.
+        seconds: what it took.
+        ends: as for `past_ends`.
+        promise: of the run, with an end.
+    """
+    assert promise is not None
+    assert promise.ends is not None, promise.unknown
+    return Case(
+        pipeline=pipeline,
+        group=group,
+        seconds=seconds,
+        forecasts={**past_ends(ends), "ours": promise.ends.typical_seconds},
+        low=promise.ends.low_seconds,
+        high=promise.ends.high_seconds,
+    )
 
 
 def seen_text(runs: int) -> str:

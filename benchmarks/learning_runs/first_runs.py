@@ -8,10 +8,17 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks.learning_runs.experiments import Case, past_ends, seen_text
-from benchmarks.learning_runs.live import KEY, MIXTURES, Mixture, begin, with_iteration_keys
+from benchmarks.learning_runs.experiments import Case, promised_case, seen_text
+from benchmarks.learning_runs.live import (
+    KEY,
+    MIXTURES,
+    Mixture,
+    begin,
+    options_of,
+    with_iteration_keys,
+)
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
-from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step
+from kfp_placement_engine import Cluster, Node, RunGraph, Step
 from kfp_placement_engine.history import Past
 
 SEEDS, RUNS = 20, 10
@@ -35,22 +42,13 @@ def runs_of(
 ) -> Iterator[Case]:
     """Of one pipeline, the second of its runs first."""
     random, past, ends = np.random.default_rng(seed), Past(), list[float]()
-    dispatch = "ordered" if seed % 2 else "ready"
-    options = PlanOptions(dispatch=dispatch, seed=seed, compare=(), quick=True)
+    options = options_of(seed)
     for number in range(runs):
         begun = begin(graph, cluster, options, past, mixture, random)
         promise = begun.first
         if ends:
-            assert promise is not None
-            assert promise.ends is not None, promise.unknown
-            yield Case(
-                pipeline=KEY,
-                group=f"{mixture.name}: {seen_text(number)}",
-                seconds=begun.end,
-                forecasts={**past_ends(ends), "ours": promise.ends.typical_seconds},
-                low=promise.ends.low_seconds,
-                high=promise.ends.high_seconds,
-            )
+            group = f"{mixture.name}: {seen_text(number)}"
+            yield promised_case(KEY, group, begun.end, ends, promise)
         past.observe(begun.past_run(number))
         ends.append(begun.end)
 

@@ -186,10 +186,7 @@ def promises_of_run(mixture: Mixture, seed: int) -> Iterator[Promise]:
     random = np.random.default_rng(seed)
     shape = Shape("kfp", 60, 6, seed)
     graph, cluster = with_iteration_keys(made_up_run(shape)), made_up_cluster(shape)
-    options = PlanOptions(
-        dispatch="ordered" if seed % 2 else "ready", seed=seed, compare=(), quick=True
-    )
-    past = Past()
+    options, past = options_of(seed), Past()
     for number in range(RUNS_SEEN):
         begun = begin(graph, cluster, options, past, mixture, random)
         past.observe(begun.past_run(number))
@@ -201,6 +198,12 @@ def promises_of_run(mixture: Mixture, seed: int) -> Iterator[Promise]:
         end, now = begun.end, passed * begun.end
         low, typical, high = (now + each for each in astuple(found.ends))
         yield Promise(mixture.name, passed, end, low, typical, high)
+
+
+def options_of(seed: int) -> PlanOptions:
+    """How a made-up run is planned: every second one `ordered`."""
+    dispatch = "ordered" if seed % 2 else "ready"
+    return PlanOptions(dispatch=dispatch, seed=seed, compare=(), quick=True)
 
 
 def with_iteration_keys(graph: RunGraph) -> RunGraph:
