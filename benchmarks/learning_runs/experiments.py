@@ -71,7 +71,8 @@ def promised_case(
     """What was promised of a whole run, beside what the ends of the runs before tell.
 
     Args:
-        pipeline, group: as in `Case`.
+        pipeline: of the run.
+        group: what the row of a table is about.
         seconds: what it took.
         ends: as for `past_ends`.
         promise: of the run, with an end.
