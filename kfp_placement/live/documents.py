@@ -128,6 +128,7 @@ def pipeline_document(details: PipelineDetails) -> Document:
                 "memory": _memory(each.memory),
                 "cachedShare": each.cached_share,
                 "skippedShare": each.skipped_share,
+                "failedShare": each.failed_share,
             }
             for each in details.steps
         ],

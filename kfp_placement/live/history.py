@@ -146,6 +146,7 @@ def _memory(memory: MemoryForecast | None) -> str:
 def _step_notes(step: StepTimes) -> Iterator[str]:
     yield _share(step.cached_share, "from the cache")
     yield _share(step.skipped_share, "skipped")
+    yield _share(step.failed_share, "of attempts failed")
     yield _forgotten(step.forget_before)
 
 

@@ -66,6 +66,7 @@ class StepTimes:
         memory: what it used, and was killed with; None = that is not known.
         cached_share: of its iterations in all runs, from 0 to 1, those that came from the cache.
         skipped_share: likewise, those of a branch that was not taken.
+        failed_share: of the attempts at its iterations, those that failed before one ended well.
     """
 
     step: str
@@ -78,6 +79,7 @@ class StepTimes:
     memory: MemoryForecast | None = None
     cached_share: float = 0.0
     skipped_share: float = 0.0
+    failed_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -250,11 +252,14 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
     last: dict[str, Observation | MemoryUse] = {}
     uids: dict[str, set[str]] = defaultdict(set)
     iterations: dict[str, set[str | None]] = defaultdict(set)
-    ran, cached, skipped = Counter[str](), Counter[str](), Counter[str]()
+    ran, failed = Counter[str](), Counter[str]()
+    cached, skipped = Counter[str](), Counter[str]()
     for run in _runs(chosen):
         for task in run.left_out:
             cached[task.step] += task.cached
             skipped[task.step] += task.skipped
+        for again in run.retried:
+            failed[again.step] += again.failed
         ran.update(each.identity.step for each in run.steps)
         for each in _seen_in(run):
             path = each.identity.step
@@ -281,6 +286,7 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
             memory=None if memory is None else memory.predict(identity),
             cached_share=cached[path] / every,
             skipped_share=skipped[path] / every,
+            failed_share=failed[path] / max(1, ran[path] + failed[path]),
         )
 
 

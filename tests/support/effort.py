@@ -8,7 +8,7 @@ from collections.abc import Callable
 def cpu_seconds(work: Callable[..., object], *arguments: object) -> float:
     """Processor time of this process for a piece of work, without that of other processes.
 
-    The garbage collector rests meanwhile, as in `timeit`: it would look through all that earlier
+    The garbage collector is off, as in `timeit`: it would look through all that earlier
     tests have left, in whichever piece of work its turn came.
     """
     enabled = gc.isenabled()

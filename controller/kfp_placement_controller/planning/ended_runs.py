@@ -3,11 +3,10 @@
 Clocks jump, and anybody may write a status: what cannot be true teaches nothing.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from statistics import median_high
+from typing import NamedTuple
 
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.memory_uses import (
@@ -22,6 +21,12 @@ from kfp_placement_controller.planning.overheads import (
     drivers_in_a_row,
 )
 from kfp_placement_controller.planning.parameters import MOST_LAG
+from kfp_placement_controller.planning.run_courses import (
+    failed_attempts,
+    left_out_tasks,
+    loop_widths,
+    retried_tasks,
+)
 from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import last_end
@@ -36,9 +41,8 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import LeftOut, LoopWidth, Observation, PastRun
+from kfp_placement_engine.model.history import Observation, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
-from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.planning.replayed_run import StepRun, replayed_seconds
 
@@ -72,7 +76,7 @@ def ended_run(
     ran = _steps_that_ran(run, reading, nodes, life)
     steps = tuple(_observations(reading.graph, ran))
     memory = tuple(memory_uses(run, reading.graph, nodes, peak_of))
-    left_out = tuple(_left_out(run, reading.graph)) if ended_well else ()
+    left_out = tuple(left_out_tasks(run, reading.graph)) if ended_well else ()
     if not (steps or memory or left_out):
         return None
     # Time in a queue says nothing of a pipeline.
@@ -81,6 +85,7 @@ def ended_run(
     # One that took everything from the cache does not say what a run takes.
     is_whole = ended_well and steps and not _was_interrupted(run, life, began_at)
     seconds = _seconds(run, life, began_at) if is_whole else None
+    replayed = _replayed(reading, ran, nodes, played) if seconds else _UNKNOWN
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,
@@ -89,11 +94,13 @@ def ended_run(
         played_seconds=_usable(played.seconds),
         memory=memory,
         seconds=seconds,
-        loops=tuple(_loop_widths(run)),
+        loops=tuple(loop_widths(run)),
         left_out=left_out,
+        retried=tuple(retried_tasks(run, reading.graph, ran)),
         drivers=played.drivers,
         driver_seconds=_usable(played.driver_seconds),
-        replayed_seconds=_replayed(reading, ran, nodes, played) if seconds else None,
+        replayed_seconds=replayed.seconds,
+        failed_seconds=replayed.failed_seconds,
     )
 
 
@@ -163,27 +170,44 @@ def _seconds(run: TrackedRun, life: _Life, began_at: datetime) -> float | None:
     return _usable((ended_at - began_at).total_seconds())
 
 
+class _Replayed(NamedTuple):
+    """What a run takes by what its steps took, without what it waited for.
+
+    Attributes:
+        seconds: if no attempt had failed; None = not known.
+        failed_seconds: how much later it ends for those that did; 0 where that is not known.
+    """
+
+    seconds: float | None = None
+    failed_seconds: float = 0.0
+
+
+_UNKNOWN = _Replayed()
+
+
 def _replayed(
     reading: RunReading,
     ran: Mapping[str, StepRun],
     nodes: Mapping[str, ObservedNode],
     played: _Played,
-) -> float | None:
-    """What the run takes by what its steps took, without what it waited for; None = not known.
-
-    With the drivers of the samples that it is held against.
-    """
+) -> _Replayed:
+    """With the drivers of the samples that the run is held against."""
     if played.seconds is None:
-        return None
+        return _UNKNOWN
     assumptions = reading.assumptions
     if played.driver_seconds is not None:
         assumptions = replace(assumptions, driver_seconds=played.driver_seconds)
     used = sorted({each.node for each in ran.values()} & nodes.keys())
     cluster = Cluster(tuple(nodes[name].node for name in used))
+    at_once = {name: replace(each, failed_seconds=0.0) for name, each in ran.items()}
     try:
-        return _usable(replayed_seconds(reading.graph, ran, cluster, assumptions))
+        seconds = _usable(replayed_seconds(reading.graph, at_once, cluster, assumptions))
+        if seconds is None or at_once == ran:
+            return _Replayed(seconds)
+        at_last = replayed_seconds(reading.graph, ran, cluster, assumptions)
     except PlanningError:
-        return None
+        return _UNKNOWN
+    return _Replayed(seconds, max(0.0, (_usable(at_last) or seconds) - seconds))
 
 
 def _was_interrupted(run: TrackedRun, life: _Life, began_at: datetime) -> bool:
@@ -226,10 +250,12 @@ def _steps_that_ran(
         if status.state is not StepState.SUCCEEDED or seconds is None or pod.running_at is None:
             continue
         own_seconds = seconds - _transfer_seconds(step, nodes.get(pod.pod.node_name), reading)
+        failed_seconds = failed_attempts(run, step).seconds
         found[step.name] = StepRun(
             node=pod.pod.node_name,
-            start_seconds=(pod.running_at - life.begin).total_seconds(),
+            start_seconds=(pod.running_at - life.begin).total_seconds() - failed_seconds,
             seconds=max(0.0, own_seconds),
+            failed_seconds=failed_seconds,
         )
     return found
 
@@ -244,27 +270,6 @@ def _observations(graph: RunGraph, ran: Mapping[str, StepRun]) -> Iterator[Obser
                 input_bytes=usable_size(step),
                 arguments=tuple(step.arguments.values()),
             )
-
-
-def _loop_widths(run: TrackedRun) -> Iterator[LoopWidth]:
-    """Of loops that are known to have ended, or whose driver has said it."""
-    widths: dict[str, list[int]] = {}
-    for name, width in run.outcome.widths.items():
-        widths.setdefault(task_of(name), []).append(width)
-    for loop, found in widths.items():
-        yield LoopWidth(loop, median_high(found))
-
-
-def _left_out(run: TrackedRun, graph: RunGraph) -> Iterator[LeftOut]:
-    """Tasks of which iterations came from the cache, or are of branches that were not taken."""
-    counts: dict[str, Counter[StepState]] = {}
-    for step in graph.steps:
-        status = run.statuses.get(step.name)
-        is_left_out = status is not None and status.state in (StepState.CACHED, StepState.SKIPPED)
-        if step.kind is StepKind.CONTAINER and status is not None and is_left_out:
-            counts.setdefault(step.task, Counter())[status.state] += 1
-    for task, found in counts.items():
-        yield LeftOut(task, found[StepState.CACHED], found[StepState.SKIPPED])
 
 
 def _ran_seconds(pod: RunPod, life: _Life) -> float | None:

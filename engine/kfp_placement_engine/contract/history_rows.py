@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.history import (
+    MOST_SECONDS,
     LeftOut,
     LoopWidth,
     MemoryUse,
     Observation,
+    Retried,
     StepIdentity,
     are_usable_arguments,
 )
@@ -23,7 +25,7 @@ MAX_PATH_CHARACTERS = 512
 """What has a longer path is left out: cut, it would count for another one, or for none."""
 
 MAX_COURSE_ROWS = 200
-"""Of loops, and of tasks that were left out, of one run."""
+"""Of loops, of tasks that were left out, and of those that were tried again, of one run."""
 
 MAX_ITERATIONS = 1_000_000
 """Of a loop; more are not believed."""
@@ -142,6 +144,16 @@ def left_out(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[Left
             yield LeftOut(step.step, cached, skipped)
 
 
+def retried(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[Retried]:
+    """What rows say of tasks that were tried again, likewise."""
+    for row in rows:
+        index, failed = (_count(each) for each in [*row[:2], None, None][:2])
+        step = None if index is None else steps.of(index, "")
+        seconds = _number(row[2]) if len(row) > 2 else None
+        if step is not None and failed and seconds is not None and 0 <= seconds <= MOST_SECONDS:
+            yield Retried(step.step, failed, seconds)
+
+
 def _count(value: object) -> int | None:
     number = _number(value)
     return None if number is None or not 0 <= number <= MAX_ITERATIONS else int(number)
@@ -215,14 +227,14 @@ class HistoryRows:
 
     def add_loops(
         self, loops: Iterable[LoopWidth], limit_bytes: int
-    ) -> tuple[tuple[int, ...], ...]:
+    ) -> tuple[tuple[float, ...], ...]:
         """The rows of one run's loops; the last ones that do not fit are left out."""
         kept = ((each.loop, each.width) for each in loops if 0 <= each.width <= MAX_ITERATIONS)
         return self._counted(kept, limit_bytes)
 
     def add_left_out(
         self, tasks: Iterable[LeftOut], limit_bytes: int
-    ) -> tuple[tuple[int, ...], ...]:
+    ) -> tuple[tuple[float, ...], ...]:
         """The rows of one run's tasks that were left out, likewise."""
         kept = (
             (each.step, each.cached, each.skipped)
@@ -231,11 +243,22 @@ class HistoryRows:
         )
         return self._counted(kept, limit_bytes)
 
+    def add_retried(
+        self, tasks: Iterable[Retried], limit_bytes: int
+    ) -> tuple[tuple[float, ...], ...]:
+        """The rows of one run's tasks that were tried again, likewise."""
+        kept = (
+            (each.step, each.failed, rounded(each.seconds))
+            for each in tasks
+            if 0 < each.failed <= MAX_ITERATIONS and 0 <= each.seconds <= MOST_SECONDS
+        )
+        return self._counted(kept, limit_bytes)
+
     def _counted(
-        self, entries: Iterable[tuple[str, *tuple[int, ...]]], limit_bytes: int
-    ) -> tuple[tuple[int, ...], ...]:
+        self, entries: Iterable[tuple[str, *tuple[float, ...]]], limit_bytes: int
+    ) -> tuple[tuple[float, ...], ...]:
         """Rows of paths with their numbers, with the paths within the limit."""
-        most_bytes, rows = self.json_bytes + limit_bytes, list[tuple[int, ...]]()
+        most_bytes, rows = self.json_bytes + limit_bytes, list[tuple[float, ...]]()
         fitting = (entry for entry in entries if _fits(entry[0]))
         for entry in islice(fitting, MAX_COURSE_ROWS):
             row = self._fitting(partial(self._course_row, *entry), most_bytes)
@@ -255,7 +278,7 @@ class HistoryRows:
         self.go_back(before)
         return None
 
-    def _course_row(self, path: str, *counts: int) -> tuple[int, ...]:
+    def _course_row(self, path: str, *counts: float) -> tuple[float, ...]:
         return (self._index(self.steps, (path, "", "")), *counts)
 
     def _row(self, entry: "_Entry") -> tuple[Any, ...]:

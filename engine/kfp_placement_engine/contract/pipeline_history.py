@@ -8,6 +8,7 @@ since named records would be too large::
                          numeric arguments]
     status.runs.loops:  [step, iterations]
     status.runs.leftOut:  [step, from the cache, skipped]
+    status.runs.retried:  [step, failed attempts, their seconds]
 
 A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Killed bytes are
 what a step had when it was killed for memory; without seconds it did not end well. Of arguments
@@ -44,6 +45,7 @@ from kfp_placement_engine.contract.history_rows import (
     loop_widths,
     memory_use,
     observation,
+    retried,
 )
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import NodeName
@@ -152,7 +154,11 @@ class RecordedRun(ResourceModel):
     """How many drivers waited for each other on its way to its end."""
 
     replayed_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """`played_seconds` by what its steps really took, without what pods waited for."""
+    """`played_seconds` by what its steps really took, without what pods waited for, and as if no
+    attempt at a step had failed."""
+
+    failed_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    """How much later it ended for attempts that failed; missing = not at all, or not known."""
 
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """From its beginning to its end, without waits in a queue, if it ended well."""
@@ -165,6 +171,9 @@ class RecordedRun(ResourceModel):
 
     left_out: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
     """Rows [step, from the cache, skipped]: how many iterations of tasks ran no pod."""
+
+    retried: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
+    """Rows [step, failed attempts, their seconds], of tasks whose steps were tried again."""
 
 
 EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)
@@ -242,10 +251,12 @@ def _past_run(
         driver_seconds=_if_true(run.driver_seconds),
         drivers=run.drivers,
         replayed_seconds=_if_true(run.replayed_seconds),
+        failed_seconds=_if_true(run.failed_seconds) or 0.0,
         seconds=_if_true(run.seconds),
         memory=tuple(each for each in used if each is not None),
         loops=tuple(loop_widths(run.loops, steps)),
         left_out=tuple(left_out(run.left_out, steps)),
+        retried=tuple(retried(run.retried, steps)),
     )
     return found.without(spec.forgotten_steps(run.ended_at))
 
@@ -287,7 +298,14 @@ def unreadable_rows(history: PipelineHistory) -> int:
         bad += sum(not _is_readable(row, steps, status.nodes) for row in run.steps)
         bad += len(run.loops) - len(list(loop_widths(run.loops, steps)))
         bad += len(run.left_out) - len(list(left_out(run.left_out, steps)))
-        whole = (run.seconds, run.played_seconds, run.driver_seconds, run.replayed_seconds)
+        bad += len(run.retried) - len(list(retried(run.retried, steps)))
+        whole = (
+            run.seconds,
+            run.played_seconds,
+            run.driver_seconds,
+            run.replayed_seconds,
+            run.failed_seconds,
+        )
         bad += any(each is not None and _if_true(each) is None for each in whole)
     return bad
 

@@ -10,6 +10,7 @@ from kfp_placement_engine.history.levels import RECENT
 from kfp_placement_engine.history.memory import MemoryHistory
 from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.recent import Recent
+from kfp_placement_engine.history.retries import KnownRetries
 from kfp_placement_engine.history.run_ends import RunEnds
 from kfp_placement_engine.model.forecast import Forecast
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
@@ -23,6 +24,7 @@ class Past:
         ends: ends of runs.
         memory: what steps used; None = nobody asks for that.
         courses: widths of loops, cache hits, branches.
+        retries: of steps, and what they took.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Past:
         self.ends: RunEnds = RunEnds(None if of_namespace is None else of_namespace.ends)
         self.memory = memory
         self.courses = Courses()
+        self.retries = KnownRetries()
         self._driver_seconds: Recent[str, deque[float]] = Recent(MOST_PIPELINES)
         for run in sorted(runs, key=lambda each: each.order):
             self.observe(run)
@@ -57,13 +60,15 @@ class Past:
         """Learn from a run that has ended: from its steps first, then from what was left."""
         self.steps.observe(run.steps)
         self.courses.observe(run)
+        self.retries.observe(run)
         if run.driver_seconds is not None:
             last = self._driver_seconds.used(run.pipeline, lambda: deque(maxlen=RECENT))
             last.append(run.driver_seconds)
         if run.played_seconds is not None and run.seconds is not None:
             apart = self._drivers_apart(run)
             replayed = None if run.replayed_seconds is None else run.replayed_seconds + apart
-            self.ends.observe(run.pipeline, run.played_seconds + apart, run.seconds, replayed)
+            seconds = run.seconds - run.failed_seconds
+            self.ends.observe(run.pipeline, run.played_seconds + apart, seconds, replayed)
         if self.memory is not None:
             self.memory.observe_run(run)
 

@@ -120,6 +120,21 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Retried:
+    """What failed attempts at the steps of a task took in one run, of steps that then ended well.
+
+    Attributes:
+        step: path of the task, the same for all iterations of a loop.
+        failed: attempts that failed.
+        seconds: of all of them together, each from its beginning to that of the next attempt.
+    """
+
+    step: str
+    failed: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class LoopWidth:
     """How many iterations a loop had.
 
@@ -162,9 +177,12 @@ class PastRun:
         memory: what its steps used, those included that were killed for it.
         loops: widths of its loops.
         left_out: tasks that did not run, or not in all iterations; of runs that ended well.
+        retried: tasks whose steps were tried again.
         drivers: how many drivers waited for each other on the way to its end; None = not known.
         replayed_seconds: `played_seconds` by what its steps really took, without what pods waited
-            for (see `planning.replayed_run`); None = not known.
+            for (see `planning.replayed_run`), and as if no attempt at a step had failed; None = not
+            known.
+        failed_seconds: how much later it ended for attempts that failed, as far as that is known.
     """
 
     uid: str
@@ -176,9 +194,11 @@ class PastRun:
     memory: tuple[MemoryUse, ...] = ()
     loops: tuple[LoopWidth, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    retried: tuple[Retried, ...] = ()
     driver_seconds: float | None = None
     drivers: int | None = None
     replayed_seconds: float | None = None
+    failed_seconds: float = 0.0
 
     @property
     def order(self) -> tuple[datetime, str]:
@@ -194,6 +214,7 @@ class PastRun:
             steps=tuple(each for each in self.steps if each.identity.step not in steps),
             memory=tuple(each for each in self.memory if each.identity.step not in steps),
             left_out=tuple(each for each in self.left_out if each.step not in steps),
+            retried=tuple(each for each in self.retried if each.step not in steps),
         )
 
 

@@ -199,6 +199,11 @@ class FirstSamples:
         return factor * self.from_begin_seconds - passed_seconds
 
 
+WEIGHT_OF_OLDER = 0.85
+"""What a run did counts this many times as much as what the next did: a change is followed within a
+few runs."""
+
+
 @dataclass(frozen=True)
 class Course:
     """What one past run left out: tasks no iteration of which ran.
@@ -218,6 +223,20 @@ class Course:
 
 
 @dataclass(frozen=True)
+class Retries:
+    """What failed attempts at the steps of a task may take, before one ends well.
+
+    Attributes:
+        chance: that an attempt fails, from 0 to below 1.
+        ratios: how many times as long as the attempt that ended well each one before it took, up to
+            the next; at least one, each as likely.
+    """
+
+    chance: float
+    ratios: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class RunForecast:
     """What past runs tell of a run, before it is planned.
 
@@ -233,6 +252,7 @@ class RunForecast:
         driver_seconds: what each driver takes in its samples; None = what the plan says. `overrun`
             was learned with it.
         courses: what each of the last runs left out, the oldest first.
+        retries: of tasks that were tried again, by their paths.
         beside_steps: standard deviation of the logarithm of what whole runs took over what their
             steps did: pods waited for nodes, images and each other.
     """
@@ -245,6 +265,7 @@ class RunForecast:
     driver_seconds: float | None = None
     first_samples: FirstSamples | None = None
     courses: tuple[Course, ...] = ()
+    retries: Mapping[str, Retries] = field(default_factory=dict)
     beside_steps: float = 0.0
 
     def overrun_factor(self, expected_seconds: float | None = None) -> float:

@@ -10,15 +10,12 @@ import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
-from kfp_placement_engine.model.promise import Course
+from kfp_placement_engine.model.promise import WEIGHT_OF_OLDER, Course
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.problem.problem import Floats
 
 _LEAST_COURSES = 3
 """From this many runs on what they left out counts."""
-
-WEIGHT_OF_OLDER = 0.85
-"""A run counts this many times as much as the next: a change is followed within a few runs."""
 
 OpenCourses = Mapping[frozenset[int], float]
 """Activities that take no time, and how probable it is that just these do."""

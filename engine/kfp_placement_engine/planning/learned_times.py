@@ -52,6 +52,7 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
         confidence=confidence,
         driver_seconds=past.driver_seconds(graph.name),
         courses=past.courses.last(graph.name),
+        retries=past.retries.of(graph.name),
         beside_steps=past.ends.beside_steps(graph.name),
     )
     return LearnedRun(replace(graph, steps=steps), of_run)

@@ -13,6 +13,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.forecast import Level
 from kfp_placement_engine.model.promise import Promise, RunForecast, StepPromise, TimeRange
 from kfp_placement_engine.planning.drawn_courses import OpenCourses, leave_out, open_courses
+from kfp_placement_engine.planning.drawn_retries import failed_seconds
 from kfp_placement_engine.planning.remaining_times import remaining_durations
 from kfp_placement_engine.planning.stretched_ends import stretched_ends
 from kfp_placement_engine.planning.unknown_ends import why_unknown
@@ -55,12 +56,14 @@ class _Played(NamedTuple):
     Attributes:
         starts: [S, A] in samples.
         ends: the same.
+        ends_at_once: the same if no attempt at a step fails.
         typical_starts: [A] if each step takes its typical time.
         typical_ends: the same.
     """
 
     starts: Floats
     ends: Floats
+    ends_at_once: Floats
     typical_starts: Floats
     typical_ends: Floats
 
@@ -79,9 +82,15 @@ class _Samples:
         durations = remaining_durations(self._lowered, SAMPLES, random)
         for courses in self._courses:
             leave_out(durations, courses, random)
-        durations = np.vstack([durations, np.median(durations, axis=0)])
-        starts, ends = simulate_durations(self._lowered.problem, self._placement, durations)
-        return _Played(starts[:-1], ends[:-1], starts[-1], ends[-1])
+        failed = failed_seconds(self._lowered, durations, random)
+        rows = [durations, np.median(durations, axis=0)]
+        if failed is not None:
+            rows.append(durations + failed)
+        starts, ends = simulate_durations(self._lowered.problem, self._placement, np.vstack(rows))
+        with_failed = slice(None, SAMPLES) if failed is None else slice(SAMPLES + 1, None)
+        return _Played(
+            starts[with_failed], ends[with_failed], ends[:SAMPLES], starts[SAMPLES], ends[SAMPLES]
+        )
 
     @cached_property
     def _courses(self) -> list[OpenCourses]:
@@ -89,9 +98,14 @@ class _Samples:
         return [open_courses(run, self._lowered) for run in range(len(self._lowered.runs))]
 
     def ends(self, run: int) -> Floats:
-        """[S] ends of a run that has a forecast, on the plan's clock."""
-        latest: Floats = self._played.ends[:, self._own(run)].max(axis=1)
+        """[S] ends of a run that has a forecast, on the plan's clock, if no attempt fails."""
+        latest: Floats = self._played.ends_at_once[:, self._own(run)].max(axis=1)
         return latest
+
+    def _failed_seconds(self, run: int) -> Floats:
+        """[S] by how much later the run ends for attempts that fail."""
+        latest: Floats = self._played.ends[:, self._own(run)].max(axis=1)
+        return latest - self.ends(run)
 
     def times(self, run: int) -> tuple[Floats, Floats]:
         """[S, A] starts and ends of all activities, as those of the run are promised."""
@@ -120,16 +134,19 @@ class _Samples:
             has_new_steps=_has_new_steps(active.forecast),
             has_open_branches=self._has_open_branches(run),
         )
+        # What attempts take that fail is drawn of this run, and not learned from others.
+        failed, seconds = self._failed_seconds(run), self._promised_ends(run) - begin
         factors = stretched / np.maximum(ends - begin, 1e-9)
-        return SampledEnd(self._promised_ends(run) - begin, factors)
+        at_last = factors * (seconds - failed) + failed
+        return SampledEnd(seconds, np.maximum(at_last, 0.0) / np.maximum(seconds, 1e-9))
 
     def _promised_ends(self, run: int) -> Floats:
         """[S] ends of a run as they are promised, before they are corrected."""
         ends = self.ends(run)
-        if not self._rests_on_typical_times(run):
-            return ends
-        typical_end = self._played.typical_ends[self._own(run)].max()
-        return _moved(ends[:, None], np.array([typical_end]), self._begin(run))[:, 0]
+        if self._rests_on_typical_times(run):
+            typical_end = self._played.typical_ends[self._own(run)].max()
+            ends = _moved(ends[:, None], np.array([typical_end]), self._begin(run))[:, 0]
+        return ends + self._failed_seconds(run)
 
     def _begin(self, run: int) -> float:
         return _begin_seconds(self._lowered.runs[run])

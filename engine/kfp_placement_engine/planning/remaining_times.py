@@ -60,8 +60,8 @@ def _distributions(run: int, lowered: Lowered) -> Iterator[tuple[int, Distributi
         if running is None:
             yield index, forecast.distribution
         else:
-            ran_seconds = _ran_seconds(running) * _speed(lowered, running)
-            yield index, forecast.distribution.after(ran_seconds)
+            reference_seconds = ran_seconds(running) * _speed(lowered, running)
+            yield index, forecast.distribution.after(reference_seconds)
 
 
 def _given_times(run: int, lowered: Lowered) -> set[int]:
@@ -91,7 +91,7 @@ def _left_seconds(seconds: Floats, index: int, lowered: Lowered) -> Floats:
     running = lowered.activities[index].running
     if running is None:
         return seconds
-    left = seconds / _speed(lowered, running) - _ran_seconds(running)
+    left = seconds / _speed(lowered, running) - ran_seconds(running)
     return np.asarray(np.maximum(0.0, left))
 
 
@@ -129,10 +129,10 @@ def _score(step: Step, progress: StepProgress, active: ActiveRun, lowered: Lower
     return score_of(known.distribution.probability(seconds))
 
 
-def _ran_seconds(running: StepProgress) -> float:
+def ran_seconds(running: StepProgress) -> float:
     """How long a step has run; since its bind where nobody knows more."""
-    ran_seconds = running.ran_seconds
-    return running.seconds_since_start if ran_seconds is None else ran_seconds
+    known = running.ran_seconds
+    return running.seconds_since_start if known is None else known
 
 
 def _speed(lowered: Lowered, progress: StepProgress) -> float:

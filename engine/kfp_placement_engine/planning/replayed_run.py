@@ -27,13 +27,15 @@ class StepRun:
 
     Attributes:
         node: where.
-        start_seconds: when, since any moment that is the same for all steps.
-        seconds: for how long, without its transfers.
+        start_seconds: when its first attempt began, since a moment that is the same for all steps.
+        seconds: for how long its last attempt ran, without its transfers.
+        failed_seconds: what attempts took that failed before.
     """
 
     node: str
     start_seconds: float
     seconds: float
+    failed_seconds: float = 0.0
 
 
 def replayed_seconds(
@@ -73,7 +75,7 @@ def replayed_seconds(
 
 def _as_it_ran(step: Step, ran: StepRun | None, speeds: Mapping[str, float]) -> Step:
     """Run times of graphs are those on a node of speed 1. It did run there: that is allowed."""
-    seconds = 0.0 if ran is None else ran.seconds * speeds[ran.node]
+    seconds = 0.0 if ran is None else (ran.seconds + ran.failed_seconds) * speeds[ran.node]
     return replace(
         step,
         duration_seconds=seconds,

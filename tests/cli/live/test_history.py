@@ -18,7 +18,7 @@ from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.forecast import Basis, Level
-from kfp_placement_engine.model.history import LeftOut, LoopWidth
+from kfp_placement_engine.model.history import LeftOut, LoopWidth, Retried
 from kfp_placement_engine.model.promise import TimeRange, range_of
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.planning.stored_past import past_of
@@ -445,10 +445,15 @@ def test_a_history_that_is_gone(live, kept, monkeypatch):
     assert "is gone" in result.stderr
 
 
-def test_loops_cache_hits_and_branches(live, cluster):
+def test_loops_cache_hits_branches_and_retries(live, cluster):
     left_out = (LeftOut("train", cached=1), LeftOut("for-loop-1[*].score", cached=1, skipped=2))
     runs = [
-        replace(run, loops=(LoopWidth("for-loop-1", 3 + number),), left_out=left_out)
+        replace(
+            run,
+            loops=(LoopWidth("for-loop-1", 3 + number),),
+            left_out=left_out,
+            retried=(Retried("train", 1, 60.0),),
+        )
         for number, run in enumerate(taxi_runs(LAST, 3))
     ]
     cluster.put(HISTORIES, history_object(runs))
@@ -457,7 +462,7 @@ def test_loops_cache_hits_and_branches(live, cluster):
     lines = result.stdout.splitlines()
     assert "loop for-loop-1: 4 iterations, the median of the last 3 runs" in lines
     (train,) = (line for line in lines if line.startswith("train"))
-    assert train.endswith("50% from the cache")
+    assert train.endswith("50% from the cache; 50% of attempts failed")
     (score,) = (line for line in lines if line.startswith("for-loop-1[*].score"))
     assert "17% from the cache; 33% skipped" in score
     document = json.loads(live("history", "taxi", "-o", "json").stdout)
@@ -465,4 +470,6 @@ def test_loops_cache_hits_and_branches(live, cluster):
     assert document["loops"] == [{"loop": "for-loop-1", "width": 4, "runs": 3}]
     shares = {each["step"]: each["cachedShare"] for each in document["steps"]}
     assert shares["train"] == 0.5
+    failed = {each["step"]: each["failedShare"] for each in document["steps"]}
+    assert (failed["train"], failed["fetch"]) == (0.5, 0.0)
     assert shares["fetch"] == 0.0

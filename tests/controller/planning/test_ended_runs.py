@@ -15,7 +15,7 @@ from kfp_placement_controller.planning.run_reading import read_run
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import PastRun, Retried
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.run_graph import DataInput
 from tests.controller.planning.builders import START, a_pod, a_policy, after
@@ -244,6 +244,26 @@ def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> PastRun 
     run.evaluate(policy, NOW, PlanningParams())
     nodes = {"n0": observe_node(node_object("n0"))}
     return ended_run(run, nodes, NOW, lambda _pod: peak)
+
+
+def test_attempts_that_failed_teach_what_they_took():
+    """From the first pod of the step to its last one."""
+    failed = {"phase": "Failed"}
+    past = taught_by_pods(failed, failed | {"created_at": after(9)}, {"created_at": after(14)})
+    assert past is not None
+    assert past.retried == (Retried("first", 2, 14.0),)
+    assert len(past.steps) == 1
+
+
+def test_a_step_that_ended_well_at_once_teaches_no_retry():
+    past = taught_by_pods({})
+    assert past is not None
+    assert past.retried == ()
+
+
+def test_a_step_that_never_ended_well_teaches_no_retry():
+    past = taught_by_pods({}, {"phase": "Failed"})
+    assert past is None or past.retried == ()
 
 
 def test_a_step_teaches_the_most_memory_that_it_was_seen_to_use():

@@ -30,6 +30,7 @@ from kfp_placement_engine.model.history import (
     MemoryUse,
     Observation,
     PastRun,
+    Retried,
     StepIdentity,
 )
 
@@ -266,10 +267,13 @@ def test_memory_of_forgotten_steps_does_not_count():
 def test_courses_of_runs_are_kept_and_odd_rows_are_not():
     loops = (LoopWidth("loop", 7), LoopWidth("loop[*].inner", 0))
     left_out = (LeftOut("a", cached=2), LeftOut("b", skipped=1))
-    run = PastRun("u", "p", START, loops=loops, left_out=left_out)
+    retried = (Retried("a", 1, 9.5), Retried("b", 3, 20.0))
+    run = PastRun("u", "p", START, loops=loops, left_out=left_out, retried=retried)
     status = history_status([run]).model_dump(mode="json", by_alias=True, exclude_none=True)
     (recorded,) = status["runs"]
     assert (recorded["loops"], recorded["leftOut"]) == ([[0, 7], [1, 0]], [[2, 2, 0], [3, 0, 1]])
+    assert recorded["retried"] == [[2, 1, 9.5], [3, 3, 20]]
+    recorded["retried"] += [[], [3], [3, 1], [3, 0, 9], [3, 1, -1], [3, 1, 1e9], [3, 1, "x"]]
     recorded["loops"] += [[], [0], [99, 1], [0, -1], [0, 1e300], ["x", 1], [0, True], [0, 5, "new"]]
     recorded["leftOut"] += [[], [2], [2, -1, 1], [2, 0, 0], [2, "x", 1], [3, 1]]
     raw = {
@@ -282,13 +286,16 @@ def test_courses_of_runs_are_kept_and_odd_rows_are_not():
     (read,) = read_resource(PipelineHistory, raw).past_runs()
     assert read.loops == (*loops, LoopWidth("loop", 5))
     assert read.left_out == (LeftOut("b", skipped=1), LeftOut("b", cached=1))
+    assert read.retried == (Retried("b", 3, 20.0),)
 
 
 def test_courses_are_bounded():
     loops = tuple(LoopWidth(f"loop-{each}", 2) for each in range(1000))
     left_out = tuple(LeftOut(f"step-{each}", 2) for each in range(1000))
-    status = history_status([PastRun("u", "p", START, loops=loops, left_out=left_out)])
-    assert len(status.runs[0].loops) == len(status.runs[0].left_out) == MAX_COURSE_ROWS
+    retried = tuple(Retried(f"step-{each}", 2, 9.0) for each in range(1000))
+    run = PastRun("u", "p", START, loops=loops, left_out=left_out, retried=retried)
+    (kept,) = history_status([run]).runs
+    assert len(kept.loops) == len(kept.left_out) == len(kept.retried) == MAX_COURSE_ROWS
 
 
 def test_what_has_too_long_a_path_is_left_out():
@@ -300,6 +307,7 @@ def test_what_has_too_long_a_path_is_left_out():
         memory=tuple(a_use(each, peak_bytes=GIB) for each in (too_long, fits)),
         loops=tuple(LoopWidth(each, 2) for each in (too_long, fits)),
         left_out=tuple(LeftOut(each, 2) for each in (too_long, fits)),
+        retried=tuple(Retried(each, 2, 9.0) for each in (too_long, fits)),
     )
     assert as_stored(run) == replace(
         run,
@@ -307,6 +315,7 @@ def test_what_has_too_long_a_path_is_left_out():
         memory=run.memory[1:],
         loops=run.loops[1:],
         left_out=run.left_out[1:],
+        retried=run.retried[1:],
     )
 
 
@@ -318,15 +327,19 @@ def test_courses_of_long_names_cost_neither_their_run_nor_those_before():
         a_past_run(1, [an_observation(name("step", number)) for number in range(100)]),
         loops=tuple(LoopWidth(name("loop", number), 2) for number in range(200)),
         left_out=tuple(LeftOut(name("task", number), 2) for number in range(200)),
+        retried=tuple(Retried(name("again", number), 2, 9.0) for number in range(200)),
     )
     small = a_past_run(0, [an_observation("first")])
     status = history_status([small, large])
     assert [run.uid for run in status.runs] == ["uid-0", "uid-1"]
     stored = as_stored(large)
     for kept_rows, all_rows in (
-        (stored.steps, large.steps), (stored.loops, large.loops), (stored.left_out, large.left_out)
-    ):  # fmt: skip
-        assert 10 < len(kept_rows) < len(all_rows)
+        (stored.steps, large.steps),
+        (stored.loops, large.loops),
+        (stored.left_out, large.left_out),
+        (stored.retried, large.retried),
+    ):
+        assert 5 < len(kept_rows) < len(all_rows)
         assert kept_rows == all_rows[: len(kept_rows)]
     assert len(history_status([small, large], limit_bytes=20_000).runs) == 2
 
@@ -334,7 +347,7 @@ def test_courses_of_long_names_cost_neither_their_run_nor_those_before():
 def named_by_runs(status: PipelineHistoryStatus) -> tuple[set[int], set[int]]:
     """Indexes of the steps and nodes that rows of runs name."""
     rows = [row for run in status.runs for row in run.steps]
-    courses = [row for run in status.runs for row in (*run.loops, *run.left_out)]
+    courses = [row for run in status.runs for row in (*run.loops, *run.left_out, *run.retried)]
     return {row[0] for row in (*rows, *courses)}, {row[2] for row in rows}
 
 
@@ -352,6 +365,7 @@ def test_a_run_that_has_no_room_leaves_nothing_behind():
             a_past_run(number, steps),
             loops=tuple(LoopWidth(each, 2) for each in courses),
             left_out=tuple(LeftOut(each, 2) for each in courses),
+            retried=tuple(Retried(each, 2, 9.0) for each in courses),
         )
 
     status = history_status([run(number) for number in range(30)])

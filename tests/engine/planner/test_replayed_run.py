@@ -30,6 +30,11 @@ def test_steps_take_what_they_took_on_their_nodes_and_nothing_waits():
     assert replay(FAN, RAN) == pytest.approx(100 + 80 + 20)
 
 
+def test_attempts_that_failed_count_too():
+    again = {**RAN, "c": replace(RAN["c"], failed_seconds=30.0)}
+    assert replay(FAN, again) == pytest.approx(100 + 30 + 80 + 20)
+
+
 def test_steps_wait_for_room_in_the_order_in_which_they_ran():
     on_one = {name: replace(each, node="n1") for name, each in RAN.items()}
     assert replay(FAN, on_one) == pytest.approx(100 + 50 + 80 + 20)

@@ -1,0 +1,85 @@
+"""Attempts at steps that fail in samples of a run, as often as they did in past runs.
+
+What whole runs took beyond their samples is learned without these (`PastRun.failed_seconds`): a run
+is late by the attempts that fail in it, and not by those that failed in others.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+from kfp_placement_engine.model.promise import Retries
+from kfp_placement_engine.planning.remaining_times import ran_seconds
+from kfp_placement_engine.problem.problem import Floats
+
+
+class _MayFail(NamedTuple):
+    """A step that may be tried again.
+
+    Attributes:
+        activity: of the step.
+        retries: what past runs tell.
+        limit: how often it may fail before its last attempt.
+        ran_seconds: how long its attempt has run; 0 = it waits.
+    """
+
+    activity: int
+    retries: Retries
+    limit: int
+    ran_seconds: float
+
+
+def failed_seconds(
+    lowered: Lowered, durations: Floats, random: np.random.Generator
+) -> Floats | None:
+    """What attempts take that fail before one ends well.
+
+    An attempt that runs, and has run for longer than those that failed, does not fail any more.
+
+    Args:
+        lowered: the problem, and the runs with their forecasts.
+        durations: [S, A] seconds that activities still take if no attempt fails.
+        random: where numbers are drawn from; not asked where past runs tell of no retries.
+
+    Returns:
+        [S, A] in the same units; None = past runs tell of no retries.
+    """
+    failed: Floats | None = None
+    for run in range(len(lowered.runs)):
+        for step in _may_fail(run, lowered):
+            if failed is None:
+                failed = np.zeros_like(durations)
+            seconds = durations[:, step.activity] + step.ran_seconds
+            failed[:, step.activity] = _drawn(step, seconds, random)
+    return failed
+
+
+def _may_fail(run: int, lowered: Lowered) -> Iterator[_MayFail]:
+    """Steps of a run that have not ended, may be tried again, and were in past runs."""
+    active, activities = lowered.runs[run], lowered.step_activities[run]
+    if active.forecast is None or not active.forecast.retries:
+        return
+    for step in active.graph.steps:
+        retries, activity = active.forecast.retries.get(step.task), activities.get(step.name)
+        if retries is not None and activity is not None and step.attempt_limit > 1:
+            running = lowered.activities[activity].running
+            ran = 0.0 if running is None else ran_seconds(running)
+            yield _MayFail(activity, retries, step.attempt_limit - 1, ran)
+
+
+def _drawn(step: _MayFail, seconds: Floats, random: np.random.Generator) -> Floats:
+    """[S] seconds of the attempts that fail.
+
+    Args:
+        step: at which.
+        seconds: [S] that the attempt takes which ends well.
+        random: where numbers are drawn from.
+    """
+    places = (random.permutation(seconds.size) + 0.5) / seconds.size
+    attempts = np.minimum(np.log(places) // np.log(step.retries.chance), step.limit)
+    each_seconds = seconds * random.choice(step.retries.ratios, seconds.size)
+    attempts[each_seconds < step.ran_seconds] = 0.0
+    return np.asarray(np.minimum(attempts * each_seconds, MAX_DURATION_SECONDS))

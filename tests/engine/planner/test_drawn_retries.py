@@ -1,0 +1,107 @@
+"""Attempts that fail in samples of a run."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_runs
+from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine.model.history import Observation, PastRun, Retried
+from kfp_placement_engine.planning.learned_times import with_history
+
+CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
+OPTIONS = PlanOptions(compare=(), quick=True)
+SECONDS, FAILED_SECONDS = 100.0, 80.0
+
+CHAIN = RunGraph(
+    "p",
+    "argo-workflow",
+    (
+        Step("flaky", "flaky", attempt_limit=3),
+        Step("last", "last", depends_on=("flaky",)),
+    ),
+)
+
+
+def learned(*failed, graph=CHAIN):
+    """From runs in which that many attempts at the first step failed."""
+    past = Past()
+    for number, attempts in enumerate(failed):
+        steps = tuple(Observation(step_identity("p", each), SECONDS, "n1") for each in graph.steps)
+        whole, lost = 2 * SECONDS, attempts * FAILED_SECONDS
+        run = PastRun(
+            str(number),
+            "p",
+            datetime.fromtimestamp(number, UTC),
+            steps,
+            whole + lost,
+            played_seconds=whole,
+            replayed_seconds=whole,
+            failed_seconds=lost,
+            retried=(Retried("flaky", attempts, lost),) if attempts else (),
+        )
+        past.observe(run)
+    return with_history(graph, past)
+
+
+def promised(run, progress=None, now=0.0):
+    active = ActiveRun("run", run.graph, -now, progress=progress or {}, forecast=run.forecast)
+    promise = plan_runs([active], CLUSTER, OPTIONS).plans["run"].promise
+    assert promise is not None
+    assert promise.ends is not None
+    return promise
+
+
+def high(run, progress=None, now=0.0):
+    """The latest end that is promised."""
+    return promised(run, progress, now).later(now).ends.high_seconds
+
+
+ONE_IN_FIVE = [1, 0, 0, 0, 0] * 4
+NEVER = [0] * 20
+
+
+def running(seconds):
+    return {"flaky": StepProgress(ProgressState.RUNNING, "n1", seconds, ran_seconds=seconds)}
+
+
+def test_the_end_is_as_late_as_with_an_attempt_that_fails():
+    often, never = promised(learned(*ONE_IN_FIVE)), promised(learned(*NEVER))
+    assert often.ends.high_seconds > never.ends.high_seconds + 0.8 * FAILED_SECONDS
+    assert often.ends.typical_seconds == pytest.approx(never.ends.typical_seconds, rel=0.02)
+
+
+def test_what_was_late_by_attempts_that_failed_is_not_late_by_itself():
+    """Once the step has ended, none fails any more, and the rest is as sure as ever."""
+    after = {"flaky": StepProgress(ProgressState.DONE, "n1", ran_seconds=SECONDS)}
+    often, never = learned(*ONE_IN_FIVE), learned(*NEVER)
+    assert high(often, after, SECONDS) == pytest.approx(high(never, after, SECONDS), rel=0.02)
+
+
+def test_steps_after_it_start_and_end_later():
+    last = promised(learned(*ONE_IN_FIVE)).steps["last"]
+    usual = promised(learned(*NEVER)).steps["last"]
+    assert last.starts.high_seconds > usual.starts.high_seconds + 0.8 * FAILED_SECONDS
+    assert last.ends.high_seconds > usual.ends.high_seconds + 0.8 * FAILED_SECONDS
+
+
+def test_an_attempt_that_has_outlived_those_that_failed_does_not_fail():
+    often = learned(*ONE_IN_FIVE)
+    early, late = (high(often, running(ran), ran) for ran in (10.0, 95.0))
+    assert early > 2 * SECONDS + 0.8 * FAILED_SECONDS
+    assert late < 2 * SECONDS + 0.5 * FAILED_SECONDS
+
+
+def test_a_step_is_tried_as_often_as_it_may_be():
+    always = learned(*[2] * 20)
+    once = replace(always.graph, steps=(replace(CHAIN.steps[0], attempt_limit=1), CHAIN.steps[1]))
+    assert high(always) > 2 * SECONDS + 1.9 * FAILED_SECONDS
+    assert high(always) < 2 * SECONDS + 2.5 * FAILED_SECONDS
+    assert high(replace(always, graph=once)) < 2 * SECONDS + 0.5 * FAILED_SECONDS
+
+
+def test_the_same_promise_each_time():
+    assert promised(learned(*ONE_IN_FIVE)) == promised(learned(*ONE_IN_FIVE))
