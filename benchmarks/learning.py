@@ -12,7 +12,12 @@ from pathlib import Path
 
 from benchmarks.command import DATA_HELP, Echo, add_output, exit_code_of, parser_of, show
 from benchmarks.learning_memory_report import memory_figures, memory_table
-from benchmarks.learning_plans_report import changed_table, first_runs_table, planning_table
+from benchmarks.learning_plans_report import (
+    changed_table,
+    first_runs_table,
+    planning_table,
+    retries_table,
+)
 from benchmarks.learning_report import Results
 from benchmarks.learning_runs.changed import changed_ends
 from benchmarks.learning_runs.experiments import (
@@ -27,6 +32,7 @@ from benchmarks.learning_runs.first_runs import first_runs
 from benchmarks.learning_runs.live import promises
 from benchmarks.learning_runs.memory import memory_cases
 from benchmarks.learning_runs.planning import planned_cases
+from benchmarks.learning_runs.retries import retried_runs
 from benchmarks.learning_runs.run_ends import run_ends
 from benchmarks.learning_runs.samples import sample_costs
 from benchmarks.learning_runs.traces import Trace, left_out_text, read_trace, trace_files
@@ -80,6 +86,7 @@ def main(
         planning=list(planned_cases(progress, data)),
         changed=list(changed_ends(progress)),
         first_runs=list(first_runs(progress)),
+        retries=list(retried_runs(progress)),
     )
     left_out = {trace.pipeline: trace.left_out for trace in traces if trace.left_out}
     notes = [f"{name}: {left_out_text(rows)}." for name, rows in left_out.items()]
@@ -123,11 +130,18 @@ def _first_runs_page(_data: Path | None, progress: Callable[[str], None]) -> Pag
     return Page("The first runs", [first_runs_table(cases)], figures)
 
 
+def _retries_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
+    cases = list(retried_runs(progress))
+    figures = {"retries": [asdict(each) for each in cases]}
+    return Page("Runs with retries", [retries_table(cases)], figures)
+
+
 ONE_TABLE: Mapping[str, Callable[[Path | None, Callable[[str], None]], Page]] = {
     "memory": _memory_page,
     "planning": _planning_page,
     "changed": _changed_page,
     "first-runs": _first_runs_page,
+    "retries": _retries_page,
 }
 """Tables that can be made alone, by name."""
 

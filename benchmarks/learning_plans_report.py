@@ -68,6 +68,12 @@ def first_runs_table(cases: Sequence[Case]) -> Table:
     return _ends_table(title, "run times: runs seen", cases)
 
 
+def retries_table(cases: Sequence[Case]) -> Table:
+    """One row for each pipeline whose steps are tried again, and share of its runs."""
+    title = "Ends of made-up runs whose steps are tried again: median errors"
+    return _ends_table(title, "attempts that fail: share of the run", cases)
+
+
 def _ends_table(title: str, heading: str, cases: Sequence[Case]) -> Table:
     groups: dict[str, list[Case]] = {}
     for each in cases:

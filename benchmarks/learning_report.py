@@ -11,6 +11,7 @@ from benchmarks.learning_plans_report import (
     changed_table,
     first_runs_table,
     planning_table,
+    retries_table,
 )
 from benchmarks.learning_runs.experiments import SEEN, Case
 from benchmarks.learning_runs.live import Promise
@@ -90,6 +91,7 @@ class Results:
     planning: Sequence[PlannedCase] = ()
     changed: Sequence[Case] = ()
     first_runs: Sequence[Case] = ()
+    retries: Sequence[Case] = ()
 
     def figures(self) -> dict[str, Any]:
         """For JSON: by group, and by group and pipeline."""
@@ -122,6 +124,7 @@ class Results:
             self._run_ends(),
             first_runs_table(self.first_runs),
             self._promises(),
+            retries_table(self.retries),
             self._samples(),
             memory_table(self.memory),
             planning_table(self.planning),

@@ -55,14 +55,14 @@ def runs_of(
 
 def _pipelines(mixture: Mixture, seed: int) -> Iterator[tuple[RunGraph, Cluster]]:
     if mixture is _FAR_APART:
-        yield _side_by_side(), _wide_cluster()
+        yield side_by_side(), wide_cluster()
         return
     for steps in _STEPS:
         shape = Shape("kfp", steps, _NODES, seed)
         yield with_iteration_keys(made_up_run(shape)), made_up_cluster(shape)
 
 
-def _side_by_side() -> RunGraph:
+def side_by_side() -> RunGraph:
     """A step, many that need its output, and one that needs theirs."""
     names = tuple(f"part-{number}" for number in range(_WIDTH))
     first = Step("load", "load", duration_seconds=_STEP_SECONDS)
@@ -73,6 +73,6 @@ def _side_by_side() -> RunGraph:
     return RunGraph("side by side", "argo-workflow", (first, *middle, last))
 
 
-def _wide_cluster() -> Cluster:
+def wide_cluster() -> Cluster:
     """A node with room for all steps at a time."""
     return Cluster((Node("node-0", {"cpu": 64_000, "memory": 2**38, "pods": 110}),))

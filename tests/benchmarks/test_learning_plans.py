@@ -6,10 +6,12 @@ import pytest
 
 from benchmarks import learning
 from benchmarks.learning import command
-from benchmarks.learning_plans_report import planning_table
-from benchmarks.learning_runs import planning
+from benchmarks.learning_plans_report import planning_table, retries_table
+from benchmarks.learning_runs import planning, retries
 from benchmarks.learning_runs.changed import BEFORE, CHANGES, changed_end, changed_ends
+from benchmarks.learning_runs.live import PASSED
 from benchmarks.learning_runs.planning import planned_case
+from benchmarks.learning_runs.retries import retried_runs
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 
 
@@ -40,6 +42,18 @@ def test_one_table_alone_needs_no_traces(tmp_path, capsys, monkeypatch):
     assert "workflow 4, 2 nodes, seed 0" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         command(["--only", "everything"])
+
+
+def test_attempts_fail_in_made_up_runs_and_are_in_their_promises(monkeypatch):
+    monkeypatch.setattr(retries, "RUNS", 7)
+    cases = list(retried_runs(lambda text: None, seeds=2))
+    assert cases == list(retried_runs(lambda text: None, seeds=2))
+    assert len(cases) == 2 * 2 * 2 * len(PASSED)
+    assert len({each.seconds > 900 for each in cases if each.group.startswith("chain")}) == 2
+    assert [row[0] for row in retries_table(cases).rows][:2] == [
+        "chain, 25% of attempts: 0%",
+        "chain, 25% of attempts: 25%",
+    ]
 
 
 def test_a_change_is_in_the_promise_and_not_in_past_ends():
