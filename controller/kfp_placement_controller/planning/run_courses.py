@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from statistics import median_high
 
-from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_engine.model.history import LeftOut, LoopWidth, Retried
+from kfp_placement_engine.model.history import MOST_SECONDS, LeftOut, LoopWidth, Retried
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
@@ -43,21 +42,16 @@ class FailedAttempts:
 
 
 def failed_attempts(run: TrackedRun, step: Step) -> FailedAttempts:
-    """By the pods of a step: each attempt goes on until the next one has a pod.
+    """By the run's object, which knows of pods that are gone; each goes on until the next begins.
 
-    Where somebody has tried a whole run again, its attempts are numbered from the beginning again,
-    and those before are not counted.
+    Where somebody has tried a whole run again, it does not name the attempts before any more.
     """
-    pods, last = run.pods.executors(step.name), run.pods.executor(step.name)
-    before = [each for each in pods if _number(each) < _number(last)]
-    if last is None or not before:
+    outcome = run.outcome.steps.get(step.name)
+    if outcome is None or outcome.first_started_at is None or outcome.started_at is None:
         return FailedAttempts(0, 0.0)
-    seconds = (last.created_at - min(each.created_at for each in before)).total_seconds()
-    return FailedAttempts(len({_number(each) for each in before}), max(0.0, seconds))
-
-
-def _number(pod: RunPod | None) -> int:
-    return 0 if pod is None or pod.identity is None else pod.identity.attempt
+    seconds = (outcome.started_at - outcome.first_started_at).total_seconds()
+    is_true = outcome.attempts > 1 and 0 <= seconds <= MOST_SECONDS
+    return FailedAttempts(outcome.attempts - 1, seconds) if is_true else FailedAttempts(0, 0.0)
 
 
 def retried_tasks(run: TrackedRun, graph: RunGraph, ran: Collection[str]) -> Iterator[Retried]:

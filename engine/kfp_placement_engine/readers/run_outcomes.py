@@ -70,6 +70,7 @@ class StepOutcome:
         started_at, finished_at: of its last pod; None = not said.
         host: node its last pod ran on, or "".
         message: why it waits or failed, or "".
+        first_started_at: of its first pod; None = not said.
     """
 
     state: StepState
@@ -78,6 +79,7 @@ class StepOutcome:
     finished_at: datetime | None = None
     host: str = ""
     message: str = ""
+    first_started_at: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from run to run. In between the planner is restarted, and another one takes over
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -17,14 +18,17 @@ from kfp_placement_engine.contract.keys import ALL_PIPELINES, ENABLED_LABEL, PIP
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.model.history import PastRun
+from tests.controller.end_to_end.many_runs import lose
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.workload import WorkloadSettings
 from tests.controlplane.plane import ControlPlane, PlaneOptions
+from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
 from tests.support.data import data_path
 from tests.support.installation import PLAN, Installation, InstallationOptions
+from tests.support.workflow_marks import Mark, with_marks
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -43,6 +47,9 @@ KNOWN_AFTER = 3
 LOOPS = DriverChoices(iteration_counts={"for-loop-2": 5})
 IMAGES = {"docker.io/library/python:3.11": "350Mi"}
 """The nodes hold it, so that nothing is pulled: pods here start without."""
+
+RECENTLY_STARTED = timedelta(seconds=10.5)
+"""Argo waits this long for a pod that it does not see yet."""
 
 WORKLOAD = WorkloadSettings(driver_seconds=0.05, step_seconds=8.0, spread=0.2, start_seconds=0.0)
 
@@ -66,9 +73,9 @@ def installation(
             yield running
 
 
-def a_run() -> JsonObject:
+def a_run(name: str = "pipeline_with_loops") -> JsonObject:
     """Steps in loops, of which one has its width only at run time; nobody has marked them."""
-    text = data_path("kfp-2.17.0", "workflows", "pipeline_with_loops.yaml").read_text("utf-8")
+    text = data_path("kfp-2.17.0", "workflows", f"{name}.yaml").read_text("utf-8")
     workflow: JsonObject = yaml.load(text, yaml.CSafeLoader)
     return workflow
 
@@ -156,3 +163,39 @@ def test_promises_of_runs_without_a_mark_hold(installation):
     # Drivers take as long as the cores of this machine are busy with other things; how many of many
     # promises hold is tested where runs are played in memory, on a clock of their own.
     assert any(kept)
+
+
+def runs_for_long(installation: Installation, run: str, team: str) -> bool:
+    """Whether a step runs, and Argo takes a pod of it that is gone for lost.
+
+    It makes one again that is gone soon after its start, and that is the same attempt.
+    """
+    workflow = installation.api.get("argoproj.io/v1alpha1", "Workflow", run, team)
+    nodes = ((workflow or {}).get("status") or {}).get("nodes") or {}
+    return any(
+        each["name"].endswith(".executor(0)")
+        and each["phase"] == "Running"
+        and datetime.now(UTC) - read_time(each["startedAt"]) > RECENTLY_STARTED
+        for each in nodes.values()
+    )
+
+
+def test_a_step_whose_pod_was_lost_teaches_what_that_took(installation):
+    """Argo tries it again; the pod of its first attempt is gone."""
+    with installation.namespace({PIPELINES_LABEL: ALL_PIPELINES}) as team:
+        workflow = with_marks(
+            a_run("local_execution_pipeline_with_retry"), lambda _: Mark(duration="16s")
+        )
+        run = installation.submit(workflow, team)
+        wait_until(partial(runs_for_long, installation, run, team), "the step to have run", 60)
+        lose(installation, "*.executor(0)", team)
+        installation.wait_for_success(run, team, 120)
+        wait_until(partial(is_known, installation, run, team), "the history of the run", 60)
+        (history,) = histories(installation, team)
+        (past,) = history.past_runs()
+        (retried,) = past.retried
+        (step,) = past.steps
+        assert (retried.step, retried.failed) == (step.identity.step, 1)
+        assert past.seconds is not None
+        # Argo says when an attempt began in whole seconds.
+        assert RECENTLY_STARTED.total_seconds() - 2 < retried.seconds < past.seconds - step.seconds

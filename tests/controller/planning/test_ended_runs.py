@@ -246,23 +246,50 @@ def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> PastRun 
     return ended_run(run, nodes, NOW, lambda _pod: peak)
 
 
+def taught_by_attempts(*began: float | None, phase: str = "Succeeded") -> PastRun | None:
+    """What a run teaches whose step `first` had attempts that began then, the last with a pod."""
+    policy = PolicyInForce().spec
+    raw = a_workflow_that_ended(END)
+    for template in raw["spec"]["templates"]:
+        if "container" in template:
+            template["retryStrategy"] = {"limit": 9}
+    first = raw["status"]["nodes"].pop("w-1")
+    raw["status"]["nodes"]["r"] = {**first, "type": "Retry", "id": "r", "phase": phase}
+    last = len(began) - 1
+    for number, seconds in enumerate(began):
+        node = {**first, "name": f"nightly-0.first({number})", "id": f"w-1-{number}"}
+        node["phase"] = phase if number == last else "Failed"
+        node["startedAt"] = None if seconds is None else write_time(after(seconds))
+        raw["status"]["nodes"][node["id"]] = node
+    observed = observe_workflow(raw)
+    assert observed is not None
+    run = TrackedRun(observed, read_run(observed, policy))
+    pod = a_pod(
+        "last", workflow="nightly-0", argo_node_name=f"nightly-0.first({last})", phase=phase,
+        node_name="n0", started_at=BEGIN, running_at=BEGIN, finished_at=RAN_UNTIL,
+    )  # fmt: skip
+    run.observe_pod(None, pod, NOW)
+    run.evaluate(policy, NOW, PlanningParams())
+    return ended_run(run, {}, NOW)
+
+
 def test_attempts_that_failed_teach_what_they_took():
-    """From the first pod of the step to its last one."""
-    failed = {"phase": "Failed"}
-    past = taught_by_pods(failed, failed | {"created_at": after(9)}, {"created_at": after(14)})
+    """From the begin of the first to that of the last, though their pods are gone."""
+    past = taught_by_attempts(1, 9, 15)
     assert past is not None
     assert past.retried == (Retried("first", 2, 14.0),)
     assert len(past.steps) == 1
 
 
-def test_a_step_that_ended_well_at_once_teaches_no_retry():
-    past = taught_by_pods({})
+@pytest.mark.parametrize("began", [(1,), (15, 1), (1, None), (None, 1), (1, 9e9)], ids=str)
+def test_attempts_whose_times_are_odd_teach_no_retry(began):
+    past = taught_by_attempts(*began)
     assert past is not None
     assert past.retried == ()
 
 
 def test_a_step_that_never_ended_well_teaches_no_retry():
-    past = taught_by_pods({}, {"phase": "Failed"})
+    past = taught_by_attempts(1, 9, phase="Failed")
     assert past is None or past.retried == ()
 
 

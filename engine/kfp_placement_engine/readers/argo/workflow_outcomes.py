@@ -138,20 +138,26 @@ def _is_executor(name: str) -> bool:
 
 
 def _outcome(step_nodes: _StepNodes) -> StepOutcome:
-    last = max(step_nodes.pods.values(), key=_last, default=None)
+    pods = sorted(step_nodes.pods.values(), key=_order)
     state = _state(step_nodes)
-    if last is None:
+    if not pods:
         outer = step_nodes.outermost
         message = "" if outer is None else outer.message
         finished = None if outer is None or state is StepState.PENDING else outer.finished_at
-        return StepOutcome(state, 0, None, finished, "", message)
-    pod = last[1]
+        return StepOutcome(state, finished_at=finished, message=message)
+    (_, first), (_, last) = pods[0], pods[-1]
     return StepOutcome(
-        state, len(step_nodes.pods), pod.started_at, pod.finished_at, pod.host, pod.message
+        state,
+        len(pods),
+        last.started_at,
+        last.finished_at,
+        last.host,
+        last.message,
+        first.started_at,
     )
 
 
-def _last(pod: tuple[int, ArgoNode]) -> tuple[int, str]:
+def _order(pod: tuple[int, ArgoNode]) -> tuple[int, str]:
     return pod[0], pod[1].name
 
 
