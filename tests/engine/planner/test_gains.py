@@ -18,7 +18,7 @@ from kfp_placement_engine.planning.best_changes import best_changes
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.planning.promises import SampledEnd
+from kfp_placement_engine.planning.promises import SampledEnd, sampled_end
 from kfp_placement_engine.planning.warm_start import replayed
 from kfp_placement_engine.planning.what_if import what_if
 from kfp_placement_engine.search.simulation import simulate_durations
@@ -68,33 +68,53 @@ class Case:
         }
 
 
-def test_the_gain_of_a_node_that_is_added_lies_in_its_range():
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_the_gain_of_a_node_that_is_added_lies_in_its_range(dispatch):
     held, cluster = 0, a_cluster(*nodes(2))
+    options = replace(OPTIONS, dispatch=dispatch)
     for seed in range(CASES):
         case = Case(seed)
         learned = with_history(case.graph, case.past)
         graph, forecast = learned.graph, learned.forecast
-        present = plan_run(graph, cluster, OPTIONS, forecast=forecast)
-        answer = what_if(graph, cluster, present, [ADDED], OPTIONS, forecast=forecast)
+        present = plan_run(graph, cluster, options, forecast=forecast)
+        answer = what_if(graph, cluster, present, [ADDED], options, forecast=forecast)
         times = case.run_times()
         after_graph, after_cluster = with_changes(graph, cluster, [ADDED])
-        gain = ended(graph, cluster, present, times) - ended(
-            after_graph, after_cluster, answer.plan, times
+        gain = ended(graph, cluster, present, times, options) - ended(
+            after_graph, after_cluster, answer.plan, times, options
         )
         assert answer.gain_range is not None
         held += answer.gain_range.low_seconds <= gain <= answer.gain_range.high_seconds
     assert held / CASES >= 0.85
 
 
-def ended(graph, cluster, plan, seconds):
+def ended(graph, cluster, plan, seconds, options):
     """When the run ends by its plan where its steps take these times."""
     runs = (ActiveRun("", graph),)
-    lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, OPTIONS))
+    lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
     durations = lowered.problem.arrays.duration_seconds.copy()
     for name, activity in lowered.step_activities[0].items():
         durations[activity] = seconds[name]
-    _, ends = simulate_durations(lowered.problem, replayed(lowered, plan), durations[None])
+    # Nothing holds a step back until its planned start.
+    placement = replace(replayed(lowered, plan), not_before=np.empty(0))
+    _, ends = simulate_durations(lowered.problem, placement, durations[None])
     return float(np.max(ends))
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_gains_are_of_the_ends_that_are_promised(dispatch):
+    """Of the plan there is, played again: its steps wait for no planned start."""
+    options, cluster = replace(OPTIONS, dispatch=dispatch), a_cluster(*nodes(2))
+    learned = with_history(Case(3).graph, Case(3).past)
+    plan = plan_run(learned.graph, cluster, options, forecast=learned.forecast)
+    runs = (ActiveRun("", learned.graph, forecast=learned.forecast),)
+    lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
+    sampled = sampled_end(lowered, replayed(lowered, plan), options.seed)
+    assert sampled is not None
+    promised = plan.promise.ends if plan.promise is not None else None
+    assert promised is not None
+    low, high = np.quantile(sampled.seconds * sampled.factors, (0.05, 0.95))
+    assert (low, high) == pytest.approx((promised.low_seconds, promised.high_seconds))
 
 
 def test_without_past_runs_there_is_no_range():
