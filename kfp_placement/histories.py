@@ -14,7 +14,7 @@ from kfp_placement_engine.model.times import time_text
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
@@ -48,6 +48,7 @@ class KnownPast:
         notices: what of it could not be read, and does not count.
         runs: how many runs count, by pipeline of the namespace.
         forgotten: since when runs count, by pipeline of which earlier ones are forgotten.
+        forgotten_steps: the same of steps that have not run since, by pipeline and path.
         namespace: where these were; "" = not known. A run that names none goes there.
         is_asked_for: somebody has named them: then a pipeline without any is a surprise.
         naming_others: how another namespace is named whose past runs could be read, with {} for
@@ -58,6 +59,7 @@ class KnownPast:
     notices: tuple[Notice, ...] = ()
     runs: "Mapping[str, int]" = field(default_factory=dict)
     forgotten: "Mapping[str, datetime]" = field(default_factory=dict)
+    forgotten_steps: "Mapping[tuple[str, str], datetime]" = field(default_factory=dict)
     namespace: str = ""
     is_asked_for: bool = False
     naming_others: str = ""
@@ -70,6 +72,10 @@ class KnownPast:
                 notices.append(_forgotten(run.name, self.forgotten[run.name]))
             elif self.is_asked_for:
                 notices.append(self._unseen(run.name))
+        for task in dict.fromkeys(step.task for step in run.steps):
+            since = self.forgotten_steps.get((run.name, task))
+            if since is not None:
+                notices.append(_forgotten_step(task, since))
         return replace(run, notices=(*run.notices, *notices))
 
     def _unseen(self, pipeline: str) -> Notice:
@@ -217,9 +223,23 @@ def past_in(
         runs[pipeline] += len(each.runs_that_count(policy.keep_days))
         if before is not None:
             forgotten[pipeline] = max(before, forgotten.get(pipeline, before))
+    forgotten_steps = {key: at for each in own for key, at in _forgotten_steps(each, policy)}
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     # Without those of no runs.
-    return KnownPast(past, notices, +runs, forgotten, where, is_asked_for=True)
+    return KnownPast(past, notices, +runs, forgotten, forgotten_steps, where, is_asked_for=True)
+
+
+def _forgotten_steps(
+    history: "PipelineHistory", policy: HistoryPolicy
+) -> "Iterator[tuple[tuple[str, str], datetime]]":
+    """Pipeline and path of steps of which no time counts, and since when they would."""
+    if not history.spec.forget_steps:
+        return
+    runs = history.past_runs(policy.keep_days)
+    seen = {each.identity.step for run in runs for each in run.steps}
+    for step in history.spec.forget_steps:
+        if step.step not in seen:
+            yield (history.spec.pipeline, step.step), step.before
 
 
 def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
@@ -310,6 +330,14 @@ def _forgotten(pipeline: str, since: datetime) -> Notice:
         "unseen-pipeline",
         f"the runs of pipeline {pipeline!r:.80} that ended before {time_text(since)} are forgotten,"
         " and none has ended since",
+    )
+
+
+def _forgotten_step(step: str, since: datetime) -> Notice:
+    return Notice(
+        "forgotten-step",
+        f"what it took before {time_text(since)} is forgotten, and it has not run since",
+        step,
     )
 
 

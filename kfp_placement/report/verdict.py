@@ -36,7 +36,9 @@ def headline(plan: Plan) -> str:
         return _endless(plan)
     words = _comparison(plan)
     if any(step.conditional for step in plan.steps):
-        return f"{words.removesuffix('.')}, if all conditional steps run."
+        # What follows a semicolon does not depend on the conditions.
+        ends_so, semicolon, rest = words.removesuffix(".").partition(";")
+        return f"{ends_so}, if all conditional steps run{semicolon}{rest}."
     return words
 
 

@@ -120,6 +120,25 @@ def test_past_runs_of_other_pipelines_only_are_said(plan, run, tmp_path, golden,
     assert f"warning: {message} [unseen-pipeline]" in " ".join(checked.split())
 
 
+def test_a_forgotten_step_is_named_until_it_has_run_again(plan, tmp_path):
+    def named(before):
+        steps = [{"step": "train", "before": before}]
+        file = history_file(
+            tmp_path / "h.json", history_object(runs_of(TAXI, 2), forget_steps=steps)
+        )
+        document = json.loads(plan("--history", file, *EXACT, "-o", "json").stdout)
+        return [
+            (each["step"], each["message"])
+            for each in document["warnings"]
+            if each["code"] == "forgotten-step"
+        ]
+
+    assert named("2027-01-01T00:00:00Z") == [
+        ("train", "what it took before 2027-01-01T00:00:00Z is forgotten, and it has not run since")
+    ]
+    assert named("2020-01-01T00:00:00Z") == []
+
+
 def test_forgotten_runs_are_none(plan, tmp_path, history):
     forgotten = history_object(runs_of(TAXI, 2), forget_before=datetime(2027, 1, 1, tzinfo=UTC))
     file = history_file(tmp_path / "h.json", forgotten)
@@ -298,7 +317,11 @@ def wide_loops(tmp_path):
 
 
 def widths(planner):
-    return {each.name: (each.width, each.width_runs) for each in planner.graph.groups if each.width}
+    return {
+        each.name: (each.width, each.learned_width.runs if each.learned_width else 0)
+        for each in planner.graph.groups
+        if each.width
+    }
 
 
 def test_a_loop_is_as_wide_as_in_past_runs(plan_of, planner, wide_loops):

@@ -264,8 +264,16 @@ status:
         ("kind: Cluster\n", "holds kind 'Cluster'"),
         ("a: [\n", "not valid YAML"),
         ("kind: PipelineHistory\nspec: {}\n", "PipelineHistory"),
-        (f"{CUT_OFF}  runs:\n", "status.runs: must be a list.*incomplete.*: export it again"),
+        (f"{CUT_OFF}  runs:\n", "status.runs: must be a list.*incomplete.*, or export it again"),
         (f"{CUT_OFF}  runs:\n  - uid: a\n", "endedAt: is missing; .*incomplete"),
+        (
+            f"{CUT_OFF}  runs:\n  - {{uid: a, endedAt: last week}}\n",
+            "endedAt: must be a time such as 2026-11-30T00:00:00Z, not 'last week'",
+        ),
+        (
+            f"{CUT_OFF}  runs:\n  - {{uid: a, endedAt: 2026-11-30T00:00:00Z, seconds: .nan}}\n",
+            "seconds: must be a number, not nan",
+        ),
     ],
 )
 def test_what_is_no_history_file_is_one_clear_error(tmp_path, text, part):

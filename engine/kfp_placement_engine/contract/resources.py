@@ -43,7 +43,11 @@ KINDS: tuple[type[Resource], ...] = (
 _WRONG, _OURS = "Input should", "Value error, "
 """What messages begin with: pydantic's of a wrong kind or size, and those of our own checks."""
 
+_A_TIME = "be a time such as 2026-11-30T00:00:00Z"
 _KINDS = {
+    "datetime_parsing": _A_TIME,
+    "datetime_from_date_parsing": _A_TIME,
+    "datetime_type": _A_TIME,
     "model_type": "be an object",
     "model_attributes_type": "be an object",
     "dict_type": "be an object",
@@ -98,5 +102,6 @@ def _first_problem(error: ValidationError) -> str:
         )
     if words.startswith(_WRONG):
         wanted = _KINDS.get(first["type"], words.removeprefix(_WRONG).strip())
-        words = f"must {wanted}, not {first['input']!r:.60}"
+        is_number = first["input"] == first["input"]  # which NaN is not
+        words = f"must {wanted if is_number else 'be a number'}, not {first['input']!r:.60}"
     return f"{place}: {words}{more}"

@@ -67,7 +67,7 @@ class Courses:
     def widths(self, pipeline: str) -> dict[str, LearnedWidth]:
         """Of the loops of a pipeline, by their paths."""
         return {
-            loop: LearnedWidth(max(1, median_high(widths)), len(widths))
+            loop: LearnedWidth(median_high(widths), len(widths))
             for (name, loop), widths in self._widths.items()
             if name == pipeline
         }
@@ -85,4 +85,5 @@ def _course(run: PastRun, ran: set[str]) -> Course:
     """What a run left out; of a task that was both skipped and cached, the cache has a driver."""
     left_out = [each for each in run.left_out if each.step not in ran]
     cached = frozenset(each.step for each in left_out if each.cached)
-    return Course(frozenset(each.step for each in left_out if each.skipped) - cached, cached)
+    skipped = frozenset(each.step for each in left_out if each.skipped) - cached
+    return Course(skipped, cached, frozenset(each.loop for each in run.loops if each.width == 0))

@@ -152,12 +152,17 @@ class LearnedWidth:
     """How many iterations a loop is likely to have.
 
     Attributes:
-        width: the median of the last runs, at least 1: what may run must be planned.
+        width: the median of the last runs.
         runs: how many these are.
     """
 
     width: int
     runs: int
+
+    @property
+    def planned(self) -> int:
+        """At least 1: what may run must be planned."""
+        return max(1, self.width)
 
 
 @dataclass(frozen=True)

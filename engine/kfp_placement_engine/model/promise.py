@@ -211,10 +211,12 @@ class Course:
     Attributes:
         skipped: paths of tasks of branches that were not taken.
         cached: of tasks that came from the cache.
+        empty_loops: of loops that had no iteration; no task in them has run.
     """
 
     skipped: frozenset[str] = frozenset()
     cached: frozenset[str] = frozenset()
+    empty_loops: frozenset[str] = frozenset()
 
     @property
     def left_out(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.forecast import Basis
+from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.model.resources import Resources
 
 
@@ -284,7 +285,7 @@ class Group:
         parallelism: of a loop: at most this many iterations run at once; 0 = no limit.
         width: of a loop: number of iterations in this graph.
         width_assumed: the width is an assumption.
-        width_runs: past runs that the assumption rests on; 0 = on none.
+        learned_width: what past runs tell that the assumption rests on; None = nothing.
     """
 
     name: str
@@ -294,7 +295,7 @@ class Group:
     parallelism: int = 0
     width: int = 0
     width_assumed: bool = False
-    width_runs: int = 0
+    learned_width: LearnedWidth | None = None
 
 
 @dataclass(frozen=True)

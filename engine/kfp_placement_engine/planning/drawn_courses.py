@@ -14,7 +14,7 @@ from kfp_placement_engine.model.promise import WEIGHT_OF_OLDER, Course
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.problem.problem import Floats
 
-_LEAST_COURSES = 3
+LEAST_COURSES = 3
 """From this many runs on what they left out counts."""
 
 OpenCourses = Mapping[frozenset[int], float]
@@ -31,7 +31,7 @@ def open_courses(run: int, lowered: Lowered) -> OpenCourses:
         lowered: the problem and what it was made from.
     """
     active = lowered.runs[run]
-    if active.forecast is None or len(active.forecast.courses) < _LEAST_COURSES:
+    if active.forecast is None or len(active.forecast.courses) < LEAST_COURSES:
         return {}
     courses = active.forecast.courses
     if not any(each.left_out for each in courses):

@@ -1,9 +1,11 @@
 """What past runs did where a run's file leaves it open: widths of loops, cache hits, branches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import LearnedWidth
+from kfp_placement_engine.model.promise import Course
 from kfp_placement_engine.model.run_graph import Notice, RunGraph, StepKind
 
 _LEAST_IN_A_ROW = 3
@@ -21,6 +23,25 @@ def learned_widths(graph: RunGraph, past: Past) -> Mapping[str, LearnedWidth]:
     if not any(step.assumed for step in graph.steps):
         return {}
     return past.courses.widths(graph.name)
+
+
+def learned_courses(graph: RunGraph, past: Past) -> tuple[Course, ...]:
+    """What each of the last runs of a pipeline left out, the oldest first.
+
+    Args:
+        graph: the next run; where a loop had no iteration, none of its tasks in the loop ran.
+        past: of its namespace.
+    """
+    tasks = frozenset(step.task for step in graph.steps)
+    return tuple(_with_tasks(each, tasks) for each in past.courses.last(graph.name))
+
+
+def _with_tasks(course: Course, tasks: Collection[str]) -> Course:
+    if not course.empty_loops:
+        return course
+    prefixes = tuple(f"{loop}[*]" for loop in course.empty_loops)
+    in_loops = {each for each in tasks if each.startswith(prefixes)}
+    return replace(course, skipped=course.skipped | in_loops)
 
 
 def left_out_notices(graph: RunGraph, past: Past) -> Iterator[Notice]:

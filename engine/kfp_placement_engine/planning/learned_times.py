@@ -7,6 +7,7 @@ from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.forecast import KNOWN_LEVELS, OWN_LEVELS, Basis, Forecast
 from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
+from kfp_placement_engine.planning.learned_courses import learned_courses
 
 ENOUGH_RUNS = 3
 """From this many runs of the very step on, they win over its author's hint."""
@@ -51,7 +52,7 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
         expected_ends=past.ends.expected_ends(graph.name),
         confidence=confidence,
         driver_seconds=past.driver_seconds(graph.name),
-        courses=past.courses.last(graph.name),
+        courses=learned_courses(graph, past),
         retries=past.retries.of(graph.name),
         beside_steps=past.ends.beside_steps(graph.name),
     )

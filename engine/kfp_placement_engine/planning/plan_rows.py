@@ -16,6 +16,7 @@ from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.forecast import Basis
+from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.model.image_sizes import UNKNOWN_IMAGE_BYTES, SizeSource
 from kfp_placement_engine.model.images import canonical
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
@@ -244,7 +245,10 @@ def used_assumptions(graph: RunGraph, cluster: Cluster, lowered: Lowered) -> tup
     steps, assumptions = graph.steps, lowered.options.assumptions
     texts: list[str] = []
     without = [
-        step for step in steps if step.duration_seconds is None and step.kind is StepKind.CONTAINER
+        step
+        for step in steps
+        if step.duration_seconds is None
+        if step.kind is StepKind.CONTAINER and not step.assumed_cached
     ]
     if without:
         seconds = format_duration(duration_of(without[0], assumptions))
@@ -297,20 +301,25 @@ def _size_text(size_bytes: int) -> str:
 
 
 def _assumed_widths(graph: RunGraph) -> list[str]:
-    widths: dict[tuple[int, int], list[str]] = {}
+    widths: dict[tuple[int, LearnedWidth | None], list[str]] = {}
     for group in graph.groups:
         if group.width_assumed:
-            widths.setdefault((group.width, group.width_runs), []).append(group.name)
+            widths.setdefault((group.width, group.learned_width), []).append(group.name)
     return [
-        f"width {width}{_of_runs(runs)} for {_count(len(names), 'loop')}"
+        f"width {width}{_of_runs(learned)} for {_count(len(names), 'loop')}"
         f"{_named(map(task_of, names))}"
-        for (width, runs), names in widths.items()
+        for (width, learned), names in widths.items()
     ]
 
 
-def _of_runs(runs: int) -> str:
+def _of_runs(learned: LearnedWidth | None) -> str:
     """What a width rests on."""
-    return f", that of {_count(runs, 'run')}," if runs else ""
+    if learned is None:
+        return ""
+    if learned.width != learned.planned:
+        last = "run" if learned.runs == 1 else _count(learned.runs, "run")
+        return f" (no iteration in the last {last})"
+    return f", that of {_count(learned.runs, 'run')},"
 
 
 def _assumed_rates(graph: RunGraph, cluster: Cluster, assumptions: Assumptions) -> list[str]:

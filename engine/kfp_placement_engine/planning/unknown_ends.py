@@ -8,6 +8,7 @@ from kfp_placement_engine.model.forecast import KNOWN_LEVELS
 from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import Branch, DurationSource, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.planning.drawn_courses import LEAST_COURSES
 from kfp_placement_engine.search.simulation import Schedule
 
 _NAMED = 3
@@ -24,10 +25,11 @@ def why_unknown(run: int, lowered: Lowered, schedule: Schedule) -> str:
     assert active.forecast is not None  # asked by the caller
     open_steps = [step for step in active.graph.steps if _is_open(step, active)]
     taken = active.branches_taken
+    never_ran = _never_ran(active.forecast)
     unseen = [
         step
         for step in open_steps
-        if _surely_runs(step, active, taken) and not _is_known(step, active.forecast)
+        if _surely_runs(step, active, taken, never_ran) and not _is_known(step, active.forecast)
     ]
     if open_steps and not any(_is_known(step, active.forecast) for step in open_steps):
         return "no run seen"
@@ -46,10 +48,22 @@ def _is_open(step: Step, active: ActiveRun) -> bool:
     return state is ProgressState.RUNNING or not step.assumed_cached
 
 
-def _surely_runs(step: Step, active: ActiveRun, taken: Collection[Branch]) -> bool:
-    """Whether a step that is open depends on no condition that may not hold."""
-    is_running = active.state_of(step.name) is ProgressState.RUNNING
-    return is_running or not step.conditions or step.branch in taken
+def _never_ran(forecast: RunForecast) -> frozenset[str]:
+    """Tasks that were skipped in each of the last runs: samples are without them, too."""
+    if len(forecast.courses) < LEAST_COURSES:
+        return frozenset()
+    return frozenset.intersection(*(each.skipped for each in forecast.courses))
+
+
+def _surely_runs(
+    step: Step, active: ActiveRun, taken: Collection[Branch], never_ran: Collection[str]
+) -> bool:
+    """Whether a step that is open runs already, or is in no branch or loop that may be empty."""
+    if active.state_of(step.name) is ProgressState.RUNNING:
+        return True
+    if step.conditions:
+        return step.branch in taken
+    return step.task not in never_ran
 
 
 def _is_known(step: Step, forecast: RunForecast) -> bool:

@@ -19,7 +19,7 @@ MAX_FILE_BYTES = 64 * 2**20
 
 _KIND = "PipelineHistory"
 _EXPECTED = "a history is what `kfp-placement history --output history.yaml` writes"
-_AGAIN = "the file may be incomplete or changed: export it again"
+_AGAIN = "the file may be incomplete or changed: correct it, or export it again"
 
 _NEAR = 0.75
 """From this likeness on a name is a mistyped one: `rnus` for `runs`."""

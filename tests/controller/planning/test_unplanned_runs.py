@@ -233,7 +233,7 @@ def loop_width(played: Played, name: str) -> tuple[int, int]:
     reading = played.coordinator.registry.runs[RunKey("team", name)].variant.reading
     assert reading is not None
     (loop,) = (each for each in reading.graph.groups if each.name == "for-loop-2")
-    return loop.width, loop.width_runs
+    return loop.width, loop.learned_width.runs if loop.learned_width else 0
 
 
 def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before():

@@ -44,7 +44,8 @@ def test_a_width_is_the_median_of_the_last_five():
 
 
 def test_what_may_run_is_planned():
-    assert widths_of(0, 0, 0).width == 1
+    assert (widths_of(0, 0, 0).width, widths_of(0, 0, 0).planned) == (0, 1)
+    assert widths_of(3).planned == 3
 
 
 def test_of_other_pipelines_nothing_counts():

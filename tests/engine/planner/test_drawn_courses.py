@@ -8,7 +8,7 @@ from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, pla
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
-from kfp_placement_engine.model.history import LeftOut, Observation, PastRun
+from kfp_placement_engine.model.history import LeftOut, LoopWidth, Observation, PastRun
 from kfp_placement_engine.planning.learned_times import with_history
 
 CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
@@ -115,3 +115,36 @@ def test_a_step_that_runs_takes_its_time_though_the_last_runs_left_it_out():
 def test_two_runs_say_nothing_of_what_is_left_out():
     assert ends(learned(BRANCHES, set(), {"long"}))[1] > 3000
     assert ends(learned(BRANCHES, set(), {"long"}, {"long"}))[0] < 800
+
+
+def promised_with_an_empty_loop(*widths):
+    """A run whose loop had these widths, and whose steps in it were never seen."""
+    first = Step("a", "a")
+    graph = RunGraph(
+        "p",
+        "argo-workflow",
+        (first, Step("loop[0].work", "loop[*].work", depends_on=("a",), iteration=(0,))),
+    )
+    past = Past()
+    for number, width in enumerate(widths):
+        steps = (Observation(step_identity("p", first), 300.0, "n1"),)
+        ended_at, loops = datetime.fromtimestamp(number, UTC), (LoopWidth("loop", width),)
+        past.observe(
+            PastRun(str(number), "p", ended_at, steps, 300.0, played_seconds=300.0, loops=loops)
+        )
+    return planned(with_history(graph, past)).promise
+
+
+def test_a_loop_that_had_no_iteration_is_left_out_of_the_end():
+    """One is planned all the same, and of its steps no run time is known."""
+    promise = promised_with_an_empty_loop(0, 0, 0)
+    assert promise is not None
+    assert promise.ends is not None
+    assert promise.ends.high_seconds < 350
+
+
+@pytest.mark.parametrize("widths", [(0, 0), (0, 0, 1), (1, 0, 0)], ids=str)
+def test_a_loop_that_had_one_must_have_been_seen(widths):
+    promise = promised_with_an_empty_loop(*widths)
+    assert promise is not None
+    assert promise.unknown == "no run seen of loop[*].work"

@@ -5,6 +5,7 @@ import re
 from typing import Any, NamedTuple
 
 from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
+from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 
@@ -18,12 +19,12 @@ class Width(NamedTuple):
     Attributes:
         iterations: how many.
         assumed: nobody knows it before the run.
-        runs: past runs that it rests on; 0 = it does not.
+        learned: what past runs tell that it rests on; None = it does not.
     """
 
     iterations: int
     assumed: bool
-    runs: int = 0
+    learned: LearnedWidth | None = None
 
 
 class LoopWidths:
@@ -70,7 +71,7 @@ class LoopWidths:
         elif given is not None:
             width = Width(given, assumed=False)
         elif (learned := self._options.learned_widths.get(task)) is not None:
-            width = Width(learned.width, assumed=True, runs=learned.runs)
+            width = Width(learned.planned, assumed=True, learned=learned)
         else:
             width = Width(self._options.default_loop_width, assumed=True)
             message = _assumed(width.iterations, task, parameter)
