@@ -83,8 +83,12 @@ def ended_run(
     began_at = life.begin + timedelta(seconds=run.held_seconds)
     played = _played(run, reading)
     # One that took everything from the cache does not say what a run takes.
-    is_whole = ended_well and steps and not _was_interrupted(run, life, began_at)
+    is_interrupted = _was_interrupted(run, life, began_at)
+    is_whole = ended_well and steps and not is_interrupted
     seconds = _seconds(run, life, began_at) if is_whole else None
+    # What passed between two attempts may have been the interruption.
+    tried = () if is_interrupted else tuple(ran)
+    retried = retried_tasks(run, reading.graph, tried, life.has)
     replayed = _replayed(reading, ran, nodes, played) if seconds else _UNKNOWN
     return PastRun(
         uid=run.observed.uid,
@@ -96,7 +100,7 @@ def ended_run(
         seconds=seconds,
         loops=tuple(loop_widths(run)),
         left_out=left_out,
-        retried=tuple(retried_tasks(run, reading.graph, ran)),
+        retried=tuple(retried),
         drivers=played.drivers,
         driver_seconds=_usable(played.driver_seconds),
         replayed_seconds=replayed.seconds,
@@ -250,7 +254,7 @@ def _steps_that_ran(
         if status.state is not StepState.SUCCEEDED or seconds is None or pod.running_at is None:
             continue
         own_seconds = seconds - _transfer_seconds(step, nodes.get(pod.pod.node_name), reading)
-        failed_seconds = failed_attempts(run, step).seconds
+        failed_seconds = failed_attempts(run, step, life.has).seconds
         found[step.name] = StepRun(
             node=pod.pod.node_name,
             start_seconds=(pod.running_at - life.begin).total_seconds() - failed_seconds,

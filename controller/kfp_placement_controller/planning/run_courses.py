@@ -1,15 +1,20 @@
 """What a run did where its file leaves it open: widths of loops, cache hits, branches, retries."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from statistics import median_high
 
+from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_engine.model.history import MOST_SECONDS, LeftOut, LoopWidth, Retried
+from kfp_placement_engine.model.history import LeftOut, LoopWidth, Retried
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
+
+MayBe = Callable[[datetime, datetime], bool]
+"""Whether something of a run can have happened from one moment to another."""
 
 
 def loop_widths(run: TrackedRun) -> Iterator[LoopWidth]:
@@ -41,30 +46,61 @@ class FailedAttempts:
     seconds: float
 
 
-def failed_attempts(run: TrackedRun, step: Step) -> FailedAttempts:
+NONE_FAILED = FailedAttempts(0, 0.0)
+
+
+def failed_attempts(run: TrackedRun, step: Step, may_be: MayBe) -> FailedAttempts:
     """By the run's object, which knows of pods that are gone; each goes on until the next begins.
 
-    Where somebody has tried a whole run again, it does not name the attempts before any more.
+    What pods waited for room is left out, as plans have such waits. Where somebody has tried a
+    whole run again, its object does not name the attempts before any more.
+
+    Args:
+        run: that has ended.
+        step: of it.
+        may_be: whether something of the run can have happened from one moment to another.
     """
     outcome = run.outcome.steps.get(step.name)
     if outcome is None or outcome.first_started_at is None or outcome.started_at is None:
-        return FailedAttempts(0, 0.0)
-    seconds = (outcome.started_at - outcome.first_started_at).total_seconds()
-    is_true = outcome.attempts > 1 and 0 <= seconds <= MOST_SECONDS
-    return FailedAttempts(outcome.attempts - 1, seconds) if is_true else FailedAttempts(0, 0.0)
+        return NONE_FAILED
+    began_at, last_at = outcome.first_started_at, outcome.started_at
+    if outcome.attempts < 2 or not may_be(began_at, last_at):
+        return NONE_FAILED
+    waited = sum((_waited(pod, last_at) for pod in _before_last(run, step)), timedelta())
+    seconds = (last_at - began_at - waited).total_seconds()
+    return FailedAttempts(outcome.attempts - 1, max(0.0, seconds))
 
 
-def retried_tasks(run: TrackedRun, graph: RunGraph, ran: Collection[str]) -> Iterator[Retried]:
+def _before_last(run: TrackedRun, step: Step) -> list[RunPod]:
+    """Pods of attempts before the last one, as far as they were seen."""
+    pods = run.pods.executors(step.name)
+    last = max((_number(each) for each in pods), default=0)
+    return [each for each in pods if _number(each) < last]
+
+
+def _number(pod: RunPod) -> int:
+    return 0 if pod.identity is None else pod.identity.attempt
+
+
+def _waited(pod: RunPod, until: datetime) -> timedelta:
+    """For room on a node; all the time if it never got any."""
+    return max(timedelta(), (pod.bound_at or pod.ended_at or until) - pod.created_at)
+
+
+def retried_tasks(
+    run: TrackedRun, graph: RunGraph, ran: Collection[str], may_be: MayBe
+) -> Iterator[Retried]:
     """Tasks whose steps were tried again.
 
     Args:
         run: that has ended.
         graph: of the run.
         ran: names of the steps that ended well.
+        may_be: as for `failed_attempts`.
     """
     found: dict[str, list[FailedAttempts]] = {}
     for step in graph.steps:
-        if step.name in ran and (before := failed_attempts(run, step)).failed:
+        if step.name in ran and (before := failed_attempts(run, step, may_be)).failed:
             found.setdefault(step.task, []).append(before)
     for task, attempts in found.items():
         failed = sum(each.failed for each in attempts)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.planning import ended_runs
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
@@ -246,8 +247,13 @@ def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> PastRun 
     return ended_run(run, nodes, NOW, lambda _pod: peak)
 
 
-def taught_by_attempts(*began: float | None, phase: str = "Succeeded") -> PastRun | None:
-    """What a run teaches whose step `first` had attempts that began then, the last with a pod."""
+def taught_by_attempts(
+    *began: float | None, phase: str = "Succeeded", bound: float | None = None
+) -> PastRun | None:
+    """What a run teaches whose step `first` had attempts that began then.
+
+    The last has a pod, and so has the first if it says when it got a node.
+    """
     policy = PolicyInForce().spec
     raw = a_workflow_that_ended(END)
     for template in raw["spec"]["templates"]:
@@ -269,6 +275,12 @@ def taught_by_attempts(*began: float | None, phase: str = "Succeeded") -> PastRu
         node_name="n0", started_at=BEGIN, running_at=BEGIN, finished_at=RAN_UNTIL,
     )  # fmt: skip
     run.observe_pod(None, pod, NOW)
+    if bound is not None and began[0] is not None:
+        failed = a_pod(
+            "failed", workflow="nightly-0", argo_node_name="nightly-0.first(0)", phase="Failed",
+            node_name="n0", created_at=after(began[0]), started_at=after(bound),
+        )  # fmt: skip
+        run.observe_pod(None, failed, NOW)
     run.evaluate(policy, NOW, PlanningParams())
     return ended_run(run, {}, NOW)
 
@@ -281,7 +293,25 @@ def test_attempts_that_failed_teach_what_they_took():
     assert len(past.steps) == 1
 
 
-@pytest.mark.parametrize("began", [(1,), (15, 1), (1, None), (None, 1), (1, 9e9)], ids=str)
+def test_what_an_attempt_waited_for_room_is_not_what_it_took():
+    past = taught_by_attempts(1, 15, bound=12)
+    assert past is not None
+    assert past.retried == (Retried("first", 1, 3.0),)
+
+
+def test_what_passed_while_a_run_was_suspended_is_not_what_an_attempt_took(monkeypatch):
+    monkeypatch.setattr(ended_runs, "_was_interrupted", lambda *_: True)
+    past = taught_by_attempts(1, 9)
+    assert past is not None
+    assert (past.seconds, past.retried) == (None, ())
+    assert len(past.steps) == 1
+
+
+@pytest.mark.parametrize(
+    "began",
+    [(1,), (15, 1), (1, None), (None, 1), (1, 9e9), (1, 9e5), (-9e5, 1), (-1e4, 1)],
+    ids=str,
+)
 def test_attempts_whose_times_are_odd_teach_no_retry(began):
     past = taught_by_attempts(*began)
     assert past is not None
