@@ -86,10 +86,12 @@ def ended_run(
     is_interrupted = _was_interrupted(run, life, began_at)
     is_whole = ended_well and steps and not is_interrupted
     seconds = _seconds(run, life, began_at) if is_whole else None
-    # What passed between two attempts may have been the interruption.
-    tried = () if is_interrupted else tuple(ran)
-    retried = retried_tasks(run, reading.graph, tried, life.has)
     replayed = _replayed(reading, ran, nodes, played) if seconds else _UNKNOWN
+    # What passed between two attempts may have been the interruption; and where nobody knows how
+    # much later the run has ended for them, that is part of what whole runs take.
+    is_part = seconds is not None and played.seconds is not None and replayed.seconds is None
+    tried = () if is_interrupted or is_part else tuple(ran)
+    retried = retried_tasks(run, reading.graph, tried, life.has)
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,

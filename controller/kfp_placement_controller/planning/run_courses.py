@@ -100,8 +100,10 @@ def retried_tasks(
     """
     found: dict[str, list[FailedAttempts]] = {}
     for step in graph.steps:
-        if step.name in ran and (before := failed_attempts(run, step, may_be)).failed:
-            found.setdefault(step.task, []).append(before)
+        if step.name in ran:
+            found.setdefault(step.task, []).append(failed_attempts(run, step, may_be))
     for task, attempts in found.items():
         failed = sum(each.failed for each in attempts)
-        yield Retried(task, failed, sum(each.seconds for each in attempts))
+        if failed:
+            seconds = sum(each.seconds for each in attempts)
+            yield Retried(task, failed, seconds, steps=len(attempts))

@@ -31,6 +31,7 @@ class StepStatus:
         message: of a step that failed, or "".
         driver: the driver pod before it, for the planner.
         running_at: when its containers began to run, for the planner; None = not yet, or unknown.
+        failed_attempts: at a step that has not ended, for the planner.
     """
 
     state: StepState = StepState.PENDING
@@ -41,6 +42,7 @@ class StepStatus:
     message: str = ""
     driver: StepProgress | None = field(default=None, compare=False)
     running_at: datetime | None = field(default=None, compare=False)
+    failed_attempts: int = field(default=0, compare=False)
 
     @property
     def ended(self) -> bool:
@@ -113,8 +115,14 @@ def step_progress(status: StepStatus, now: datetime) -> StepProgress:
     if status.bound and status.started_at is not None:
         since = _seconds(now - status.started_at)
         ran = _ran_seconds(status, now) or 0.0
-        return StepProgress(ProgressState.RUNNING, status.node, since, ran_seconds=ran)
-    return StepProgress(driver=status.driver)
+        return StepProgress(
+            ProgressState.RUNNING,
+            status.node,
+            since,
+            ran_seconds=ran,
+            failed_attempts=status.failed_attempts,
+        )
+    return StepProgress(driver=status.driver, failed_attempts=status.failed_attempts)
 
 
 def _ran_seconds(status: StepStatus, until: datetime | None) -> float | None:
@@ -142,8 +150,16 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
         progress = None if driver is None else driver_progress(driver, now)
         if pod is not None:
             progress = StepProgress(ProgressState.DONE)
-        return StepStatus(state, waiting=waiting, driver=progress)
+        failed = _failed_attempts(pod, outcome)
+        return StepStatus(state, waiting=waiting, driver=progress, failed_attempts=failed)
     return _open(pod, now, situation)
+
+
+def _failed_attempts(pod: RunPod | None, outcome: StepOutcome | None) -> int:
+    """At a step that waits for its next attempt, or for its first one."""
+    if pod is None or pod.identity is None:
+        return 0 if outcome is None else outcome.attempts
+    return pod.identity.attempt + 1
 
 
 def _end(
@@ -211,6 +227,7 @@ def _open(pod: RunPod, now: datetime, situation: RunSituation) -> StepStatus:
         waiting=waiting,
         driver=StepProgress(ProgressState.DONE),
         running_at=pod.running_at,
+        failed_attempts=0 if pod.identity is None else pod.identity.attempt,
     )
 
 

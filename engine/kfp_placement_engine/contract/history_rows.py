@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.history import (
-    MOST_SECONDS,
+    MOST_ITERATIONS,
     LeftOut,
     LoopWidth,
     MemoryUse,
@@ -26,9 +26,6 @@ MAX_PATH_CHARACTERS = 512
 
 MAX_COURSE_ROWS = 200
 """Of loops, of tasks that were left out, and of those that were tried again, of one run."""
-
-MAX_ITERATIONS = 1_000_000
-"""Of a loop; more are not believed."""
 
 _MEMORY = 5
 """Where rows of runs have what they say of memory: the most that was used, and what was too little.
@@ -147,16 +144,18 @@ def left_out(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[Left
 def retried(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[Retried]:
     """What rows say of tasks that were tried again, likewise."""
     for row in rows:
-        index, failed = (_count(each) for each in [*row[:2], None, None][:2])
-        step = None if index is None else steps.of(index, "")
-        seconds = _number(row[2]) if len(row) > 2 else None
-        if step is not None and failed and seconds is not None and 0 <= seconds <= MOST_SECONDS:
-            yield Retried(step.step, failed, seconds)
+        index, failed, seconds, ended_well = map(_number, [*row[:4], *(None,) * 4][:4])
+        step = None if index is None else steps.of(int(index), "")
+        if step is None or failed is None or seconds is None or ended_well is None:
+            continue
+        found = Retried(step.step, int(failed), seconds, int(ended_well))
+        if found.is_usable:
+            yield found
 
 
 def _count(value: object) -> int | None:
     number = _number(value)
-    return None if number is None or not 0 <= number <= MAX_ITERATIONS else int(number)
+    return None if number is None or not 0 <= number <= MOST_ITERATIONS else int(number)
 
 
 def _number(value: object) -> float | None:
@@ -229,7 +228,7 @@ class HistoryRows:
         self, loops: Iterable[LoopWidth], limit_bytes: int
     ) -> tuple[tuple[float, ...], ...]:
         """The rows of one run's loops; the last ones that do not fit are left out."""
-        kept = ((each.loop, each.width) for each in loops if 0 <= each.width <= MAX_ITERATIONS)
+        kept = ((each.loop, each.width) for each in loops if 0 <= each.width <= MOST_ITERATIONS)
         return self._counted(kept, limit_bytes)
 
     def add_left_out(
@@ -239,7 +238,7 @@ class HistoryRows:
         kept = (
             (each.step, each.cached, each.skipped)
             for each in tasks
-            if max(each.cached, each.skipped) <= MAX_ITERATIONS
+            if max(each.cached, each.skipped) <= MOST_ITERATIONS
         )
         return self._counted(kept, limit_bytes)
 
@@ -248,9 +247,9 @@ class HistoryRows:
     ) -> tuple[tuple[float, ...], ...]:
         """The rows of one run's tasks that were tried again, likewise."""
         kept = (
-            (each.step, each.failed, rounded(each.seconds))
+            (each.step, each.failed, rounded(each.seconds), each.steps)
             for each in tasks
-            if 0 < each.failed <= MAX_ITERATIONS and 0 <= each.seconds <= MOST_SECONDS
+            if each.is_usable
         )
         return self._counted(kept, limit_bytes)
 

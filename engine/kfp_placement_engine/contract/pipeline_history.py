@@ -8,7 +8,7 @@ since named records would be too large::
                          numeric arguments]
     status.runs.loops:  [step, iterations]
     status.runs.leftOut:  [step, from the cache, skipped]
-    status.runs.retried:  [step, failed attempts, their seconds]
+    status.runs.retried:  [step, failed attempts, their seconds, steps that ended well]
 
 A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Killed bytes are
 what a step had when it was killed for memory; without seconds it did not end well. Of arguments
@@ -173,7 +173,8 @@ class RecordedRun(ResourceModel):
     """Rows [step, from the cache, skipped]: how many iterations of tasks ran no pod."""
 
     retried: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
-    """Rows [step, failed attempts, their seconds], of tasks whose steps were tried again."""
+    """Rows [step, failed attempts, their seconds, steps that ended well], of tasks whose steps were
+    tried again."""
 
 
 EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)

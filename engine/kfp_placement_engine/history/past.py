@@ -67,7 +67,8 @@ class Past:
         if run.played_seconds is not None and run.seconds is not None:
             apart = self._drivers_apart(run)
             replayed = None if run.replayed_seconds is None else run.replayed_seconds + apart
-            seconds = run.seconds - run.failed_seconds
+            failed_seconds = min(run.failed_seconds, sum(each.seconds for each in run.retried))
+            seconds = run.seconds - failed_seconds
             self.ends.observe(run.pipeline, run.played_seconds + apart, seconds, replayed)
         if self.memory is not None:
             self.memory.observe_run(run)

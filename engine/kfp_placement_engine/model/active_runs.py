@@ -38,6 +38,7 @@ class StepProgress:
         ran_seconds: how long its container has run, of a step that runs or ended well; None = that
             is not known.
         driver: the step's driver pod; None = it has ended if the step has started, else it waits.
+        failed_attempts: at the step by now; it is tried again.
     """
 
     state: ProgressState = ProgressState.WAITING
@@ -45,6 +46,7 @@ class StepProgress:
     seconds_since_start: float = 0.0
     driver: "StepProgress | None" = None
     ran_seconds: float | None = None
+    failed_attempts: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a time that is not a number from 0."""

@@ -17,6 +17,9 @@ MOST_PIPELINES = 200
 MOST_ARGUMENTS = 4
 """Numeric arguments of a step that are looked at, the first by name."""
 
+MOST_ITERATIONS = 1_000_000
+"""Of a loop; more are not believed."""
+
 _LARGEST_ARGUMENT = 1e15
 """What is larger, in either direction, is not believed."""
 
@@ -127,11 +130,19 @@ class Retried:
         step: path of the task, the same for all iterations of a loop.
         failed: attempts that failed.
         seconds: of all of them together, each from its beginning to that of the next attempt.
+        steps: of the task that ended well in the run, those that were not tried again included.
     """
 
     step: str
     failed: int
     seconds: float
+    steps: int = 1
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can be true."""
+        counts = 0 < self.failed <= MOST_ITERATIONS and 0 < self.steps <= MOST_ITERATIONS
+        return counts and 0 <= self.seconds <= MOST_SECONDS
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.expected_ends import ExpectedEnds
@@ -224,18 +225,20 @@ class Course:
         return self.skipped | self.cached
 
 
-@dataclass(frozen=True)
-class Retries:
-    """What failed attempts at the steps of a task may take, before one ends well.
+class TriedAgain(NamedTuple):
+    """What failed attempts at the steps of a task were in one past run, of steps that ended well.
 
     Attributes:
-        chance: that an attempt fails, from 0 to below 1.
-        ratios: how many times as long as the attempt that ended well each one before it took, up to
-            the next; at least one, each as likely.
+        failed: how many there were for each step, on average.
+        ratio: how many times as long as the last attempt each of them took, up to the next one.
     """
 
-    chance: float
-    ratios: tuple[float, ...]
+    failed: float
+    ratio: float
+
+
+Retries = tuple[TriedAgain, ...]
+"""Of the last runs of a task, the oldest first."""
 
 
 @dataclass(frozen=True)

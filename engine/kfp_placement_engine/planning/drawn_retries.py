@@ -11,7 +11,7 @@ import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.promise import Retries
+from kfp_placement_engine.model.promise import WEIGHT_OF_OLDER, Retries
 from kfp_placement_engine.planning.remaining_times import ran_seconds
 from kfp_placement_engine.problem.problem import Floats
 
@@ -23,12 +23,14 @@ class _MayFail(NamedTuple):
         activity: of the step.
         retries: what past runs tell.
         limit: how often it may fail before its last attempt.
+        failed: how often it has by now.
         ran_seconds: how long its attempt has run; 0 = it waits.
     """
 
     activity: int
     retries: Retries
     limit: int
+    failed: int
     ran_seconds: float
 
 
@@ -67,19 +69,27 @@ def _may_fail(run: int, lowered: Lowered) -> Iterator[_MayFail]:
         if retries is not None and activity is not None and step.attempt_limit > 1:
             running = lowered.activities[activity].running
             ran = 0.0 if running is None else ran_seconds(running)
-            yield _MayFail(activity, retries, step.attempt_limit - 1, ran)
+            progress = active.progress.get(step.name)
+            failed = 0 if progress is None else progress.failed_attempts
+            yield _MayFail(activity, retries, step.attempt_limit - 1, failed, ran)
 
 
 def _drawn(step: _MayFail, seconds: Floats, random: np.random.Generator) -> Floats:
-    """[S] seconds of the attempts that fail.
+    """[S] seconds of the attempts that fail from now on: as often as in one of the last runs.
 
     Args:
         step: at which.
         seconds: [S] that the attempt takes which ends well.
         random: where numbers are drawn from.
     """
+    weights = WEIGHT_OF_OLDER ** np.arange(len(step.retries), dtype=float)[::-1]
+    # One of each part of the distribution, so that their shares are those of the runs.
     places = (random.permutation(seconds.size) + 0.5) / seconds.size
-    attempts = np.minimum(np.log(places) // np.log(step.retries.chance), step.limit)
-    each_seconds = seconds * random.choice(step.retries.ratios, seconds.size)
-    attempts[each_seconds < step.ran_seconds] = 0.0
-    return np.asarray(np.minimum(attempts * each_seconds, MAX_DURATION_SECONDS))
+    runs = np.searchsorted(np.cumsum(weights / weights.sum()), places)
+    failed, ratios = np.array(step.retries)[runs].T
+    # On average as many as in that run, in which there may have been many steps of the task.
+    attempts = np.minimum(np.floor(failed + random.random(seconds.size)), step.limit)
+    each_seconds = seconds * ratios
+    left = np.maximum(0.0, attempts - step.failed)
+    left[each_seconds < step.ran_seconds] = 0.0
+    return np.asarray(np.minimum(left * each_seconds, MAX_DURATION_SECONDS))

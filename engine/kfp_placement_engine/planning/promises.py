@@ -56,13 +56,14 @@ class _Played(NamedTuple):
     Attributes:
         starts: [S, A] in samples.
         ends: the same.
-        ends_at_once: the same if no attempt at a step fails.
+        starts_at_once, ends_at_once: the same if no attempt at a step fails.
         typical_starts: [A] if each step takes its typical time.
         typical_ends: the same.
     """
 
     starts: Floats
     ends: Floats
+    starts_at_once: Floats
     ends_at_once: Floats
     typical_starts: Floats
     typical_ends: Floats
@@ -87,9 +88,15 @@ class _Samples:
         if failed is not None:
             rows.append(durations + failed)
         starts, ends = simulate_durations(self._lowered.problem, self._placement, np.vstack(rows))
-        with_failed = slice(None, SAMPLES) if failed is None else slice(SAMPLES + 1, None)
+        at_once = slice(None, SAMPLES)
+        at_last = at_once if failed is None else slice(SAMPLES + 1, None)
         return _Played(
-            starts[with_failed], ends[with_failed], ends[:SAMPLES], starts[SAMPLES], ends[SAMPLES]
+            starts[at_last],
+            ends[at_last],
+            starts[at_once],
+            ends[at_once],
+            starts[SAMPLES],
+            ends[SAMPLES],
         )
 
     @cached_property
@@ -113,10 +120,13 @@ class _Samples:
         if not self._rests_on_typical_times(run):
             return played.starts, played.ends
         begin, starts, ends = self._begin(run), played.starts.copy(), played.ends.copy()
-        moved = _moved(ends[:, own], played.typical_ends[own], begin)
+        # As with the run's end, what attempts take that fail is not moved.
+        later = (played.ends - played.ends_at_once)[:, own]
+        moved = _moved(played.ends_at_once[:, own], played.typical_ends[own], begin) + later
         # Each step moves by a factor of its own, and still none ends after its run.
         ends[:, own] = np.minimum(moved, self._promised_ends(run)[:, None])
-        moved = _moved(starts[:, own], played.typical_starts[own], begin)
+        later = (played.starts - played.starts_at_once)[:, own]
+        moved = _moved(played.starts_at_once[:, own], played.typical_starts[own], begin) + later
         starts[:, own] = np.minimum(moved, ends[:, own])
         return starts, ends
 

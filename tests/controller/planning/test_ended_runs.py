@@ -1,12 +1,13 @@
 """What a run teaches, whatever its times say."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.observed.nodes import ObservedNode, observe_node
 from kfp_placement_controller.planning import ended_runs
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
@@ -247,8 +248,15 @@ def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> PastRun 
     return ended_run(run, nodes, NOW, lambda _pod: peak)
 
 
+NO_NODES: Mapping[str, ObservedNode] = {}
+
+
 def taught_by_attempts(
-    *began: float | None, phase: str = "Succeeded", bound: float | None = None
+    *began: float | None,
+    phase: str = "Succeeded",
+    bound: float | None = None,
+    promised: bool = False,
+    nodes: Mapping[str, ObservedNode] = NO_NODES,
 ) -> PastRun | None:
     """What a run teaches whose step `first` had attempts that began then.
 
@@ -282,7 +290,9 @@ def taught_by_attempts(
         )  # fmt: skip
         run.observe_pod(None, failed, NOW)
     run.evaluate(policy, NOW, PlanningParams())
-    return ended_run(run, {}, NOW)
+    if promised:
+        run.promises.first = FirstPromise(TimeRange(1, 2, 3), 90, 0.0, 0.9)
+    return ended_run(run, nodes, NOW)
 
 
 def test_attempts_that_failed_teach_what_they_took():
@@ -291,6 +301,19 @@ def test_attempts_that_failed_teach_what_they_took():
     assert past is not None
     assert past.retried == (Retried("first", 2, 14.0),)
     assert len(past.steps) == 1
+
+
+def test_attempts_teach_where_it_is_known_how_much_later_the_run_has_ended():
+    """Else that is part of what whole runs take, and would count twice."""
+    known = {"n0": observe_node(node_object("n0"))}
+    past = taught_by_attempts(1, 15, promised=True, nodes=known)
+    assert past is not None
+    assert past.retried == (Retried("first", 1, 14.0),)
+    assert past.failed_seconds == pytest.approx(14.0)
+    unknown = taught_by_attempts(1, 15, promised=True)
+    assert unknown is not None
+    assert (unknown.retried, unknown.failed_seconds) == ((), 0.0)
+    assert unknown.seconds == past.seconds
 
 
 def test_what_an_attempt_waited_for_room_is_not_what_it_took():

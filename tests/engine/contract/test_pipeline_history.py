@@ -267,13 +267,20 @@ def test_memory_of_forgotten_steps_does_not_count():
 def test_courses_of_runs_are_kept_and_odd_rows_are_not():
     loops = (LoopWidth("loop", 7), LoopWidth("loop[*].inner", 0))
     left_out = (LeftOut("a", cached=2), LeftOut("b", skipped=1))
-    retried = (Retried("a", 1, 9.5), Retried("b", 3, 20.0))
+    retried = (Retried("a", 1, 9.5), Retried("b", 3, 20.0, 5))
     run = PastRun("u", "p", START, loops=loops, left_out=left_out, retried=retried)
     status = history_status([run]).model_dump(mode="json", by_alias=True, exclude_none=True)
     (recorded,) = status["runs"]
     assert (recorded["loops"], recorded["leftOut"]) == ([[0, 7], [1, 0]], [[2, 2, 0], [3, 0, 1]])
-    assert recorded["retried"] == [[2, 1, 9.5], [3, 3, 20]]
-    recorded["retried"] += [[], [3], [3, 1], [3, 0, 9], [3, 1, -1], [3, 1, 1e9], [3, 1, "x"]]
+    assert recorded["retried"] == [[2, 1, 9.5, 1], [3, 3, 20, 5]]
+    recorded["retried"] += [[], [3], [3, 1], [3, 1, 9], [3, 0, 9, 1], [3, 1, -1, 1], [3, 1, 1e9, 1]]
+    recorded["retried"] += [
+        [3, 1, "x", 1],
+        [3, 1, 9, 0],
+        [3, 1e9, 9, 1],
+        [99, 1, 9, 1],
+        [-1, 1, 9, 1],
+    ]
     recorded["loops"] += [[], [0], [99, 1], [0, -1], [0, 1e300], ["x", 1], [0, True], [0, 5, "new"]]
     recorded["leftOut"] += [[], [2], [2, -1, 1], [2, 0, 0], [2, "x", 1], [3, 1]]
     raw = {
@@ -286,7 +293,7 @@ def test_courses_of_runs_are_kept_and_odd_rows_are_not():
     (read,) = read_resource(PipelineHistory, raw).past_runs()
     assert read.loops == (*loops, LoopWidth("loop", 5))
     assert read.left_out == (LeftOut("b", skipped=1), LeftOut("b", cached=1))
-    assert read.retried == (Retried("b", 3, 20.0),)
+    assert read.retried == (Retried("b", 3, 20.0, 5),)
 
 
 def test_courses_are_bounded():

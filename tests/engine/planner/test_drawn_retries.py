@@ -95,12 +95,44 @@ def test_an_attempt_that_has_outlived_those_that_failed_does_not_fail():
     assert late < 2 * SECONDS + 0.5 * FAILED_SECONDS
 
 
+@pytest.mark.parametrize("failed", [(1,), (0, 1), (1, 1), ONE_IN_FIVE], ids=len)
+def test_the_last_step_ends_with_its_run(failed):
+    promise = promised(learned(*failed))
+    last = promise.steps["last"].ends
+    assert last.low_seconds == pytest.approx(promise.ends.low_seconds, rel=0.01)
+    assert last.typical_seconds == pytest.approx(promise.ends.typical_seconds, rel=0.01)
+    assert last.high_seconds == pytest.approx(promise.ends.high_seconds, rel=0.01)
+
+
+ALWAYS = [2] * 20
+
+
+def test_a_step_that_always_fails_first_is_as_late_as_it_always_was():
+    promise = promised(learned(*ALWAYS))
+    usual = 2 * SECONDS + 2 * FAILED_SECONDS
+    assert promise.ends.low_seconds == pytest.approx(usual, rel=0.1)
+    assert promise.ends.typical_seconds == pytest.approx(usual, rel=0.02)
+    assert promise.ends.high_seconds == pytest.approx(usual, rel=0.1)
+
+
 def test_a_step_is_tried_as_often_as_it_may_be():
-    always = learned(*[2] * 20)
+    always = learned(*ALWAYS)
     once = replace(always.graph, steps=(replace(CHAIN.steps[0], attempt_limit=1), CHAIN.steps[1]))
-    assert high(always) > 2 * SECONDS + 1.9 * FAILED_SECONDS
-    assert high(always) < 2 * SECONDS + 2.5 * FAILED_SECONDS
     assert high(replace(always, graph=once)) < 2 * SECONDS + 0.5 * FAILED_SECONDS
+
+
+def test_attempts_that_have_failed_by_now_are_over():
+    """Two always fail; in the third attempt none is left to fail."""
+    always = learned(*ALWAYS)
+    ends = [
+        high(
+            always,
+            {"flaky": StepProgress(ProgressState.WAITING, failed_attempts=failed)},
+            failed * FAILED_SECONDS,
+        )
+        for failed in range(3)
+    ]
+    assert ends == pytest.approx([2 * SECONDS + 2 * FAILED_SECONDS] * 3, rel=0.1)
 
 
 def test_the_same_promise_each_time():
