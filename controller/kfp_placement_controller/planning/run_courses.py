@@ -61,14 +61,15 @@ def failed_attempts(run: TrackedRun, step: Step, may_be: MayBe) -> FailedAttempt
         may_be: whether something of the run can have happened from one moment to another.
     """
     outcome = run.outcome.steps.get(step.name)
-    if outcome is None or outcome.first_started_at is None or outcome.started_at is None:
+    # Where all around a step is tried again, attempts at it that have ended well are repeated.
+    if outcome is None or outcome.failed == 0 or step.attempt_limit == 1:
         return NONE_FAILED
     began_at, last_at = outcome.first_started_at, outcome.started_at
-    if outcome.attempts < 2 or not may_be(began_at, last_at):
+    if began_at is None or last_at is None or not may_be(began_at, last_at):
         return NONE_FAILED
     waited = sum((_waited(pod, last_at) for pod in _before_last(run, step)), timedelta())
     seconds = (last_at - began_at - waited).total_seconds()
-    return FailedAttempts(outcome.attempts - 1, max(0.0, seconds))
+    return FailedAttempts(outcome.failed, max(0.0, seconds))
 
 
 def _before_last(run: TrackedRun, step: Step) -> list[RunPod]:

@@ -158,7 +158,7 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
 def _failed_attempts(pod: RunPod | None, outcome: StepOutcome | None) -> int:
     """At a step that waits for its next attempt, or for its first one."""
     if pod is None or pod.identity is None:
-        return 0 if outcome is None else outcome.attempts
+        return 0 if outcome is None else outcome.failed
     return pod.identity.attempt + 1
 
 

@@ -119,6 +119,11 @@ class History:
         self._factors = factors
         self.levels.use_factors(factors)
 
+    def runs(self, pipeline: str, step: str) -> int:
+        """In how many runs a step was seen."""
+        known = self._steps.get((pipeline, step))
+        return 0 if known is None else known.runs
+
     def common_factor(self, pipeline: str) -> CommonFactor:
         """What the steps of the next run of a pipeline will have in common."""
         return self._common.of(pipeline)

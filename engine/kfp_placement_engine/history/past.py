@@ -58,17 +58,17 @@ class Past:
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended: from its steps first, then from what was left."""
+        # Before its steps are known.
+        self.retries.observe(run, lambda task: self.steps.runs(run.pipeline, task))
         self.steps.observe(run.steps)
         self.courses.observe(run)
-        self.retries.observe(run)
         if run.driver_seconds is not None:
             last = self._driver_seconds.used(run.pipeline, lambda: deque(maxlen=RECENT))
             last.append(run.driver_seconds)
         if run.played_seconds is not None and run.seconds is not None:
             apart = self._drivers_apart(run)
             replayed = None if run.replayed_seconds is None else run.replayed_seconds + apart
-            failed_seconds = min(run.failed_seconds, sum(each.seconds for each in run.retried))
-            seconds = run.seconds - failed_seconds
+            seconds = run.seconds - run.failed_seconds
             self.ends.observe(run.pipeline, run.played_seconds + apart, seconds, replayed)
         if self.memory is not None:
             self.memory.observe_run(run)

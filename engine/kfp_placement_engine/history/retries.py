@@ -1,11 +1,12 @@
 """How often attempts at the steps of tasks fail, and what that takes: Argo tries a step again."""
 
 from collections import deque
+from collections.abc import Callable
 from statistics import fmean
 
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.sizes import LEAST_SECONDS
-from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun, Retried
+from kfp_placement_engine.model.history import PastRun, Retried
 from kfp_placement_engine.model.promise import Retries, TriedAgain
 
 RUNS_KEPT = 20
@@ -27,24 +28,26 @@ class KnownRetries:
         """Begin with no run."""
         # Of most tasks no attempt ever fails, and there is nothing to keep.
         self._tried: Recent[TaskKey, deque[TriedAgain]] = Recent(MOST_TASKS)
-        self._runs: Recent[str, int] = Recent(MOST_PIPELINES)
 
-    def observe(self, run: PastRun) -> None:
-        """Learn from a run that has ended."""
+    def observe(self, run: PastRun, runs_before: Callable[[str], int]) -> None:
+        """Learn from a run that has ended.
+
+        Args:
+            run: that has ended.
+            runs_before: in how many runs before it a task was seen, by its path.
+        """
         failed = {each.step: each for each in run.retried if each.is_usable}
         for task, seconds in _seconds_of_tasks(run).items():
             key, again = (run.pipeline, task), failed.get(task)
             if key not in self._tried:
                 if again is None:
                     continue
-                before = [_NONE_FAILED] * self._runs.get(run.pipeline, 0)
+                before = [_NONE_FAILED] * min(RUNS_KEPT, runs_before(task))
                 self._tried.put(key, deque(before, maxlen=RUNS_KEPT))
             kept = self._tried[key]
             kept.append(_NONE_FAILED if again is None else _tried_again(again, fmean(seconds)))
             if not any(each.failed for each in kept):
                 del self._tried[key]
-        runs = self._runs.get(run.pipeline, 0)
-        self._runs.put(run.pipeline, min(RUNS_KEPT, runs + 1))
 
     def of(self, pipeline: str) -> dict[str, Retries]:
         """Of the tasks of a pipeline that were tried again, by their paths; the oldest run first.

@@ -4,6 +4,7 @@ What whole runs took beyond their samples is learned without these (`PastRun.fai
 is late by the attempts that fail in it, and not by those that failed in others.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,7 +14,12 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.promise import WEIGHT_OF_OLDER, Retries
 from kfp_placement_engine.planning.remaining_times import ran_seconds
+from kfp_placement_engine.planning.sampled_times import normal_scores
 from kfp_placement_engine.problem.problem import Floats
+
+_SPREAD = 0.2
+"""How far what an attempt takes may lie from what one took before: deviation of the logarithm. Of
+more attempts it is less, as they show it themselves."""
 
 
 class _MayFail(NamedTuple):
@@ -89,7 +95,8 @@ def _drawn(step: _MayFail, seconds: Floats, random: np.random.Generator) -> Floa
     failed, ratios = np.array(step.retries)[runs].T
     # On average as many as in that run, in which there may have been many steps of the task.
     attempts = np.minimum(np.floor(failed + random.random(seconds.size)), step.limit)
-    each_seconds = seconds * ratios
+    spread = _SPREAD / math.sqrt(sum(each.failed > 0 for each in step.retries))
+    each_seconds = seconds * ratios * np.exp(spread * normal_scores(seconds.size, random))
     left = np.maximum(0.0, attempts - step.failed)
     left[each_seconds < step.ran_seconds] = 0.0
     return np.asarray(np.minimum(left * each_seconds, MAX_DURATION_SECONDS))

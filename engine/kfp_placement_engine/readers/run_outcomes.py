@@ -71,6 +71,7 @@ class StepOutcome:
         host: node its last pod ran on, or "".
         message: why it waits or failed, or "".
         first_started_at: of its first pod; None = not said.
+        failed: pods of it that have failed so far.
     """
 
     state: StepState
@@ -80,6 +81,7 @@ class StepOutcome:
     host: str = ""
     message: str = ""
     first_started_at: datetime | None = None
+    failed: int = 0
 
 
 @dataclass(frozen=True)

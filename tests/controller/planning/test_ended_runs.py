@@ -254,6 +254,7 @@ NO_NODES: Mapping[str, ObservedNode] = {}
 def taught_by_attempts(
     *began: float | None,
     phase: str = "Succeeded",
+    failed: str = "Failed",
     bound: float | None = None,
     promised: bool = False,
     nodes: Mapping[str, ObservedNode] = NO_NODES,
@@ -272,7 +273,7 @@ def taught_by_attempts(
     last = len(began) - 1
     for number, seconds in enumerate(began):
         node = {**first, "name": f"nightly-0.first({number})", "id": f"w-1-{number}"}
-        node["phase"] = phase if number == last else "Failed"
+        node["phase"] = phase if number == last else failed
         node["startedAt"] = None if seconds is None else write_time(after(seconds))
         raw["status"]["nodes"][node["id"]] = node
     observed = observe_workflow(raw)
@@ -284,11 +285,11 @@ def taught_by_attempts(
     )  # fmt: skip
     run.observe_pod(None, pod, NOW)
     if bound is not None and began[0] is not None:
-        failed = a_pod(
+        first_pod = a_pod(
             "failed", workflow="nightly-0", argo_node_name="nightly-0.first(0)", phase="Failed",
             node_name="n0", created_at=after(began[0]), started_at=after(bound),
         )  # fmt: skip
-        run.observe_pod(None, failed, NOW)
+        run.observe_pod(None, first_pod, NOW)
     run.evaluate(policy, NOW, PlanningParams())
     if promised:
         run.promises.first = FirstPromise(TimeRange(1, 2, 3), 90, 0.0, 0.9)
@@ -314,6 +315,13 @@ def test_attempts_teach_where_it_is_known_how_much_later_the_run_has_ended():
     assert unknown is not None
     assert (unknown.retried, unknown.failed_seconds) == ((), 0.0)
     assert unknown.seconds == past.seconds
+
+
+def test_attempts_that_ended_well_did_not_fail():
+    """Where the tasks around a step are tried again, it has run before all the same."""
+    past = taught_by_attempts(1, 15, failed="Succeeded")
+    assert past is not None
+    assert past.retried == ()
 
 
 def test_what_an_attempt_waited_for_room_is_not_what_it_took():

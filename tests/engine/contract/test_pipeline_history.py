@@ -268,7 +268,9 @@ def test_courses_of_runs_are_kept_and_odd_rows_are_not():
     loops = (LoopWidth("loop", 7), LoopWidth("loop[*].inner", 0))
     left_out = (LeftOut("a", cached=2), LeftOut("b", skipped=1))
     retried = (Retried("a", 1, 9.5), Retried("b", 3, 20.0, 5))
-    run = PastRun("u", "p", START, loops=loops, left_out=left_out, retried=retried)
+    run = PastRun(
+        "u", "p", START, loops=loops, left_out=left_out, retried=retried, failed_seconds=29.5
+    )
     status = history_status([run]).model_dump(mode="json", by_alias=True, exclude_none=True)
     (recorded,) = status["runs"]
     assert (recorded["loops"], recorded["leftOut"]) == ([[0, 7], [1, 0]], [[2, 2, 0], [3, 0, 1]])
@@ -294,6 +296,8 @@ def test_courses_of_runs_are_kept_and_odd_rows_are_not():
     assert read.loops == (*loops, LoopWidth("loop", 5))
     assert read.left_out == (LeftOut("b", skipped=1), LeftOut("b", cached=1))
     assert read.retried == (Retried("b", 3, 20.0, 5),)
+    # That of a step that is forgotten, too: by so much whole runs are compared without.
+    assert (recorded["failedSeconds"], read.failed_seconds) == (29.5, 29.5)
 
 
 def test_courses_are_bounded():

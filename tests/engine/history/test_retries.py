@@ -45,6 +45,12 @@ def test_in_the_runs_before_the_first_that_failed_none_had():
     assert found == (NONE, NONE, NONE, NONE, TriedAgain(1.0, 1.0))
 
 
+def test_a_step_that_is_new_was_not_in_the_runs_before():
+    other = replace(a_run(0), steps=(Observation(StepIdentity("p", "other"), 10.0),))
+    found = known(other, replace(other, uid="u1"), a_run(2), a_run(3, failed=1, seconds=10.0))["s"]
+    assert found == (NONE, NONE, TriedAgain(1.0, 1.0))
+
+
 def test_steps_of_a_loop_count_on_average():
     found = known(a_run(0, failed=1, seconds=5.0, ran=4))["s"]
     assert found == (NONE, TriedAgain(0.25, 0.5))

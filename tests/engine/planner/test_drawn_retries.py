@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_runs
@@ -10,6 +11,8 @@ from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.history import Observation, PastRun, Retried
+from kfp_placement_engine.model.promise import TriedAgain
+from kfp_placement_engine.planning.drawn_retries import _drawn, _MayFail
 from kfp_placement_engine.planning.learned_times import with_history
 
 CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
@@ -26,8 +29,11 @@ CHAIN = RunGraph(
 )
 
 
-def learned(*failed, graph=CHAIN):
-    """From runs in which that many attempts at the first step failed."""
+def learned(*failed, graph=CHAIN, longer=1.0):
+    """From runs in which that many attempts at the first step failed.
+
+    Beside these, runs take longer than their steps by a factor.
+    """
     past = Past()
     for number, attempts in enumerate(failed):
         steps = tuple(Observation(step_identity("p", each), SECONDS, "n1") for each in graph.steps)
@@ -37,7 +43,7 @@ def learned(*failed, graph=CHAIN):
             "p",
             datetime.fromtimestamp(number, UTC),
             steps,
-            whole + lost,
+            longer * whole + lost,
             played_seconds=whole,
             replayed_seconds=whole,
             failed_seconds=lost,
@@ -62,6 +68,7 @@ def high(run, progress=None, now=0.0):
 
 ONE_IN_FIVE = [1, 0, 0, 0, 0] * 4
 NEVER = [0] * 20
+ALWAYS = [2] * 20
 
 
 def running(seconds):
@@ -79,6 +86,12 @@ def test_what_was_late_by_attempts_that_failed_is_not_late_by_itself():
     after = {"flaky": StepProgress(ProgressState.DONE, "n1", ran_seconds=SECONDS)}
     often, never = learned(*ONE_IN_FIVE), learned(*NEVER)
     assert high(often, after, SECONDS) == pytest.approx(high(never, after, SECONDS), rel=0.02)
+
+
+def test_how_much_longer_whole_runs_take_is_not_applied_to_attempts_that_fail():
+    promise = promised(learned(*ALWAYS, longer=1.5))
+    usual = 1.5 * 2 * SECONDS + 2 * FAILED_SECONDS
+    assert promise.ends.typical_seconds == pytest.approx(usual, rel=0.02)
 
 
 def test_steps_after_it_start_and_end_later():
@@ -104,9 +117,6 @@ def test_the_last_step_ends_with_its_run(failed):
     assert last.high_seconds == pytest.approx(promise.ends.high_seconds, rel=0.01)
 
 
-ALWAYS = [2] * 20
-
-
 def test_a_step_that_always_fails_first_is_as_late_as_it_always_was():
     promise = promised(learned(*ALWAYS))
     usual = 2 * SECONDS + 2 * FAILED_SECONDS
@@ -119,6 +129,28 @@ def test_a_step_is_tried_as_often_as_it_may_be():
     always = learned(*ALWAYS)
     once = replace(always.graph, steps=(replace(CHAIN.steps[0], attempt_limit=1), CHAIN.steps[1]))
     assert high(replace(always, graph=once)) < 2 * SECONDS + 0.5 * FAILED_SECONDS
+
+
+def test_an_attempt_that_is_half_way_to_where_others_failed_may_still_fail():
+    """It has run for 45 s of what takes 100; others failed after 80."""
+    often = learned(*ONE_IN_FIVE)
+    assert high(often, running(45.0), 45.0) > 2 * SECONDS + 0.8 * FAILED_SECONDS
+
+
+def test_later_runs_count_more():
+    """Of twenty runs the last five had a failed attempt, or the first five."""
+    lately, before = (promised(learned(*each)) for each in ([0] * 15 + [1] * 5, [1] * 5 + [0] * 15))
+    middle = 2 * SECONDS + 0.5 * FAILED_SECONDS
+    assert lately.ends.typical_seconds > middle > before.ends.typical_seconds
+    assert before.ends.high_seconds < middle < lately.ends.high_seconds
+
+
+def test_of_the_steps_of_a_loop_some_fail():
+    """One in four did, on average."""
+    may_fail = _MayFail(0, (TriedAgain(0.25, 1.0),), 3, 0, 0.0)
+    drawn = _drawn(may_fail, np.full(400, SECONDS), np.random.default_rng(0))
+    assert np.mean(drawn > 0) == pytest.approx(0.25, abs=0.05)
+    assert np.median(drawn[drawn > 0]) == pytest.approx(SECONDS, rel=0.1)
 
 
 def test_attempts_that_have_failed_by_now_are_over():

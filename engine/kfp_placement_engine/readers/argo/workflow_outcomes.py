@@ -154,6 +154,7 @@ def _outcome(step_nodes: _StepNodes) -> StepOutcome:
         last.host,
         last.message,
         first.started_at,
+        sum(node.phase in _FAILED for _, node in pods),
     )
 
 
