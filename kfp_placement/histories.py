@@ -48,7 +48,7 @@ class KnownPast:
         notices: what of it could not be read, and does not count.
         runs: how many runs count, by pipeline of the namespace.
         forgotten: since when runs count, by pipeline of which earlier ones are forgotten.
-        forgotten_steps: the same of steps that have not run since, by pipeline and path.
+        forgotten_steps: the same of steps that have not ended well since, by pipeline and path.
         namespace: where these were; "" = not known. A run that names none goes there.
         is_asked_for: somebody has named them: then a pipeline without any is a surprise.
         naming_others: how another namespace is named whose past runs could be read, with {} for
@@ -336,7 +336,7 @@ def _forgotten(pipeline: str, since: datetime) -> Notice:
 def _forgotten_step(step: str, since: datetime) -> Notice:
     return Notice(
         "forgotten-step",
-        f"what it took before {time_text(since)} is forgotten, and it has not run since",
+        f"what it took before {time_text(since)} is forgotten, and it has not ended well since",
         step,
     )
 

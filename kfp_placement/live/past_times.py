@@ -258,9 +258,12 @@ def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterable[StepTimes]
         for task in run.left_out:
             cached[task.step] += task.cached
             skipped[task.step] += task.skipped
+        in_run = Counter(each.identity.step for each in run.steps)
         for again in run.retried:
             failed[again.step] += again.failed
-        ran.update(each.identity.step for each in run.steps)
+            # Of wide loops not all iterations are kept.
+            in_run[again.step] = max(in_run[again.step], again.steps)
+        ran.update(in_run)
         for each in _seen_in(run):
             path = each.identity.step
             last[path] = each

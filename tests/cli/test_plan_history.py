@@ -134,7 +134,11 @@ def test_a_forgotten_step_is_named_until_it_has_run_again(plan, tmp_path):
         ]
 
     assert named("2027-01-01T00:00:00Z") == [
-        ("train", "what it took before 2027-01-01T00:00:00Z is forgotten, and it has not run since")
+        (
+            "train",
+            "what it took before 2027-01-01T00:00:00Z is forgotten, and it has not ended well"
+            " since",
+        )
     ]
     assert named("2020-01-01T00:00:00Z") == []
 

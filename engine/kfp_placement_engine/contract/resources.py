@@ -55,6 +55,9 @@ _KINDS = {
 }
 """What must be there, in words of YAML, by pydantic's name of the problem."""
 
+_NUMBERS = ("less_than", "greater_than", "finite_number", "int_", "float_")
+"""What pydantic's names of problems with numbers begin with."""
+
 _PLAIN = {
     "missing": "is missing",
     "timezone_aware": "has no time zone; write, for example, 2026-11-30T00:00:00Z",
@@ -102,6 +105,8 @@ def _first_problem(error: ValidationError) -> str:
         )
     if words.startswith(_WRONG):
         wanted = _KINDS.get(first["type"], words.removeprefix(_WRONG).strip())
-        is_number = first["input"] == first["input"]  # which NaN is not
-        words = f"must {wanted if is_number else 'be a number'}, not {first['input']!r:.60}"
+        # NaN is not even equal to itself.
+        if first["input"] != first["input"] and first["type"].startswith(_NUMBERS):
+            wanted = "be a number"
+        words = f"must {wanted}, not {first['input']!r:.60}"
     return f"{place}: {words}{more}"

@@ -29,17 +29,17 @@ def learned_courses(graph: RunGraph, past: Past) -> tuple[Course, ...]:
     """What each of the last runs of a pipeline left out, the oldest first.
 
     Args:
-        graph: the next run; where a loop had no iteration, none of its tasks in the loop ran.
+        graph: the next run; where a loop had no iteration, none of the tasks in it ran. Where it is
+            known how many iterations it will have, that says nothing.
         past: of its namespace.
     """
     tasks = frozenset(step.task for step in graph.steps)
-    return tuple(_with_tasks(each, tasks) for each in past.courses.last(graph.name))
+    open_loops = frozenset(each.name for each in graph.groups if each.width_assumed)
+    return tuple(_with_tasks(each, tasks, open_loops) for each in past.courses.last(graph.name))
 
 
-def _with_tasks(course: Course, tasks: Collection[str]) -> Course:
-    if not course.empty_loops:
-        return course
-    prefixes = tuple(f"{loop}[*]" for loop in course.empty_loops)
+def _with_tasks(course: Course, tasks: Collection[str], open_loops: frozenset[str]) -> Course:
+    prefixes = tuple(f"{loop}[*]" for loop in course.empty_loops & open_loops)
     in_loops = {each for each in tasks if each.startswith(prefixes)}
     return replace(course, skipped=course.skipped | in_loops)
 

@@ -317,8 +317,8 @@ def _of_runs(learned: LearnedWidth | None) -> str:
     if learned is None:
         return ""
     if learned.width != learned.planned:
-        last = "run" if learned.runs == 1 else _count(learned.runs, "run")
-        return f" (no iteration in the last {last})"
+        runs = "the last run" if learned.runs == 1 else f"most of the last {learned.runs} runs"
+        return f" ({runs} had no iteration)"
     return f", that of {_count(learned.runs, 'run')},"
 
 

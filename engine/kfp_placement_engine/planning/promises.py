@@ -74,7 +74,7 @@ class _Samples:
 
     def __init__(self, lowered: Lowered, placement: Placement, seed: int) -> None:
         self._lowered = lowered
-        self._placement = _without_needless_waits(lowered, placement)
+        self._placement = placement
         self._seed = seed
 
     @cached_property
@@ -87,7 +87,8 @@ class _Samples:
         rows = [durations, np.median(durations, axis=0)]
         if failed is not None:
             rows.append(durations + failed)
-        starts, ends = simulate_durations(self._lowered.problem, self._placement, np.vstack(rows))
+        placement = _without_needless_waits(self._lowered, self._placement)
+        starts, ends = simulate_durations(self._lowered.problem, placement, np.vstack(rows))
         at_once = slice(None, SAMPLES)
         at_last = at_once if failed is None else slice(SAMPLES + 1, None)
         return _Played(

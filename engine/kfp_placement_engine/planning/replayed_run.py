@@ -27,7 +27,8 @@ class StepRun:
 
     Attributes:
         node: where.
-        start_seconds: when its first attempt began, since a moment that is the same for all steps.
+        start_seconds: when it began, since a moment that is the same for all steps; of one that was
+            tried again, as if its attempts had followed each other.
         seconds: for how long its last attempt ran, without its transfers.
         failed_seconds: what attempts took that failed before.
     """

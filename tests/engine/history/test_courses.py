@@ -91,3 +91,10 @@ def test_what_each_of_the_last_runs_left_out_is_known_of_those_that_ended_well()
     last = Past(ended).courses.last("p")
     assert last == (Course(cached=s), Course(), Course(skipped=s))
     assert Past(ended).courses.last("other") == ()
+
+
+def test_a_loop_in_a_loop_is_not_empty_if_most_of_its_widths_are():
+    """Its width is the median of those in the iterations of the loop around it."""
+    loops = (LoopWidth("outer", 0), LoopWidth("outer[*].inner", 0))
+    (course,) = Past([replace(a_run(0, *loops), seconds=5.0)]).courses.last("p")
+    assert course.empty_loops == {"outer"}

@@ -9,6 +9,7 @@ from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.history import LeftOut, LoopWidth, Observation, PastRun
+from kfp_placement_engine.model.run_graph import Group, GroupKind
 from kfp_placement_engine.planning.learned_times import with_history
 
 CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
@@ -117,13 +118,17 @@ def test_two_runs_say_nothing_of_what_is_left_out():
     assert ends(learned(BRANCHES, set(), {"long"}, {"long"}))[0] < 800
 
 
-def promised_with_an_empty_loop(*widths):
+def promised_with_an_empty_loop(*widths, assumed=True):
     """A run whose loop had these widths, and whose steps in it were never seen."""
     first = Step("a", "a")
     graph = RunGraph(
         "p",
         "argo-workflow",
         (first, Step("loop[0].work", "loop[*].work", depends_on=("a",), iteration=(0,))),
+        groups=(
+            Group("", GroupKind.ROOT),
+            Group("loop", GroupKind.LOOP, width=1, width_assumed=assumed),
+        ),
     )
     past = Past()
     for number, width in enumerate(widths):
@@ -140,11 +145,17 @@ def test_a_loop_that_had_no_iteration_is_left_out_of_the_end():
     promise = promised_with_an_empty_loop(0, 0, 0)
     assert promise is not None
     assert promise.ends is not None
-    assert promise.ends.high_seconds < 350
+    assert promise.ends.typical_seconds == pytest.approx(305, abs=1)  # and not a minute more
 
 
 @pytest.mark.parametrize("widths", [(0, 0), (0, 0, 1), (1, 0, 0)], ids=str)
 def test_a_loop_that_had_one_must_have_been_seen(widths):
     promise = promised_with_an_empty_loop(*widths)
+    assert promise is not None
+    assert promise.unknown == "no run seen of loop[*].work"
+
+
+def test_a_loop_whose_width_is_known_now_must_have_been_seen():
+    promise = promised_with_an_empty_loop(0, 0, 0, assumed=False)
     assert promise is not None
     assert promise.unknown == "no run seen of loop[*].work"
