@@ -65,7 +65,7 @@ def a_large_status() -> Json:
 
 def with_defaults(status: Json) -> Json:
     """As the API server stores it: a run without loops has an empty list of them."""
-    runs = [{"loops": [], "leftOut": [], **run} for run in status["runs"]]
+    runs = [{"loops": [], "leftOut": [], "retried": [], **run} for run in status["runs"]]
     return {**status, "runs": runs}
 
 
