@@ -6,7 +6,7 @@ real Kubernetes cluster (the data set `cws-runs`), or others of the same form.
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from benchmarks.learning_runs.retries import retried_runs
 from benchmarks.learning_runs.run_ends import run_ends
 from benchmarks.learning_runs.samples import sample_costs
 from benchmarks.learning_runs.traces import Trace, left_out_text, read_trace, trace_files
-from benchmarks.tables import Page, machine
+from benchmarks.tables import Page, Table, machine
 from kfp_placement.cli.output import check_target
 
 HALVES = range(3)
@@ -118,22 +118,23 @@ def _planning_page(data: Path | None, progress: Callable[[str], None]) -> Page:
     return Page("Plans with history", [planning_table(cases)], figures)
 
 
+def _cases_page(
+    title: str, name: str, found: Iterable[Case], table: Callable[[Sequence[Case]], Table]
+) -> Page:
+    cases = list(found)
+    return Page(title, [table(cases)], {name: [asdict(each) for each in cases]})
+
+
 def _changed_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
-    cases = list(changed_ends(progress))
-    figures = {"changed": [asdict(each) for each in cases]}
-    return Page("Runs after a change", [changed_table(cases)], figures)
+    return _cases_page("Runs after a change", "changed", changed_ends(progress), changed_table)
 
 
 def _first_runs_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
-    cases = list(first_runs(progress))
-    figures = {"first_runs": [asdict(each) for each in cases]}
-    return Page("The first runs", [first_runs_table(cases)], figures)
+    return _cases_page("The first runs", "first_runs", first_runs(progress), first_runs_table)
 
 
 def _retries_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
-    cases = list(retried_runs(progress))
-    figures = {"retries": [asdict(each) for each in cases]}
-    return Page("Runs with retries", [retries_table(cases)], figures)
+    return _cases_page("Runs with retries", "retries", retried_runs(progress), retries_table)
 
 
 ONE_TABLE: Mapping[str, Callable[[Path | None, Callable[[str], None]], Page]] = {
