@@ -22,6 +22,7 @@ from kfp_placement_controller.planning.overheads import (
 )
 from kfp_placement_controller.planning.parameters import MOST_LAG
 from kfp_placement_controller.planning.run_courses import (
+    FailedAttempts,
     failed_attempts,
     left_out_tasks,
     loop_widths,
@@ -73,7 +74,8 @@ def ended_run(
     if reading is None or life is None or not _has_room_for(run, reading.graph):
         return None
     ended_well = state.end is RunEnd.SUCCEEDED
-    ran = _steps_that_ran(run, reading, nodes, life)
+    failed = failed_attempts(run, reading.graph, life.has)
+    ran = _steps_that_ran(run, reading, nodes, life, failed)
     steps = tuple(_observations(reading.graph, ran))
     memory = tuple(memory_uses(run, reading.graph, nodes, peak_of))
     left_out = tuple(left_out_tasks(run, reading.graph)) if ended_well else ()
@@ -91,7 +93,7 @@ def ended_run(
     # much later the run has ended for them, that is part of what whole runs take.
     is_part = seconds is not None and played.seconds is not None and replayed.seconds is None
     tried = () if is_interrupted or is_part else tuple(ran)
-    retried = retried_tasks(run, reading.graph, tried, life.has)
+    retried = retried_tasks(reading.graph, tried, failed)
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,
@@ -244,7 +246,11 @@ def _usable(seconds: float | None) -> float | None:
 
 
 def _steps_that_ran(
-    run: TrackedRun, reading: RunReading, nodes: Mapping[str, ObservedNode], life: _Life
+    run: TrackedRun,
+    reading: RunReading,
+    nodes: Mapping[str, ObservedNode],
+    life: _Life,
+    failed: Mapping[str, FailedAttempts],
 ) -> dict[str, StepRun]:
     """Those that ended well, by name; times in seconds since the begin of the run."""
     found: dict[str, StepRun] = {}
@@ -256,7 +262,7 @@ def _steps_that_ran(
         if status.state is not StepState.SUCCEEDED or seconds is None or pod.running_at is None:
             continue
         own_seconds = seconds - _transfer_seconds(step, nodes.get(pod.pod.node_name), reading)
-        failed_seconds = failed_attempts(run, step, life.has).seconds
+        failed_seconds = failed[step.name].seconds if step.name in failed else 0.0
         found[step.name] = StepRun(
             node=pod.pod.node_name,
             start_seconds=(pod.running_at - life.begin).total_seconds() - failed_seconds,

@@ -1,7 +1,7 @@
 """What a run did where its file leaves it open: widths of loops, cache hits, branches, retries."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median_high
@@ -46,27 +46,32 @@ class FailedAttempts:
     seconds: float
 
 
-NONE_FAILED = FailedAttempts(0, 0.0)
+def failed_attempts(
+    run: TrackedRun, graph: RunGraph, may_be: MayBe
+) -> Mapping[str, FailedAttempts]:
+    """Of the steps that were tried again, by name.
 
-
-def failed_attempts(run: TrackedRun, step: Step, may_be: MayBe) -> FailedAttempts:
-    """By the run's object, which knows of pods that are gone; each goes on until the next begins.
-
-    What pods waited for room is left out, as plans have such waits. Where somebody has tried a
-    whole run again, its object does not name the attempts before any more.
+    By the run's object, which knows of pods that are gone; each goes on until the next begins. What
+    pods waited for room is left out, as plans have such waits. Where somebody has tried a whole run
+    again, its object does not name the attempts before any more.
 
     Args:
         run: that has ended.
-        step: of it.
+        graph: of the run.
         may_be: whether something of the run can have happened from one moment to another.
     """
+    found = ((step.name, _failed_attempts(run, step, may_be)) for step in graph.steps)
+    return {name: failed for name, failed in found if failed is not None}
+
+
+def _failed_attempts(run: TrackedRun, step: Step, may_be: MayBe) -> FailedAttempts | None:
     outcome = run.outcome.steps.get(step.name)
     # Where all around a step is tried again, attempts at it that have ended well are repeated.
     if outcome is None or outcome.failed == 0 or step.attempt_limit == 1:
-        return NONE_FAILED
+        return None
     began_at, last_at = outcome.first_started_at, outcome.started_at
     if began_at is None or last_at is None or not may_be(began_at, last_at):
-        return NONE_FAILED
+        return None
     waited = sum((_waited(pod, last_at) for pod in _before_last(run, step)), timedelta())
     seconds = (last_at - began_at - waited).total_seconds()
     return FailedAttempts(outcome.failed, max(0.0, seconds))
@@ -89,22 +94,21 @@ def _waited(pod: RunPod, until: datetime) -> timedelta:
 
 
 def retried_tasks(
-    run: TrackedRun, graph: RunGraph, ran: Collection[str], may_be: MayBe
+    graph: RunGraph, ran: Collection[str], failed: Mapping[str, FailedAttempts]
 ) -> Iterator[Retried]:
     """Tasks whose steps were tried again.
 
     Args:
-        run: that has ended.
         graph: of the run.
         ran: names of the steps that ended well.
-        may_be: as for `failed_attempts`.
+        failed: what attempts took that failed, by step.
     """
+    steps = [step for step in graph.steps if step.name in ran]
+    well = Counter(step.task for step in steps)
     found: dict[str, list[FailedAttempts]] = {}
-    for step in graph.steps:
-        if step.name in ran:
-            found.setdefault(step.task, []).append(failed_attempts(run, step, may_be))
+    for step in steps:
+        if step.name in failed:
+            found.setdefault(step.task, []).append(failed[step.name])
     for task, attempts in found.items():
-        failed = sum(each.failed for each in attempts)
-        if failed:
-            seconds = sum(each.seconds for each in attempts)
-            yield Retried(task, failed, seconds, steps=len(attempts))
+        seconds = sum(each.seconds for each in attempts)
+        yield Retried(task, sum(each.failed for each in attempts), seconds, steps=well[task])
