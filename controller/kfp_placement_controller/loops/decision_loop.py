@@ -89,6 +89,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
             stand_for_election: called once, when it was all taken in.
         """
         clock_watch = ClockWatch(self._clock)
+        look_less_often()
         while not self._stopping.is_set():
             self._follow_clock(clock_watch)
             is_complete = not self.caught_up and is_synced()
@@ -96,7 +97,6 @@ class DecisionLoop(ABC, Generic[DeciderT]):
                 # A replica that has not seen everything does not stand for election: others can
                 # lead, and report if none does.
                 keep_what_is_there()
-                look_less_often()
                 stand_for_election()
                 self.caught_up = True
             if self.caught_up and not self._stopping.is_set():

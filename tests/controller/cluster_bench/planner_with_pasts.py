@@ -188,6 +188,7 @@ def measure(sizes: HistorySizes) -> Found:
         params=PlanningParams(evaluation_seconds=5),
         history=sizes.runs > 0,
     )
+    look_less_often()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "histories"
         _in_a_child(path, sizes)
@@ -195,7 +196,6 @@ def measure(sizes: HistorySizes) -> Found:
         kept_bytes = _observe(coordinator, path)
         start_seconds = time.process_time() - started
     keep_what_is_there()
-    look_less_often()
     cluster = _Cluster(coordinator)
     for number in range(sizes.active):
         name, namespace = _pipeline(number // sizes.namespaces), f"ns-{number % sizes.namespaces}"
