@@ -1,6 +1,6 @@
 """A run's graph, read within limits; loops get the widths that are known by now."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -241,7 +241,7 @@ def new_widths(reading: RunReading, outcome: RunOutcome) -> Mapping[str, int] | 
         reading: as it is planned.
         outcome: what the run's object says now.
     """
-    planned = graph_widths(reading.graph)
+    planned = {**graph_widths(reading.graph), **dict.fromkeys(_maybe_empty(reading.graph), 0)}
     known = dict(reading.widths)
     for loop, width in outcome.widths.items():
         if planned.get(loop, width) != width:
@@ -250,3 +250,10 @@ def new_widths(reading: RunReading, outcome: RunOutcome) -> Mapping[str, int] | 
         if seen > planned.get(loop, seen):
             known[loop] = seen
     return known if known != reading.widths else None
+
+
+def _maybe_empty(graph: RunGraph) -> Iterator[str]:
+    """Loops planned with one iteration that may have none, as in past runs, until one is seen."""
+    for group in graph.groups:
+        if group.width_assumed and group.learned_width is not None and group.width == 1:
+            yield group.name

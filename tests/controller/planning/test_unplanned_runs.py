@@ -265,6 +265,21 @@ def test_a_run_tells_of_its_loop_what_past_runs_cannot():
     assert loop_width(played, "run-1") == (2, 0)
 
 
+def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty():
+    """It was planned with one, as it might run; samples were without."""
+    played = Played()
+    for number in range(3):
+        empty = DriverChoices(iteration_counts={"for-loop-2": 0})
+        played.submit_unmarked(f"run-{number}", loops(), empty)
+        played.settle()
+    played.says(ObservedNamespace(all_pipelines=True))
+    played.submit_unmarked("run-3", loops(), DriverChoices(iteration_counts={"for-loop-2": 1}))
+    played.step(lambda: bool(played.coordinator.registry.runs))
+    assert loop_width(played, "run-3") == (1, 3)
+    played.run(lambda: loop_width(played, "run-3") == (1, 0))
+    assert played.states("run-3")["for-loop-2[0].print-struct"] == "pending"
+
+
 def test_what_came_from_the_cache_or_was_skipped_is_counted():
     played = Played()
     played.submit_unmarked("run", a_run(), DriverChoices(cached=frozenset({"first"})))
