@@ -1,7 +1,7 @@
 """Past runs as people give them, for plans made on them: a file, or those of a cluster."""
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from kfp_placement_engine.model.times import time_text
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
@@ -246,11 +246,11 @@ def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, 
     """Which pipelines have rows that do not count, and how many, of the first few."""
     from kfp_placement_engine.contract.pipeline_history import unreadable_rows
 
-    bad = Counter[tuple[str, str]]()
+    bad: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in histories:
-        bad[each.metadata.namespace or "", each.spec.pipeline] += unreadable_rows(each)
-    # Without those of no such rows.
-    found = list((+bad).items())[:_UNREADABLE_SHOWN]
+        if rows := unreadable_rows(each):
+            bad[each.metadata.namespace or "", each.spec.pipeline] += rows
+    found = list(bad.items())[:_UNREADABLE_SHOWN]
     return tuple(_bad_rows(*pipeline, rows) for pipeline, rows in found)
 
 
@@ -341,10 +341,10 @@ def _forgotten_step(step: str, since: datetime) -> Notice:
     )
 
 
-def _bad_rows(namespace: str, pipeline: str, rows: int) -> Notice:
+def _bad_rows(namespace: str, pipeline: str, rows: "Sequence[str]") -> Notice:
     whose = f"{pipeline!r:.80} of namespace {namespace:.80}" if namespace else f"{pipeline!r:.80}"
     return Notice(
         "bad-history",
-        f"the history of pipeline {whose} has {counted(rows, 'row')} that cannot be read"
-        " or cannot be true; such rows do not count",
+        f"the history of pipeline {whose} has {counted(len(rows), 'row')} that cannot be read"
+        f" or cannot be true, the first is {rows[0]}; such rows do not count",
     )

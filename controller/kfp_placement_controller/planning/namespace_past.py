@@ -188,8 +188,8 @@ class NamespacePast:
         if rows > _rows_of(runs) and (bad := unreadable_rows(history)):
             name = history.metadata.name
             self._said.warning(
-                f"PipelineHistory {self._namespace}/{name}: {bad} of {rows} rows cannot be"
-                " true, or cannot be read; they do not count"
+                f"PipelineHistory {self._namespace}/{name}: {len(bad)} of {rows} rows cannot be"
+                f" true, or cannot be read, the first is {bad[0]}; they do not count"
             )
         return runs
 

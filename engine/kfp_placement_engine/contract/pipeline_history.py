@@ -19,7 +19,7 @@ writes none when it adds a run.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -291,26 +291,41 @@ def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
     return runs if is_alone else near
 
 
-def unreadable_rows(history: PipelineHistory) -> int:
-    """How many rows cannot be read, or say what cannot be true; runs whose times cannot, too."""
+def unreadable_rows(history: PipelineHistory) -> list[str]:
+    """Which rows cannot be read, or say what cannot be true; runs whose times cannot, too.
+
+    Returns:
+        Where they are: `steps[2] of run '5a1c...'`.
+    """
     status = history.status
     if status is None:
-        return 0
-    steps, bad = StepRows(history.spec.pipeline, status.steps), 0
-    for run in status.runs:
-        bad += sum(not _is_readable(row, steps, status.nodes) for row in run.steps)
-        bad += len(run.loops) - len(list(loop_widths(run.loops, steps)))
-        bad += len(run.left_out) - len(list(left_out(run.left_out, steps)))
-        bad += len(run.retried) - len(list(retried(run.retried, steps)))
-        whole = (
-            run.seconds,
-            run.played_seconds,
-            run.driver_seconds,
-            run.replayed_seconds,
-            run.failed_seconds,
-        )
-        bad += any(each is not None and _if_true(each) is None for each in whole)
-    return bad
+        return []
+    steps = StepRows(history.spec.pipeline, status.steps)
+    return [
+        f"{where} of run {run.uid!r:.80}"
+        for run in status.runs
+        for where in _unreadable_of(run, steps, status.nodes)
+    ]
+
+
+def _unreadable_of(run: RecordedRun, steps: StepRows, nodes: Sequence[str]) -> Iterator[str]:
+    lists: Sequence[tuple[str, Sequence[Row], Callable[[Row], bool]]] = (
+        ("steps", run.steps, lambda row: _is_readable(row, steps, nodes)),
+        ("loops", run.loops, lambda row: any(loop_widths([row], steps))),
+        ("leftOut", run.left_out, lambda row: any(left_out([row], steps))),
+        ("retried", run.retried, lambda row: any(retried([row], steps))),
+    )
+    for name, rows, is_readable in lists:
+        yield from (f"{name}[{at}]" for at, row in enumerate(rows) if not is_readable(row))
+    whole = (
+        run.seconds,
+        run.played_seconds,
+        run.driver_seconds,
+        run.replayed_seconds,
+        run.failed_seconds,
+    )
+    if any(each is not None and _if_true(each) is None for each in whole):
+        yield "times"
 
 
 def _is_readable(row: Row, steps: StepRows, nodes: Sequence[str]) -> bool:

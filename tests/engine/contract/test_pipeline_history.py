@@ -94,7 +94,7 @@ def test_entries_that_a_later_version_adds_are_ignored():
 
     later = rows([7, "new", {"a": 1}, None])
     assert later.past_runs() == rows([]).past_runs()
-    assert unreadable_rows(later) == 0
+    assert unreadable_rows(later) == []
     (run,) = later.past_runs()
     assert all((run.steps, run.memory, run.loops, run.left_out))
 
@@ -183,7 +183,7 @@ def test_what_was_killed_alone_has_no_run_time():
     (found,) = kept(run)
     assert (found.steps, found.memory) == ((), run.memory)
     history = a_history(a_run(steps=[list(status.runs[0].steps[0])]) | {"steps": [["train"]]})
-    assert unreadable_rows(history) == 0
+    assert unreadable_rows(history) == []
 
 
 def test_rows_of_before_say_nothing_of_memory():
@@ -201,7 +201,7 @@ def test_memory_that_cannot_be_true_spoils_no_time(bad):
     history = a_history(a_run(steps=rows) | {"steps": [["train", "c", "i", bad]]})
     (run,) = history.past_runs()
     assert (run.memory, [each.seconds for each in run.steps]) == ((), [12.5])
-    assert unreadable_rows(history) == 1
+    assert len(unreadable_rows(history)) == 1
 
 
 def test_numeric_arguments_are_at_the_end_of_the_row_of_their_step():
@@ -230,7 +230,7 @@ def test_arguments_that_cannot_be_true_spoil_no_time(bad):
     (run,) = history.past_runs()
     assert [(each.seconds, each.arguments) for each in run.steps] == [(12.5, ()), (14, (5, 1e15))]
     assert [each.peak_bytes for each in run.memory] == [GIB]
-    assert unreadable_rows(history) == 0
+    assert unreadable_rows(history) == []
 
 
 @pytest.mark.parametrize("bad", [-5, True, "20m", float("nan"), 1e308, [1]], ids=repr)
@@ -239,13 +239,14 @@ def test_a_time_that_cannot_be_true_is_counted_where_memory_can(bad):
     history = a_history(a_run(steps=[[0, bad, -1, "", None, GIB]]) | {"steps": [["train"]]})
     (run,) = history.past_runs()
     assert (run.steps, [each.peak_bytes for each in run.memory]) == ((), [GIB])
-    assert unreadable_rows(history) == 1
+    assert len(unreadable_rows(history)) == 1
 
 
 def test_loops_and_branches_that_cannot_be_read_are_counted():
     rows = {"loops": [[0, 5], [9, 5], [0, -1]], "leftOut": [[0, 1, 0], [0, "1", 0], []]}
     history = a_history(a_run(**rows) | {"steps": [["train"]]})
-    assert unreadable_rows(history) == 4
+    bad = ["loops[1]", "loops[2]", "leftOut[1]", "leftOut[2]"]
+    assert unreadable_rows(history) == [f"{each} of run 'u'" for each in bad]
 
 
 def test_memory_of_forgotten_steps_does_not_count():
@@ -423,7 +424,7 @@ def test_times_of_whole_runs_of_a_month_and_longer_do_not_count(field):
     too_long = 40 * 86_400.0
     run = a_run(steps=[[0, 12.5]], **{field: too_long})
     history = a_history(run | {"steps": [["train", "c", "i"]]})
-    assert unreadable_rows(history) == 1
+    assert len(unreadable_rows(history)) == 1
     (found,) = history.past_runs()
     assert too_long not in (
         found.seconds,
