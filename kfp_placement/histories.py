@@ -14,7 +14,7 @@ from kfp_placement_engine.model.times import time_text
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
@@ -223,23 +223,31 @@ def past_in(
         runs[pipeline] += len(each.runs_that_count(policy.keep_days))
         if before is not None:
             forgotten[pipeline] = max(before, forgotten.get(pipeline, before))
-    forgotten_steps = {key: at for each in own for key, at in _forgotten_steps(each, policy)}
+    forgotten_steps = _forgotten_steps(own, policy)
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     # Without those of no runs.
     return KnownPast(past, notices, +runs, forgotten, forgotten_steps, where, is_asked_for=True)
 
 
 def _forgotten_steps(
-    history: "PipelineHistory", policy: HistoryPolicy
-) -> "Iterator[tuple[tuple[str, str], datetime]]":
+    histories: "Sequence[PipelineHistory]", policy: HistoryPolicy
+) -> "Mapping[tuple[str, str], datetime]":
     """Pipeline and path of steps of which no time counts, and since when they would."""
-    if not history.spec.forget_steps:
-        return
-    runs = history.past_runs(policy.keep_days)
-    seen = {each.identity.step for run in runs for each in run.steps}
-    for step in history.spec.forget_steps:
-        if step.step not in seen:
-            yield (history.spec.pipeline, step.step), step.before
+    since: dict[tuple[str, str], datetime] = {}
+    seen: set[tuple[str, str]] = set()
+    for each in histories:
+        pipeline = each.spec.pipeline
+        for step in each.spec.forget_steps:
+            before = since.get((pipeline, step.step), step.before)
+            since[pipeline, step.step] = max(before, step.before)
+    # To read runs takes most of the time, and few people forget.
+    pipelines = {pipeline for pipeline, _ in since}
+    for each in histories:
+        if each.spec.pipeline in pipelines:
+            runs = each.past_runs(policy.keep_days)
+            steps = {step.identity.step for run in runs for step in run.steps}
+            seen |= {(each.spec.pipeline, step) for step in steps}
+    return {key: at for key, at in since.items() if key not in seen}
 
 
 def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:

@@ -121,11 +121,10 @@ def test_past_runs_of_other_pipelines_only_are_said(plan, run, tmp_path, golden,
 
 
 def test_a_forgotten_step_is_named_until_it_has_run_again(plan, tmp_path):
-    def named(before):
+    def named(before, *later_export):
         steps = [{"step": "train", "before": before}]
-        file = history_file(
-            tmp_path / "h.json", history_object(runs_of(TAXI, 2), forget_steps=steps)
-        )
+        export = history_object(runs_of(TAXI, 2), forget_steps=steps)
+        file = history_file(tmp_path / "h.json", export, *later_export)
         document = json.loads(plan("--history", file, *EXACT, "-o", "json").stdout)
         return [
             (each["step"], each["message"])
@@ -141,6 +140,9 @@ def test_a_forgotten_step_is_named_until_it_has_run_again(plan, tmp_path):
         )
     ]
     assert named("2020-01-01T00:00:00Z") == []
+    since = datetime(2027, 2, 1, tzinfo=UTC)
+    later = [replace(each, uid=f"later-{each.uid}", ended_at=since) for each in runs_of(TAXI, 2)]
+    assert named("2027-01-01T00:00:00Z", history_object(later)) == []
 
 
 def test_forgotten_runs_are_none(plan, tmp_path, history):

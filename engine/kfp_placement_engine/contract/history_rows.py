@@ -35,6 +35,9 @@ These came later, and are at the end. What did not end well has no run time."""
 _ARGUMENTS = 7
 """Where they have numeric arguments."""
 
+_ROUNDED_SECONDS = 2.0
+"""By this much times that are read from whole seconds may be off."""
+
 DIGITS, ITERATION_DIGITS = 16, 8
 """Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
 
@@ -141,15 +144,24 @@ def left_out(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[Left
             yield LeftOut(step.step, cached, skipped)
 
 
-def retried(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[Retried]:
-    """What rows say of tasks that were tried again, likewise."""
+def retried(
+    rows: Iterable[Sequence[object]], steps: StepRows, run_seconds: float | None
+) -> Iterator[Retried]:
+    """What rows say of tasks that were tried again, likewise.
+
+    Args:
+        rows: of one run.
+        steps: which these name.
+        run_seconds: what the run took, and no attempt longer; None = not known.
+    """
     for row in rows:
         index, failed, seconds, ended_well = map(_number, [*row[:4], *(None,) * 4][:4])
         step = None if index is None else steps.of(int(index), "")
         if step is None or failed is None or seconds is None or ended_well is None:
             continue
         found = Retried(step.step, int(failed), seconds, int(ended_well))
-        if found.is_usable:
+        is_within = run_seconds is None or seconds <= failed * (run_seconds + _ROUNDED_SECONDS)
+        if found.is_usable and is_within:
             yield found
 
 

@@ -243,7 +243,7 @@ def _past_run(
     """A run that counts, without the steps that are forgotten."""
     observed = (observation(row, steps, nodes) for row in run.steps)
     used = (memory_use(row, steps) for row in run.steps)
-    tried_again = tuple(retried(run.retried, steps))
+    tried_again = tuple(retried(run.retried, steps, run.seconds))
     failed_seconds = sum(each.seconds for each in tried_again)
     found = PastRun(
         uid=run.uid,
@@ -313,7 +313,7 @@ def _unreadable_of(run: RecordedRun, steps: StepRows, nodes: Sequence[str]) -> I
         ("steps", run.steps, lambda row: _is_readable(row, steps, nodes)),
         ("loops", run.loops, lambda row: any(loop_widths([row], steps))),
         ("leftOut", run.left_out, lambda row: any(left_out([row], steps))),
-        ("retried", run.retried, lambda row: any(retried([row], steps))),
+        ("retried", run.retried, lambda row: any(retried([row], steps, run.seconds))),
     )
     for name, rows, is_readable in lists:
         yield from (f"{name}[{at}]" for at, row in enumerate(rows) if not is_readable(row))

@@ -1,6 +1,6 @@
 """Why nothing can be promised of a run: a step that surely runs was not seen, or fits no node."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
@@ -32,12 +32,17 @@ def why_unknown(run: int, lowered: Lowered, schedule: Schedule) -> str:
         if _surely_runs(step, active, taken, never_ran) and not _is_known(step, active.forecast)
     ]
     if open_steps and not any(_is_known(step, active.forecast) for step in open_steps):
-        return "no run seen"
+        # Of the pipeline there may be runs, whose steps came from the cache or had other names.
+        return _not_seen(open_steps) if active.forecast.courses else "no run seen"
     if unseen:
-        tasks = list(dict.fromkeys(step.task for step in unseen))
-        return f"no run seen of {listed(tasks, _NAMED)}"
+        return _not_seen(unseen)
     learned = any(_is_learned(step, active.forecast) for step in open_steps)
     return "" if learned or not open_steps else "all run times are given"
+
+
+def _not_seen(steps: Sequence[Step]) -> str:
+    tasks = list(dict.fromkeys(step.task for step in steps))
+    return f"no run seen of {listed(tasks, _NAMED)}"
 
 
 def _is_open(step: Step, active: ActiveRun) -> bool:

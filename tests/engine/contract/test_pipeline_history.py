@@ -249,6 +249,16 @@ def test_loops_and_branches_that_cannot_be_read_are_counted():
     assert unreadable_rows(history) == [f"{each} of run 'u'" for each in bad]
 
 
+@pytest.mark.parametrize(("run_seconds", "counts"), [(100.0, False), (1_500.0, True), (None, True)])
+def test_attempts_that_took_longer_than_their_run_do_not_count(run_seconds, counts):
+    """Two did, 2,000 s together."""
+    run = a_run(steps=[[0, 12.5]], retried=[[0, 2, 2_000.0, 1]], seconds=run_seconds)
+    history = a_history(run | {"steps": [["train", "c", "i"]]})
+    (past,) = history.past_runs()
+    assert [each.seconds for each in past.retried] == [2_000.0] * counts
+    assert unreadable_rows(history) == ([] if counts else ["retried[0] of run 'u'"])
+
+
 def test_memory_of_forgotten_steps_does_not_count():
     run = replace(
         a_past_run(0, [an_observation("train")]),

@@ -131,6 +131,14 @@ def test_a_step_is_tried_as_often_as_it_may_be():
     assert high(replace(always, graph=once)) < 2 * SECONDS + 0.5 * FAILED_SECONDS
 
 
+def test_no_more_attempts_fail_than_the_step_has_before_its_last():
+    """Two failed in all past runs; now it may be tried twice."""
+    always = learned(*ALWAYS)
+    twice = replace(always.graph, steps=(replace(CHAIN.steps[0], attempt_limit=2), CHAIN.steps[1]))
+    typical = promised(replace(always, graph=twice)).ends.typical_seconds
+    assert typical == pytest.approx(2 * SECONDS + FAILED_SECONDS, rel=0.1)
+
+
 def test_an_attempt_that_is_half_way_to_where_others_failed_may_still_fail():
     """It has run for 45 s of what takes 100; others failed after 80."""
     often = learned(*ONE_IN_FIVE)
