@@ -135,6 +135,7 @@ def node_speeds(cluster: "Cluster | None") -> "Mapping[str, float]":
 
 def past_given(
     given: str | os.PathLike[str] | None,
+    pipeline: str,
     namespace: str,
     api: "Api | None",
     cluster: "Cluster | None" = None,
@@ -146,6 +147,7 @@ def past_given(
     Args:
         given: the path of a file, `live`, `none`; None = the cluster's, where the run is planned on
             a live one that has them.
+        pipeline: of the run.
         namespace: of the run; "" = nobody says.
         api: the live cluster, if the run is planned on one.
         cluster: where the run goes: its policy says how long runs count and who shares what, its
@@ -162,8 +164,11 @@ def past_given(
         if api is None:
             api = _connect()
         is_asked_for = given is not None
-        return past_in_cluster(api, namespace, cluster, is_asked_for=is_asked_for, naming=naming)
-    return past_in(_histories_of_file(os.fspath(given)), namespace, cluster, naming=naming)
+        return past_in_cluster(
+            api, pipeline, namespace, cluster, is_asked_for=is_asked_for, naming=naming
+        )
+    histories = _histories_of_file(os.fspath(given))
+    return past_in(histories, pipeline, namespace, cluster, naming=naming)
 
 
 def _histories_of_file(path: str) -> "tuple[PipelineHistory, ...]":
@@ -193,16 +198,18 @@ def _connect() -> "Api":
 
 def past_in(
     histories: "Iterable[PipelineHistory]",
+    pipeline: str,
     namespace: str,
     cluster: "Cluster | None" = None,
     *,
     naming: str = _NAMING,
 ) -> KnownPast:
-    """What these histories tell of the next runs in a namespace; "" = where they are from.
+    """What these histories tell of the next runs of a pipeline in a namespace.
 
     Args:
         histories: all that are known.
-        namespace: of the run.
+        pipeline: of the run.
+        namespace: of the run; "" = where they are from.
         cluster: as for `past_given`.
         naming: likewise.
 
@@ -214,7 +221,7 @@ def past_in(
     known = tuple(histories)
     notices = unreadable_notices(known)
     policy = history_policy(cluster)
-    past = past_of(known, namespace, policy, node_speeds(cluster), naming=naming)
+    past = past_of(known, pipeline, namespace, policy, node_speeds(cluster), naming=naming)
     # Names of pipelines of another namespace are not shown, whatever it shares.
     own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
     runs, forgotten = Counter[str](), dict[str, datetime]()
@@ -264,6 +271,7 @@ def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, 
 
 def past_in_cluster(
     api: "Api",
+    pipeline: str,
     namespace: str,
     cluster: "Cluster | None" = None,
     *,
@@ -274,6 +282,7 @@ def past_in_cluster(
 
     Args:
         api: the cluster.
+        pipeline: of the run.
         namespace: of the histories; "" = the one of the context.
         cluster: as for `past_given`.
         is_asked_for: that there are none that can be read is an error, else no past.
@@ -300,7 +309,7 @@ def past_in_cluster(
             histories += list_histories(api, other, problems)
         except ClusterForbiddenError as error:
             refused.append(_not_allowed_of(other, error))
-    known = past_in(histories, namespace, cluster)
+    known = past_in(histories, pipeline, namespace, cluster)
     bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
     notices = (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices)
     return replace(known, notices=notices, is_asked_for=is_asked_for, naming_others=naming)

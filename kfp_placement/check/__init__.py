@@ -58,7 +58,7 @@ def check(
     with engine_errors():
         graph = read_graph(RunSource(package, arguments or {}), where)
         api = None if known is None else known.api
-        learned = past_given(past, namespace or graph.namespace, api, where)
+        learned = past_given(past, graph.name, namespace or graph.namespace, api, where)
         graph = learned.noted_on(graph)
         place = place or learned.namespace
         return check_run(graph, cluster=where, default_namespace=place, past=learned.past)

@@ -143,7 +143,8 @@ def _report(
         place = namespace or ("" if live is None else live.namespace)
         if history is None:
             return check_run(graph, cluster=known, default_namespace=place)
-        past = read_past(history, namespace or graph.namespace, progress, live, known)
+        where = namespace or graph.namespace
+        past = read_past(history, graph.name, where, progress, live, known)
         graph = with_learned_widths(graph, past.past, source, known)
         graph = past.noted_on(graph)
         place = place or past.namespace

@@ -151,6 +151,7 @@ def read_histories_source(file: str) -> "tuple[PipelineHistory, ...]":
 
 def read_past(
     history: str | None,
+    pipeline: str,
     namespace: str,
     progress: "Progress",
     live: Connection | None = None,
@@ -160,6 +161,7 @@ def read_past(
 
     Args:
         history: what is on the command line: a file, `-`, `live` or `none`; None = nothing.
+        pipeline: of the run.
         namespace: of the run; "" = nobody says.
         progress: told what is read.
         live: the cluster that `live` means.
@@ -173,11 +175,12 @@ def read_past(
     from kfp_placement.histories import past_given, past_in
 
     if history == STDIN:
-        return past_in(read_histories_source(history), namespace, cluster, naming=_NAMING)
+        histories = read_histories_source(history)
+        return past_in(histories, pipeline, namespace, cluster, naming=_NAMING)
     if live is not None or history is not None:
         progress(0.0, "reading past runs")
     api = None if live is None else live.cluster
-    return past_given(history, namespace, api, cluster, naming=_NAMING)
+    return past_given(history, pipeline, namespace, api, cluster, naming=_NAMING)
 
 
 def _stdin(max_bytes: int) -> bytes:

@@ -105,7 +105,7 @@ def make_plan(given: PlanInputs) -> PlannedRun:
             given.durations, given.assume_cached, given.namespace, default_namespace
         )
         namespace = overrides.namespace_of(run) or run.namespace
-        known = read_past(given.history, namespace, progress, live, cluster)
+        known = read_past(given.history, run.name, namespace, progress, live, cluster)
         run = with_learned_widths(run, known.past, source, cluster, options)
         if given.durations_file is not None:
             run = with_durations(run, read_durations_file(given.durations_file))

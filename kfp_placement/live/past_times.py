@@ -228,7 +228,7 @@ def details_of(
     key = _key(chosen[0])
     own = [each for each in histories if _key(each)[0] == key[0]]
     (times,) = (each for each in pipelines_of(own) if each.key == key)
-    past = past_of(own, key[0])
+    past = past_of(own, key[1], key[0])
     overrun = past.overrun(key[1])
     is_own = overrun.basis.level is Level.PIPELINE
     steps = tuple(_steps(chosen, past))

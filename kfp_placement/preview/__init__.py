@@ -114,7 +114,7 @@ def preview(
         run = read_graph(source, known, options)
         overrides = given.overrides(durations, assume_cached, namespace, default_namespace)
         namespace = overrides.namespace_of(run) or run.namespace
-        learned = past_given(past, namespace, api, known)
+        learned = past_given(past, run.name, namespace, api, known)
         run = with_learned_widths(run, learned.past, source, known, options)
         run = learned.noted_on(run)
         if share is not None and learned.past is None:

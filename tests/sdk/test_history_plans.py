@@ -441,7 +441,7 @@ def test_past_times_on_a_slow_node_are_not_slowed_twice(tmp_path):
     graph = TAXI
     seen = history_file(tmp_path / "h.json", history_object(runs_of(graph, 9, predict=130.0)))
     histories: tuple[PipelineHistory, ...] = read_histories_file(seen)
-    past = past_in(histories, "", cluster).past
+    past = past_in(histories, graph.name, "", cluster).past
     assert past is not None
     step = next(each for each in graph.steps if each.name == "predict")
     there, on_reference = (

@@ -1,9 +1,7 @@
 """What past runs tell, built a little at a time; a defect in it stops no plan.
 
-A namespace may hold a million past steps, of which a run asks for few. So of all pipelines together
-only the last runs are learned from: they say what steps that are alike take, how nodes differ, and
-how forecasts miss. Of a pipeline whose runs are planned all its runs are learned from, apart. What
-is known of a pipeline thus does not depend on what else was asked for.
+Of a namespace the last runs of all pipelines are learned from, and all runs of those that are
+planned, apart: as for a plan before submission (`stored_past`).
 """
 
 import logging
@@ -16,12 +14,12 @@ from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.pipeline_history import RecordedRun, unreadable_rows
 from kfp_placement_engine.history import NodeFactors, Past
-from kfp_placement_engine.history.levels import RECENT
 from kfp_placement_engine.model.history import MOST_PIPELINES, LearnedWidth, PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.learned_courses import learned_widths
 from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
+from kfp_placement_engine.planning.stored_past import last_runs
 
 _LOG = logging.getLogger(__name__)
 
@@ -30,10 +28,6 @@ BYTES_PER_OBSERVATION = 1_000
 
 OUT_OF_ORDER = timedelta(minutes=1)
 """Runs that end within that may be learned from in any order: some wait for what pods used."""
-
-RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
-"""The last runs of each pipeline, and of all: what a namespace is known by. Older ones
-of a pipeline do not say where its times lie."""
 
 
 class NamespacePast:
@@ -211,16 +205,10 @@ def _rows_of(runs: Iterable[RecordedRun | PastRun]) -> int:
 def _last_runs(
     stored: Collection[ObservedHistory], unwritten: Collection[PastRun]
 ) -> frozenset[str]:
-    """The last runs of each pipeline, and of all of them; their uids."""
-    pipelines: dict[str, dict[str, datetime]] = defaultdict(dict)
+    """What a namespace is known by."""
+    ended: dict[str, dict[str, datetime]] = defaultdict(dict)
     for one in stored:
-        pipelines[one.spec.pipeline] |= one.ended
+        ended[one.spec.pipeline] |= one.ended
     for run in unwritten:
-        pipelines[run.pipeline][run.uid] = run.ended_at
-    of_all = {uid: at for ended in pipelines.values() for uid, at in ended.items()}
-    last = [uid for each in pipelines.values() for uid in _latest(each, RUNS_OF_EACH)]
-    return frozenset((*last, *_latest(of_all, RUNS_OF_ALL)))
-
-
-def _latest(ended: Mapping[str, datetime], most: int) -> list[str]:
-    return sorted(ended, key=lambda uid: (ended[uid], uid))[-most:]
+        ended[run.pipeline][run.uid] = run.ended_at
+    return last_runs(ended)

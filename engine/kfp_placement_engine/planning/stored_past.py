@@ -1,29 +1,43 @@
-"""What the past runs that histories hold tell of the next ones in a namespace."""
+"""What the past runs that histories hold tell of the next ones of a pipeline in a namespace.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+A namespace may hold a million past steps, of which a run asks for few. So of all pipelines together
+only the last runs are learned from: they say what steps that are alike take, how nodes differ, and
+how forecasts miss. Of the pipeline that is planned all its runs are learned from, apart. The
+planner in the cluster does the same, so that it promises what was promised before submission.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import MemoryHistory, NodeFactors, Past
+from kfp_placement_engine.history.levels import RECENT
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.policy import HistoryPolicy
+
+RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
+"""The last runs of each pipeline, and of all: what a namespace is known by. Older ones
+of a pipeline do not say where its times lie."""
 
 _SHOWN = 5
 
 
 def past_of(
     histories: Iterable[PipelineHistory],
+    pipeline: str,
     namespace: str = "",
     policy: HistoryPolicy | None = None,
     speeds: Mapping[str, float] | None = None,
     *,
     naming: str = "{}",
 ) -> Past:
-    """What these runs tell of the next ones in a namespace.
+    """What these runs tell of the next ones of a pipeline in a namespace.
 
     Args:
         histories: of one namespace; if one is named, those of others count only for what they
             share with it.
+        pipeline: of the next runs.
         namespace: where the next runs go; "" = where these were.
         policy: how long runs count, and which namespaces share what; None = all runs count, and
             nothing is shared.
@@ -47,20 +61,48 @@ def past_of(
             f" run, such as {naming.format(_shortened(found[0]))}"
         )
     where = namespace or "".join(found)
-    runs = _runs_of(known, ("", where), rules)
-    past = Past(runs, where, NodeFactors(speeds), memory=MemoryHistory())
+    own = _of_namespaces(known, ("", where))
+    factors = NodeFactors(speeds)
+    of_namespace = Past(_runs_of_all(own, rules), where, factors)
     others = [other for other in rules.sharing_with(where) if other in found]
-    past.share(
-        Past(_runs_of(known, (other,), rules), other, NodeFactors(speeds)) for other in others
+    of_namespace.share(
+        Past(_runs_of_all(_of_namespaces(known, (other,)), rules), other, NodeFactors(speeds))
+        for other in others
     )
-    return past
+    of_pipeline = (each for each in own if each.spec.pipeline == pipeline)
+    runs = [run for each in of_pipeline for run in each.past_runs(rules.keep_days)]
+    return Past(runs, where, factors, memory=MemoryHistory(), of_namespace=of_namespace)
 
 
-def _runs_of(
-    histories: Iterable[PipelineHistory], namespaces: Collection[str], policy: HistoryPolicy
-) -> list[PastRun]:
-    own = [each for each in histories if (each.metadata.namespace or "") in namespaces]
-    return [run for each in own for run in each.past_runs(policy.keep_days)]
+def last_runs(ended: Mapping[str, Mapping[str, datetime]]) -> frozenset[str]:
+    """The last runs of each pipeline, and of all of them; their uids.
+
+    Args:
+        ended: when the runs of a namespace ended, by pipeline and uid.
+    """
+    of_all = {uid: at for runs in ended.values() for uid, at in runs.items()}
+    last = [uid for runs in ended.values() for uid in _latest(runs, RUNS_OF_EACH)]
+    return frozenset((*last, *_latest(of_all, RUNS_OF_ALL)))
+
+
+def _latest(ended: Mapping[str, datetime], most: int) -> list[str]:
+    return sorted(ended, key=lambda uid: (ended[uid], uid))[-most:]
+
+
+def _of_namespaces(
+    histories: Iterable[PipelineHistory], namespaces: Collection[str]
+) -> list[PipelineHistory]:
+    return [each for each in histories if (each.metadata.namespace or "") in namespaces]
+
+
+def _runs_of_all(histories: Sequence[PipelineHistory], policy: HistoryPolicy) -> Iterator[PastRun]:
+    ended: dict[str, dict[str, datetime]] = {}
+    for each in histories:
+        runs = () if each.status is None else each.status.runs
+        ended.setdefault(each.spec.pipeline, {}).update({run.uid: run.ended_at for run in runs})
+    counted = last_runs(ended)
+    for each in histories:
+        yield from each.only(counted).past_runs(policy.keep_days)
 
 
 def _shortened(name: str) -> str:

@@ -125,7 +125,7 @@ def test_times_are_those_that_plans_use(live, kept):
     found = json.loads(live("history", "taxi", "-o", "json").stdout)
     histories = [read_resource(PipelineHistory, history_object(taxi_runs(LAST)))]
     last = histories[0].past_runs()[-1].steps[1]
-    forecast = past_of(histories).steps.predict(last.identity, "", last.input_bytes)
+    forecast = past_of(histories, "taxi").steps.predict(last.identity, "", last.input_bytes)
     assert forecast is not None
     assert forecast.basis == Basis(Level.ITERATION, 9)
     expected = range_of(forecast.distribution)

@@ -1,7 +1,7 @@
 """What is known of namespaces: built in parts, from objects whatever is in them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -28,9 +28,11 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
+from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import RunGraph, Step
-from kfp_placement_engine.planning.learned_times import LearnedRun
+from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
+from kfp_placement_engine.planning.stored_past import past_of
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run
@@ -66,9 +68,8 @@ def forecast_seconds(past: NamespacePast, pipeline: str = "p") -> float | None:
     return None if learned is None else learned.graph.steps[0].duration_seconds
 
 
-def many_pipelines() -> Histories:
+def many_histories() -> Iterator[dict[str, Any]]:
     """More runs than a namespace is known by; their steps are of one component."""
-    known = Histories(enabled=True)
     for pipeline in range(20):
         runs = [
             a_past_run(
@@ -82,19 +83,29 @@ def many_pipelines() -> Histories:
             )
             for number in range(30)
         ]
-        store(known, a_history(f"p{pipeline}", runs))
+        yield a_history(f"p{pipeline}", runs)
+
+
+def many_pipelines() -> Histories:
+    """The planner knows them."""
+    known = Histories(enabled=True)
+    for each in many_histories():
+        store(known, each)
     return known
 
 
-def learned(known: Histories, pipeline: str) -> LearnedRun:
+def next_run(pipeline: str) -> RunGraph:
     """A step that its pipeline knows, and one that only others do."""
     steps = (
         Step("step-0", task="step-0", component="c" * 16),
         Step("new", task="new", component="c" * 16),
     )
-    found = built(known, pipeline=pipeline).learned_run(
-        RunGraph(pipeline, "made up", steps), CONFIDENCE
-    )
+    return RunGraph(pipeline, "made up", steps)
+
+
+def learned(known: Histories, pipeline: str) -> LearnedRun:
+    """What its planner knows of it."""
+    found = built(known, pipeline=pipeline).learned_run(next_run(pipeline), CONFIDENCE)
     assert found is not None
     return found
 
@@ -109,6 +120,14 @@ def test_what_is_known_of_a_pipeline_does_not_depend_on_what_was_asked_for_befor
         Basis(Level.ITERATION, 30),
         Basis(Level.COMPONENT, 10),
     )
+
+
+@pytest.mark.parametrize("pipeline", ["p3", "p17", "new"])
+def test_a_plan_before_submission_knows_what_the_planner_does(pipeline):
+    histories = [read_resource(PipelineHistory, each) for each in many_histories()]
+    past = past_of(histories, pipeline, "team", HistoryPolicy(keep_days=KEEP_DAYS))
+    before = with_history(next_run(pipeline), past, CONFIDENCE)
+    assert before == learned(many_pipelines(), pipeline)
 
 
 def test_a_run_teaches_its_pipeline_what_a_new_planner_would_know():
