@@ -288,6 +288,10 @@ def plan_request(
         run = with_all_marked(run)
     run = with_cached(with_durations(run, better.durations), better.assume_cached)
     run, forecast = _with_history(run, better, cluster)
+    if better.history is not None:
+        from kfp_placement_engine.planning.learned_times import as_seen
+
+        cluster = as_seen(cluster, better.history, run.name)
     planned_with, policy = options_on(cluster, given), cluster.policy
     if policy is None:
         return PlanRequest(run, cluster, planned_with, forecast=forecast)

@@ -1,6 +1,5 @@
 """The cluster as it is now: nodes, load, claims and places -> the engine's `Cluster`."""
 
-import math
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -8,6 +7,7 @@ from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolu
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.sources.load import Load, NodeLoad
 from kfp_placement_engine.history import NodeFactors
+from kfp_placement_engine.history.node_factors import as_fast_as_seen
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import is_less
@@ -50,7 +50,9 @@ class ClusterState:
         # Of several namespaces none may see what another one alone has seen.
         witness = next(iter(namespaces)) if len(namespaces) == 1 else ""
         loaded = (self.with_load(name, load) for name in sorted(self.nodes))
-        nodes = tuple(_corrected(node, self.factors.learned(node.name, witness)) for node in loaded)
+        nodes = tuple(
+            as_fast_as_seen(node, self.factors.learned(node.name, witness)) for node in loaded
+        )
         return Cluster(
             nodes=nodes,
             latencies=latencies(self.locations, nodes),
@@ -132,11 +134,6 @@ def takes_less(old: ObservedNode | None, new: ObservedNode | None) -> bool:
         or bool(set(after.taints) - set(before.taints))
         or any(after.labels.get(key) != value for key, value in before.labels.items())
     )
-
-
-def _corrected(node: Node, log_factor: float) -> Node:
-    """A node on which steps take longer than its speed says, by a factor."""
-    return replace(node, speed=node.speed * math.exp(-log_factor)) if log_factor else node
 
 
 def _loaded(node: Node, load: NodeLoad | None) -> Node:

@@ -254,8 +254,6 @@ def _past_run(
     """A run that counts, without the steps that are forgotten."""
     observed = (observation(row, steps, nodes) for row in run.steps)
     used = (memory_use(row, steps) for row in run.steps)
-    tried_again = tuple(retried(run.retried, steps, run.seconds))
-    failed_seconds = sum(each.seconds for each in tried_again)
     found = PastRun(
         uid=run.uid,
         pipeline=spec.pipeline,
@@ -265,12 +263,13 @@ def _past_run(
         driver_seconds=_if_true(run.driver_seconds),
         drivers=run.drivers,
         replayed_seconds=_if_true(run.replayed_seconds),
-        failed_seconds=min(run.failed_seconds or 0.0, failed_seconds),
+        # Its rows may be forgotten: whole runs are compared without what they took all the same.
+        failed_seconds=min(run.failed_seconds or 0.0, run.seconds or 0.0),
         seconds=_if_true(run.seconds),
         memory=tuple(each for each in used if each is not None),
         loops=tuple(loop_widths(run.loops, steps)),
         left_out=tuple(left_out(run.left_out, steps)),
-        retried=tried_again,
+        retried=tuple(retried(run.retried, steps, run.seconds)),
     )
     return found.without(spec.forgotten_steps(run.ended_at))
 

@@ -119,6 +119,10 @@ class History:
         self._factors = factors
         self.levels.use_factors(factors)
 
+    def learned_factor(self, node: str) -> float:
+        """Logarithm of how many times longer steps take on a node than its speed says."""
+        return self._factors.learned(node, self._namespace)
+
     def runs(self, pipeline: str, step: str) -> int:
         """In how many runs a step was seen."""
         known = self._steps.get((pipeline, step))

@@ -88,6 +88,7 @@ class Levels:
         self._values = Computed(self._values_of, MOST_COMPUTED)
         self._typical = Computed(self._typical_of, MOST_COMPUTED)
         self._typical_values = Computed(self._typical_values_of, MOST_COMPUTED)
+        self._noise = Computed(self._noise_of, MOST_COMPUTED)
         self._centres = Computed(self._centre_of, MOST_STEPS)
         self._alike = Computed(self._known_of_alike, MOST_COMPUTED)
 
@@ -114,6 +115,7 @@ class Levels:
             self._values.clear()
             self._typical.clear()
             self._typical_values.clear()
+            self._noise.clear()
             self._alike.clear()
 
     def log_factor(self, node: str) -> float:
@@ -169,11 +171,11 @@ class Levels:
         typical = self._typical[step]
         if without is not None:
             typical = [each for each in typical if each.iteration.name != without]
-        by_arguments = self._with_arguments(step, typical, arguments) if arguments else None
-        if by_arguments is not None:
-            return by_arguments
-        values = self._typical_values[step] if without is None else _row_of(typical)
-        return _known(Level.STEP, step.runs, values, input_bytes, arguments)
+        known = self._with_arguments(step, typical, arguments) if arguments else None
+        if known is None:
+            values = self._typical_values[step] if without is None else _row_of(typical)
+            known = _known(Level.STEP, step.runs, values, input_bytes, arguments)
+        return None if known is None else _with_noise(known, self._noise[step])
 
     def _with_arguments(
         self, step: KnownStep, typical: Sequence[_Typical], arguments: tuple[float, ...]
@@ -238,6 +240,16 @@ class Levels:
             if each.last_run > step.runs - RECENT
         ]
 
+    def _noise_of(self, step: KnownStep) -> float:
+        """Variance of one value of an iteration around what is expected of it."""
+        seen_again = [each for each in self._typical[step] if len(each.iteration) > 1]
+        some = seen_again[:: max(1, len(seen_again) // MOST_TOLD)]
+        spreads = [
+            self._values[each.iteration].next(_known_size(each), each.arguments).spread
+            for each in some
+        ]
+        return median(spreads) ** 2 if spreads else 0.0
+
     def _typical_values_of(self, step: KnownStep) -> PastValues:
         return _row_of(self._typical[step])
 
@@ -254,6 +266,16 @@ class Levels:
         values = PastValues(centres, PRIORS[alike.level])
         runs = max((step.runs for step in steps), default=0)
         return _known(alike.level, runs, values)
+
+
+def _known_size(typical: _Typical) -> float | None:
+    return None if math.isnan(typical.input_bytes) else typical.input_bytes
+
+
+def _with_noise(known: KnownEstimate, noise: float) -> KnownEstimate:
+    """A new iteration lies as far from others as their medians do, and varies as they do."""
+    spread = math.sqrt(known.estimate.spread**2 + noise)
+    return known._replace(estimate=known.estimate._replace(spread=spread))
 
 
 def _row_of(typical: Sequence[_Typical]) -> PastValues:

@@ -3,17 +3,18 @@
 import math
 from collections import deque
 from collections.abc import Iterator, KeysView, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from kfp_placement_engine.history.changes import robust_deviation
 from kfp_placement_engine.history.recent import Recent
+from kfp_placement_engine.model.cluster import Node
 
 RUNS_KEPT = 50
 """Runs of which a node's misses are kept."""
 
 LEAST_RUNS = 3
-"""With fewer runs a slow node looks like a slow run."""
+"""With fewer runs of its own a namespace believes what others saw of as many, if that is enough."""
 
 LEAST_PODS, LEAST_NAMESPACES = 20, 2
 """A node must have run this many pods of this many namespaces before all share its factor."""
@@ -23,11 +24,17 @@ MOST_NODES, MOST_NAMESPACES = 5_000, 100
 _MOST_LOG = math.log(20)
 """No node is more than this much faster or slower than its speed says."""
 
-_SHRINKAGE = 5
-"""A factor of n runs counts by n / (n + 5)."""
+_DEVIATION_OF_NODES, _DEVIATION_OF_RUNS, _WEIGHT = 0.3, 0.2, 4
+"""How far nodes lie apart, and what runs see of one, as logarithms, before anything is known; and
+how many runs it takes to know the second as well. Of few runs a slow one looks like a slow node."""
 
 _MEDIAN_ERROR = 1.2533
 """Standard error of the median of normal values over that of their mean."""
+
+
+def as_fast_as_seen(node: Node, log_factor: float) -> Node:
+    """A node on which steps take longer than its speed says, by a factor."""
+    return replace(node, speed=node.speed * math.exp(-log_factor)) if log_factor else node
 
 
 @dataclass
@@ -42,8 +49,8 @@ class NodeFactors:
     """Factors of all nodes, starting from their speeds; shared by the histories of all namespaces.
 
     A run says of a node by how much longer steps took there than on the others of its nodes: its
-    steps are slow together, so they are one witness. Factors that the witnesses do not agree on are
-    not used. A namespace believes its own runs first, then the median of what namespaces saw.
+    steps are slow together, so they are one witness. The less the witnesses agree, the less a
+    factor counts. A namespace believes its own runs first, then the median of what namespaces saw.
 
     Attributes:
         version: counts what was learned.
@@ -140,18 +147,18 @@ class NodeFactors:
         if own is not None and len(own.misses) >= LEAST_RUNS:
             return _agreed(own.misses)
         pods = sum(each.pods for each in witnesses.values())
-        if pods < LEAST_PODS or len(witnesses) < LEAST_NAMESPACES:
-            return 0.0
-        return median(_agreed(each.misses) for each in witnesses.values())
+        if pods >= LEAST_PODS and len(witnesses) >= LEAST_NAMESPACES:
+            return median(
+                _agreed(each.misses) if len(each.misses) >= LEAST_RUNS else 0.0
+                for each in witnesses.values()
+            )
+        return 0.0 if own is None else _agreed(own.misses)
 
 
 def _agreed(misses: Sequence[float]) -> float:
-    """What runs agree on, 0 if that may be chance."""
-    runs = len(misses)
-    if runs < LEAST_RUNS:
-        return 0.0
-    centre = median(misses)
+    """What runs agree on, shrunk by how far that may be chance (empirical Bayes, normal)."""
+    runs, centre = len(misses), median(misses)
     deviation = robust_deviation([each - centre for each in misses])
-    error = _MEDIAN_ERROR * deviation / math.sqrt(runs)
-    shrunk = abs(centre) * runs / (runs + _SHRINKAGE)
-    return math.copysign(max(0.0, shrunk - error), centre)
+    known = _WEIGHT * _DEVIATION_OF_RUNS**2 + (runs - 1) * deviation**2
+    error = _MEDIAN_ERROR**2 * known / (_WEIGHT + runs - 1) / runs
+    return centre * _DEVIATION_OF_NODES**2 / (_DEVIATION_OF_NODES**2 + error)

@@ -1,9 +1,11 @@
-"""Run times of a run's steps by the runs before it, where they know more than the run's file."""
+"""Run times of a run's steps by the runs before it, and what these tell of the cluster."""
 
 from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
+from kfp_placement_engine.history.node_factors import as_fast_as_seen
+from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.forecast import KNOWN_LEVELS, OWN_LEVELS, Basis, Forecast
 from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
@@ -57,6 +59,23 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
         beside_steps=past.ends.beside_steps(graph.name),
     )
     return LearnedRun(replace(graph, steps=steps), of_run)
+
+
+def as_seen(cluster: Cluster, past: Past, pipeline: str) -> Cluster:
+    """The cluster with what past runs tell of it, as the planner in it plans with that.
+
+    Nodes are as fast as they were found to be, and drivers take what those of the pipeline took
+    where the cluster's own defaults do not say it.
+
+    Args:
+        cluster: its nodes with their declared speeds.
+        past: of the namespace of the run.
+        pipeline: of the run.
+    """
+    factor, driver_seconds = past.steps.learned_factor, past.driver_seconds(pipeline)
+    nodes = tuple(as_fast_as_seen(node, factor(node.name)) for node in cluster.nodes)
+    learned = {} if driver_seconds is None else {"driver_seconds": driver_seconds}
+    return replace(cluster, nodes=nodes, defaults={**learned, **cluster.defaults})
 
 
 def rests_on_own_runs(basis: Basis) -> bool:

@@ -280,7 +280,14 @@ def test_courses_of_runs_are_kept_and_odd_rows_are_not():
     left_out = (LeftOut("a", cached=2), LeftOut("b", skipped=1))
     retried = (Retried("a", 1, 9.5), Retried("b", 3, 20.0, 5))
     run = PastRun(
-        "u", "p", START, loops=loops, left_out=left_out, retried=retried, failed_seconds=29.5
+        "u",
+        "p",
+        START,
+        seconds=100.0,
+        loops=loops,
+        left_out=left_out,
+        retried=retried,
+        failed_seconds=29.5,
     )
     status = history_status([run]).model_dump(mode="json", by_alias=True, exclude_none=True)
     (recorded,) = status["runs"]
@@ -309,6 +316,7 @@ def test_courses_of_runs_are_kept_and_odd_rows_are_not():
     assert read.retried == (Retried("b", 3, 20.0, 5),)
     # That of a step that is forgotten, too: by so much whole runs are compared without.
     assert (recorded["failedSeconds"], read.failed_seconds) == (29.5, 29.5)
+    assert history_status([read]).runs[0].failed_seconds == 29.5
 
 
 def test_courses_are_bounded():

@@ -25,22 +25,38 @@ def test_the_declared_speed_is_where_it_starts():
 
 
 def test_a_factor_is_believed_the_more_runs_show_it():
-    assert learned(2).log_factor("slow", "team-a") == 0
-    few, many = (learned(runs).log_factor("slow", "team-a") for runs in (3, 40))
-    assert 0 < few < many < TWICE
-    assert many == pytest.approx(TWICE, rel=0.15)
+    one, few, many = (learned(runs).log_factor("slow", "team-a") for runs in (1, 3, 40))
+    assert 0.5 * TWICE < one < few < many < TWICE
+    assert many == pytest.approx(TWICE, rel=0.05)
 
 
-def test_runs_that_do_not_agree_show_nothing():
+def test_runs_that_do_not_agree_show_little():
+    agreeing = learned(4)
+    factors = NodeFactors()
+    for miss in (TWICE + 0.7, TWICE - 0.7, TWICE + 1.4, TWICE - 1.4):
+        factors.learn("team-a", {"slow": [miss]})
+    shown = factors.log_factor("slow", "team-a")
+    assert 0 < shown < 0.5 * agreeing.log_factor("slow", "team-a")
+
+
+def test_runs_on_either_side_of_what_was_expected_show_nothing():
     factors = NodeFactors()
     for number in range(30):
-        factors.learn("team-a", {"node": [0.3 if number % 2 else -0.28]})
+        factors.learn("team-a", {"node": [0.3 if number % 2 else -0.3]})
+    assert factors.log_factor("node", "team-a") == pytest.approx(0, abs=0.01)
+
+
+def test_one_slow_run_of_several_shows_nothing():
+    factors = NodeFactors()
+    for miss in (0.0, 0.0, 3.0):
+        factors.learn("team-a", {"node": [miss]})
     assert factors.log_factor("node", "team-a") == 0
 
 
 def test_many_steps_of_one_run_are_one_witness():
-    """A run that was slow as a whole says nothing of the node where it was."""
-    assert learned(1, [TWICE] * 500).log_factor("slow", "team-a") == 0
+    """They are slow together."""
+    one, many = learned(1, [TWICE]), learned(1, [TWICE] * 500)
+    assert one.log_factor("slow", "team-a") == many.log_factor("slow", "team-a")
 
 
 def test_another_namespace_learns_of_it_only_when_two_have_shown_it():
