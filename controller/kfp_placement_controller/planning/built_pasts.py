@@ -106,11 +106,15 @@ class BuiltPasts:
         return self._unheard() is not None or any(key not in self._kept for key in self._building)
 
     def add(self, key: HistoryKey, run: PastRun) -> None:
-        """A run of a pipeline has ended; of one that was tried again its last end counts."""
+        """A run of a pipeline has ended; of one that was tried again its last end counts.
+
+        It counts at once. Still, what a pipeline's runs tell is built again: how they missed rests
+        on what is known of nodes by now, and a new planner would know the same.
+        """
         for each in (key, (key[0], "")):
             is_new = [past.add(run) for past in self._of(each)]
             # The last one is what will answer.
-            if is_new and not is_new[-1]:
+            if is_new and (each[1] or not is_new[-1]):
                 self._outdated.add(each)
 
     def knows(self, key: HistoryKey, stored: ObservedHistory) -> bool:

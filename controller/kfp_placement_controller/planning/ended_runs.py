@@ -50,6 +50,9 @@ from kfp_placement_engine.planning.replayed_run import StepRun, replayed_seconds
 LONGEST_GAP = timedelta(minutes=10)
 """Between two pods of a run; drivers and Argo take seconds."""
 
+LONGEST_BACKOFF = timedelta(minutes=70)
+"""The same before a step's next attempt: KFP lets steps wait for an hour, unless they say more."""
+
 
 def ended_run(
     run: TrackedRun,
@@ -228,7 +231,8 @@ def _was_interrupted(run: TrackedRun, life: _Life, began_at: datetime) -> bool:
         return True
     last_at = began_at
     for pod in pods:
-        if pod.created_at - last_at > LONGEST_GAP:
+        is_next_attempt = pod.identity is not None and pod.identity.attempt > 0
+        if pod.created_at - last_at > (LONGEST_BACKOFF if is_next_attempt else LONGEST_GAP):
             return True
         last_at = max(last_at, pod.ended_at or life.end)
     return False

@@ -1,7 +1,7 @@
 """What a run did where its file leaves it open: widths of loops, cache hits, branches, retries."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median_high
@@ -12,6 +12,7 @@ from kfp_placement_engine.model.history import LeftOut, LoopWidth, Retried
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
+from kfp_placement_engine.readers.run_outcomes import StepOutcome
 
 MayBe = Callable[[datetime, datetime], bool]
 """Whether something of a run can have happened from one moment to another."""
@@ -51,7 +52,8 @@ def failed_attempts(
 ) -> Mapping[str, FailedAttempts]:
     """Of the steps that were tried again, by name.
 
-    By the run's object, which knows of pods that are gone; each goes on until the next begins. What
+    By the run's object, which knows of pods that are gone, else by its pods; each goes on until the
+    next begins. What
     pods waited for room is left out, as plans have such waits. Where somebody has tried a whole run
     again, its object does not name the attempts before any more.
 
@@ -65,23 +67,30 @@ def failed_attempts(
 
 
 def _failed_attempts(run: TrackedRun, step: Step, may_be: MayBe) -> FailedAttempts | None:
-    outcome = run.outcome.steps.get(step.name)
+    pods = sorted(run.pods.executors(step.name), key=_number)
+    failed, began_at, last_at = _attempts(run.outcome.steps.get(step.name), pods)
     # Where all around a step is tried again, attempts at it that have ended well are repeated.
-    if outcome is None or outcome.failed == 0 or step.attempt_limit == 1:
+    if failed == 0 or step.attempt_limit == 1:
         return None
-    began_at, last_at = outcome.first_started_at, outcome.started_at
     if began_at is None or last_at is None or not may_be(began_at, last_at):
         return None
-    waited = sum((_waited(pod, last_at) for pod in _before_last(run, step)), timedelta())
+    before_last = (each for each in pods if _number(each) < _number(pods[-1]))
+    waited = sum((_waited(pod, last_at) for pod in before_last), timedelta())
     seconds = (last_at - began_at - waited).total_seconds()
-    return FailedAttempts(outcome.failed, max(0.0, seconds))
+    return FailedAttempts(failed, max(0.0, seconds))
 
 
-def _before_last(run: TrackedRun, step: Step) -> list[RunPod]:
-    """Pods of attempts before the last one, as far as they were seen."""
-    pods = run.pods.executors(step.name)
-    last = max((_number(each) for each in pods), default=0)
-    return [each for each in pods if _number(each) < last]
+def _attempts(
+    outcome: StepOutcome | None, pods: Sequence[RunPod]
+) -> tuple[int, datetime | None, datetime | None]:
+    """How many attempts failed, when the first began, and when the last one did."""
+    if outcome is not None:
+        return outcome.failed, outcome.first_started_at, outcome.started_at
+    # What happened is not in the object, as Argo keeps it elsewhere.
+    first, last = (pods[0], pods[-1]) if pods else (None, None)
+    if first is None or last is None or _number(first) > 0:
+        return 0, None, None
+    return _number(last), first.created_at, last.created_at
 
 
 def _number(pod: RunPod) -> int:

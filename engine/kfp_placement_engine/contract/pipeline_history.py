@@ -263,7 +263,7 @@ def _past_run(
         driver_seconds=_if_true(run.driver_seconds),
         drivers=run.drivers,
         replayed_seconds=_if_true(run.replayed_seconds),
-        # Its rows may be forgotten: whole runs are compared without what they took all the same.
+        # Rows of steps may be forgotten; whole runs are compared without what these took, anyway.
         failed_seconds=min(run.failed_seconds or 0.0, run.seconds or 0.0),
         seconds=_if_true(run.seconds),
         memory=tuple(each for each in used if each is not None),

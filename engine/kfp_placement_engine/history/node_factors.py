@@ -24,9 +24,14 @@ MOST_NODES, MOST_NAMESPACES = 5_000, 100
 _MOST_LOG = math.log(20)
 """No node is more than this much faster or slower than its speed says."""
 
-_DEVIATION_OF_NODES, _DEVIATION_OF_RUNS, _WEIGHT = 0.3, 0.2, 4
-"""How far nodes lie apart, and what runs see of one, as logarithms, before anything is known; and
-how many runs it takes to know the second as well. Of few runs a slow one looks like a slow node."""
+_SHARE_THAT_DIFFERS, _DEVIATION_OF_NODES = 0.5, 0.4
+"""How many nodes are not as fast as they are said to be, and how far these lie apart (logarithms)."""
+
+_DEVIATION_OF_RUNS, _WEIGHT = 0.2, 4
+"""How far apart runs see one node before anything is known, and how many runs it takes to know that
+as well. Of few runs a slow one looks like a slow node."""
+
+_MOST_EXPONENT = 700.0
 
 _MEDIAN_ERROR = 1.2533
 """Standard error of the median of normal values over that of their mean."""
@@ -156,9 +161,18 @@ class NodeFactors:
 
 
 def _agreed(misses: Sequence[float]) -> float:
-    """What runs agree on, shrunk by how far that may be chance (empirical Bayes, normal)."""
+    """What runs agree on, as far as it is not chance: the mean of a spike-and-slab posterior.
+
+    Many nodes are as fast as they are said to be, and only those that are not lie apart (Mitchell
+    and Beauchamp 1988). So small differences between equal nodes hardly count, and large ones do.
+    """
     runs, centre = len(misses), median(misses)
     deviation = robust_deviation([each - centre for each in misses])
     known = _WEIGHT * _DEVIATION_OF_RUNS**2 + (runs - 1) * deviation**2
     error = _MEDIAN_ERROR**2 * known / (_WEIGHT + runs - 1) / runs
-    return centre * _DEVIATION_OF_NODES**2 / (_DEVIATION_OF_NODES**2 + error)
+    apart = _DEVIATION_OF_NODES**2
+    # How much more likely such a median is of a node that differs than of one that does not.
+    exponent = centre**2 / 2 * (1 / error - 1 / (error + apart))
+    odds = math.sqrt(error / (error + apart)) * math.exp(min(exponent, _MOST_EXPONENT))
+    differs = odds / (1 / _SHARE_THAT_DIFFERS - 1 + odds)
+    return centre * differs * apart / (apart + error)

@@ -13,14 +13,24 @@ USUAL = 5
 
 
 class RetryingCluster(NoisyCluster):
-    """Steps may be tried again, and attempts fail when somebody says so."""
+    """Steps may be tried again, and attempts fail when somebody says so.
+
+    Attributes:
+        backoff: how long a step waits for its next attempt, as a Workflow says it; "" = not at all.
+    """
+
+    backoff = ""
 
     def begin_run(self, number, namespace="team", iterations=2, **container):
         self.now += timedelta(minutes=10)
         run = a_run(f"nightly-{number}", iterations, **container)
         for template in run["spec"]["templates"]:
             if "container" in template:
-                template["retryStrategy"] = {"limit": 3, "retryPolicy": "Always"}
+                template["retryStrategy"] = {
+                    "limit": 3,
+                    "retryPolicy": "Always",
+                    **({"backoff": {"duration": self.backoff}} if self.backoff else {}),
+                }
         self.submit(run, settings=NO_DEFAULTS, namespace=namespace)
         return run["metadata"]["name"]
 
@@ -64,6 +74,25 @@ def test_a_run_teaches_what_it_took_for_attempts_that_failed(cluster):
     assert retried.seconds == pytest.approx(30, abs=3)
     assert past.failed_seconds == pytest.approx(retried.seconds, abs=1)
     assert past.replayed_seconds + past.failed_seconds == pytest.approx(past.seconds, rel=0.05)
+
+
+def test_so_does_one_whose_object_does_not_say_what_happened(cluster):
+    """Argo keeps it elsewhere; the pods are there."""
+    cluster.offload_nodes = True
+    past = cluster.play_failing(USUAL, "last", 30)
+    (retried,) = past.retried
+    assert (retried.step, retried.failed, retried.steps) == ("last", 1, 1)
+    assert retried.seconds == pytest.approx(30, abs=3)
+
+
+@pytest.mark.parametrize(("backoff", "is_learned"), [("15m", True), ("80m", False)])
+def test_waits_for_the_next_attempt_are_no_interruptions_up_to_an_hour(
+    cluster, backoff, is_learned
+):
+    cluster.backoff = backoff
+    past = cluster.play_failing(USUAL, "last", 30)
+    assert [each.step for each in past.retried] == ["last"] * is_learned
+    assert (past.seconds is not None) is is_learned
 
 
 def test_later_runs_may_be_as_late_and_are_not_expected_to(cluster):
