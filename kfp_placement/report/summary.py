@@ -262,7 +262,7 @@ def why(step: PlannedStep) -> str:
         return visible(step.reason)
     return (
         f"{visible(step.reason)}; runs {run_time(step)} here, {duration(reference)} on a node of"
-        f" speed 1: this node's speed is {step.node_speed:g}"
+        f" speed 1: this node's speed is {step.node_speed:.3g}"
     )
 
 

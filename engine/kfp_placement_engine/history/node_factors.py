@@ -25,13 +25,16 @@ _MOST_LOG = math.log(20)
 """No node is more than this much faster or slower than its speed says."""
 
 _SHARE_THAT_DIFFERS, _DEVIATION_OF_NODES = 0.5, 0.4
-"""How many nodes are not as fast as they are said to be, and how far these lie apart (logarithms)."""
+"""How many nodes are not as fast as their speed says, and how far these lie apart (logarithms)."""
 
 _DEVIATION_OF_RUNS, _WEIGHT = 0.2, 4
 """How far apart runs see one node before anything is known, and how many runs it takes to know that
 as well. Of few runs a slow one looks like a slow node."""
 
 _MOST_EXPONENT = 700.0
+
+_LEAST_LOG = 0.01
+"""What moves no plan is not worth being told."""
 
 _MEDIAN_ERROR = 1.2533
 """Standard error of the median of normal values over that of their mean."""
@@ -163,8 +166,8 @@ class NodeFactors:
 def _agreed(misses: Sequence[float]) -> float:
     """What runs agree on, as far as it is not chance: the mean of a spike-and-slab posterior.
 
-    Many nodes are as fast as they are said to be, and only those that are not lie apart (Mitchell
-    and Beauchamp 1988). So small differences between equal nodes hardly count, and large ones do.
+    Many nodes are as fast as their speed says, and only those that are not lie apart (Mitchell and
+    Beauchamp 1988). So small differences between equal nodes hardly count, and large ones do.
     """
     runs, centre = len(misses), median(misses)
     deviation = robust_deviation([each - centre for each in misses])
@@ -175,4 +178,5 @@ def _agreed(misses: Sequence[float]) -> float:
     exponent = centre**2 / 2 * (1 / error - 1 / (error + apart))
     odds = math.sqrt(error / (error + apart)) * math.exp(min(exponent, _MOST_EXPONENT))
     differs = odds / (1 / _SHARE_THAT_DIFFERS - 1 + odds)
-    return centre * differs * apart / (apart + error)
+    found = centre * differs * apart / (apart + error)
+    return found if abs(found) >= _LEAST_LOG else 0.0
