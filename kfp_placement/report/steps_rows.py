@@ -137,5 +137,5 @@ def remark_text(group: StepGroup, waiting: Mapping[str, PlannedStep]) -> str:
 def _item_remarks(step: PlannedStep, cause: PlannedStep | None) -> list[str]:
     """What is special about an item, without times, which differ between items."""
     differs = summary.reference_seconds(step) is not None
-    speed = [f"node speed {step.node_speed:g}"] if differs else []
+    speed = [f"node speed {step.node_speed:.3g}"] if differs else []
     return summary.remarks(step, cause) + speed

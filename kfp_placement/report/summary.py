@@ -237,7 +237,7 @@ def remark(step: PlannedStep, cause: PlannedStep | None = None) -> str:
     """What is special about a step, in a word or two; `cause` is what it waits for without end."""
     words = remarks(step, cause)
     if reference := reference_seconds(step):
-        words.append(f"node speed {step.node_speed:g} ({duration(reference)} at speed 1)")
+        words.append(f"node speed {step.node_speed:.3g} ({duration(reference)} at speed 1)")
     return ", ".join(words)
 
 

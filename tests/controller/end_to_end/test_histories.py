@@ -1,7 +1,7 @@
 """Runs without a mark teach the runs after them, on a real control plane with `features/history`.
 
 Three namespaces, each with a loop pipeline of KFP's that runs again and again, whose times differ
-from run to run. In between the planner is restarted, and another one takes over.
+from run to run. In between the planner is restarted.
 """
 
 import os
@@ -43,6 +43,9 @@ RUNS = int(os.environ.get("HISTORY_RUNS", "7"))
 NAMESPACES = 3
 KNOWN_AFTER = 3
 """From the fourth run on promises must hold."""
+
+LEAST_KEPT = 1 / 3
+"""On an idle machine 85% and more do."""
 
 LOOPS = DriverChoices(iteration_counts={"for-loop-2": 5})
 IMAGES = {"docker.io/library/python:3.11": "350Mi"}
@@ -162,7 +165,7 @@ def test_promises_of_runs_without_a_mark_hold(installation):
     print(f"{sum(kept)} of {len(kept)} promises have held")
     # Drivers take as long as the cores of this machine are busy with other things; how many of many
     # promises hold is tested where runs are played in memory, on a clock of their own.
-    assert any(kept)
+    assert sum(kept) >= LEAST_KEPT * len(kept)
 
 
 def runs_for_long(installation: Installation, run: str, team: str) -> bool:

@@ -18,7 +18,7 @@ from tests.controller.planning.builders import a_policy
 from tests.controller.planning.noisy_cluster import TYPICAL_SECONDS, NoisyCluster, a_coordinator
 from tests.controller.planning.played_cluster import NO_PULLS
 
-RUNS, SEEDS = 15, 3
+RUNS, SEEDS = 30, 3
 KNOWN_AFTER = 3
 """From the fourth run on promises must hold."""
 
