@@ -36,6 +36,7 @@ class ObservedHistory:
         is_cut: older runs have been left out.
         json_bytes: size of the object.
         packed: what is read of the object as JSON, compressed to half and less.
+        is_going: it has been deleted, and stays until its finalizers are gone.
     """
 
     spec: PipelineHistorySpec
@@ -43,6 +44,7 @@ class ObservedHistory:
     is_cut: bool
     json_bytes: int
     packed: bytes
+    is_going: bool = False
 
     @property
     def last_ended_at(self) -> datetime:
@@ -107,7 +109,8 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
     ended = {} if status is None else {run.uid: run.ended_at for run in status.runs}
     seen = 0 if status is None else status.runs_seen or 0
     packed = zlib.compress(document, 1)
-    return ObservedHistory(history.spec, ended, seen > len(ended), len(document), packed)
+    is_going = raw["metadata"].get("deletionTimestamp") is not None
+    return ObservedHistory(history.spec, ended, seen > len(ended), len(document), packed, is_going)
 
 
 def _kept(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -204,7 +204,9 @@ class Histories:
         """Objects that must go for those that are new, those whose last run is the oldest."""
         stored = self._stored.get(namespace, {})
         own = {
-            name: each for name, each in stored.items() if (namespace, name) not in self._deleting
+            name: each
+            for name, each in stored.items()
+            if not each.is_going and (namespace, name) not in self._deleting
         }
         new = [name for name in self._unwritten.tried(namespace) if name not in stored]
         surplus = max(0, len(own) + len(new) - MOST_PIPELINES)

@@ -13,7 +13,7 @@ from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import MemoryHistory, NodeFactors, Past
 from kfp_placement_engine.history.levels import RECENT
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from kfp_placement_engine.model.policy import HistoryPolicy
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
@@ -75,13 +75,15 @@ def past_of(
 
 
 def last_runs(ended: Mapping[str, Mapping[str, datetime]]) -> frozenset[str]:
-    """The last runs of each pipeline, and of all of them; their uids.
+    """The last runs of each pipeline that ran lately, and of all of them; their uids.
 
     Args:
         ended: when the runs of a namespace ended, by pipeline and uid.
     """
-    of_all = {uid: at for runs in ended.values() for uid, at in runs.items()}
-    last = [uid for runs in ended.values() for uid in _latest(runs, RUNS_OF_EACH)]
+    pipelines = sorted(filter(None, ended.values()), key=lambda runs: max(runs.values()))
+    counted = pipelines[-MOST_PIPELINES:]
+    of_all = {uid: at for runs in counted for uid, at in runs.items()}
+    last = [uid for runs in counted for uid in _latest(runs, RUNS_OF_EACH)]
     return frozenset((*last, *_latest(of_all, RUNS_OF_ALL)))
 
 

@@ -309,6 +309,21 @@ def test_an_object_is_removed_once_and_again_if_that_failed():
     assert delete in known.due(later + timedelta(minutes=1))
 
 
+def test_an_object_that_a_finalizer_holds_is_not_removed_again():
+    known = Histories(enabled=True)
+    for number in range(MOST_PIPELINES):
+        store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
+    known.run_ended("team", a_past_run("new", 1000))
+    for action in known.due(START):
+        known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START)
+    held = a_history("p0", [a_past_run("p0", 0)])
+    held["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:00Z"
+    store(known, held)
+    known.run_ended("team", a_past_run("newer", 1001))
+    removed = [each.name for each in known.due(START) if isinstance(each, DeleteHistory)]
+    assert removed == ["p1"]
+
+
 def test_rows_that_cannot_be_true_do_not_count_and_that_is_said_once(caplog):
     raw = a_history("p", [a_past_run("p", number) for number in range(5)])
     rows = [[0, -5, 0], [0, 1e300, 0], [0, 10**15, 0], [7, 3, 0], ["x"], [], [None, None, {}]]
