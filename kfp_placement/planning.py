@@ -247,11 +247,12 @@ def with_learned_widths(
         options: how it is planned there.
 
     Returns:
-        As it was read, if past runs do not tell, or if it were too large with their widths.
+        As it was read, if past runs do not tell; with a warning, if it were too large with their
+        widths.
     """
     if past is None:
         return run
-    from kfp_placement_engine.planning.learned_courses import learned_widths
+    from kfp_placement_engine.planning.learned_courses import learned_widths, too_wide
 
     widths = learned_widths(run, past)
     if not widths:
@@ -259,7 +260,7 @@ def with_learned_widths(
     try:
         return read_graph(source, cluster, options, learned_widths=widths)
     except LimitError:
-        return run
+        return too_wide(run, widths)
 
 
 def plan_request(

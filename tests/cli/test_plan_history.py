@@ -330,6 +330,18 @@ def widths(planner):
     }
 
 
+def test_past_runs_that_were_too_wide_to_be_planned_are_named(plan_of, tmp_path):
+    runs = [
+        replace(run, loops=(LoopWidth("for-loop-2", 1_000_000),))
+        for run in runs_of(read_run_file(LOOPS), 3)
+    ]
+    history = history_file(tmp_path / "history.json", history_object(runs))
+    document = json.loads(plan_of(LOOPS, "--history", history, "-o", "json").stdout)
+    (warning,) = (each for each in document["warnings"] if each["code"] == "too-wide-loop")
+    assert warning["step"] == "for-loop-2"
+    assert warning["message"].startswith("had 1,000,000 iterations in past runs, too many")
+
+
 def test_a_loop_is_as_wide_as_in_past_runs(plan_of, planner, wide_loops):
     plan_of(LOOPS, "--history", wide_loops)
     assert widths(planner) == {"for-loop-1": (2, 0), "for-loop-2": (6, 3), "for-loop-4": (2, 0)}

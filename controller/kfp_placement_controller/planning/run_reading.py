@@ -15,6 +15,7 @@ from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.expected_times import StepOrder
+from kfp_placement_engine.planning.learned_courses import too_wide
 from kfp_placement_engine.planning.overrides import with_all_marked
 from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
@@ -204,14 +205,14 @@ def _with_drivers(forecast: RunForecast, assumptions: Assumptions) -> RunForecas
 def _with_learned_widths(
     run: ObservedRun, graph: RunGraph, options: ReadOptions, past: NamespacePast | None
 ) -> RunGraph:
-    """The run with the loop widths of past runs; as it was read, if it were too large with them."""
+    """The run with the loop widths of past runs; with a warning, if it were too large with them."""
     widths = {} if past is None else past.learned_widths(graph)
     if not widths:
         return graph
     try:
         return _graph(run, replace(options, learned_widths=widths))
     except LimitError:
-        return graph
+        return too_wide(graph, widths)
 
 
 def _graph(run: ObservedRun, options: ReadOptions) -> RunGraph:

@@ -32,6 +32,8 @@ class StepStatus:
         driver: the driver pod before it, for the planner.
         running_at: when its containers began to run, for the planner; None = not yet, or unknown.
         failed_attempts: at a step that has not ended, for the planner.
+        last_attempt_at: when the last of these began, of a step that waits for its next one, for the
+            planner.
     """
 
     state: StepState = StepState.PENDING
@@ -43,6 +45,7 @@ class StepStatus:
     driver: StepProgress | None = field(default=None, compare=False)
     running_at: datetime | None = field(default=None, compare=False)
     failed_attempts: int = field(default=0, compare=False)
+    last_attempt_at: datetime | None = field(default=None, compare=False)
 
     @property
     def ended(self) -> bool:
@@ -122,7 +125,12 @@ def step_progress(status: StepStatus, now: datetime) -> StepProgress:
             ran_seconds=ran,
             failed_attempts=status.failed_attempts,
         )
-    return StepProgress(driver=status.driver, failed_attempts=status.failed_attempts)
+    last_at = status.last_attempt_at
+    return StepProgress(
+        driver=status.driver,
+        failed_attempts=status.failed_attempts,
+        since_attempt_seconds=None if last_at is None else _seconds(now - last_at),
+    )
 
 
 def _ran_seconds(status: StepStatus, until: datetime | None) -> float | None:
@@ -150,8 +158,13 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
         progress = None if driver is None else driver_progress(driver, now)
         if pod is not None:
             progress = StepProgress(ProgressState.DONE)
-        failed = _failed_attempts(pod, outcome)
-        return StepStatus(state, waiting=waiting, driver=progress, failed_attempts=failed)
+        return StepStatus(
+            state,
+            waiting=waiting,
+            driver=progress,
+            failed_attempts=_failed_attempts(pod, outcome),
+            last_attempt_at=None if pod is None else pod.created_at,
+        )
     return _open(pod, now, situation)
 
 

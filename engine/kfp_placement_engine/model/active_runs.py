@@ -39,6 +39,8 @@ class StepProgress:
             is not known.
         driver: the step's driver pod; None = it has ended if the step has started, else it waits.
         failed_attempts: at the step by now; it is tried again.
+        since_attempt_seconds: time since the last of these began, of a step that waits for its next
+            attempt; None = it does not, or that is not known.
     """
 
     state: ProgressState = ProgressState.WAITING
@@ -47,6 +49,7 @@ class StepProgress:
     driver: "StepProgress | None" = None
     ran_seconds: float | None = None
     failed_attempts: int = 0
+    since_attempt_seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse a time that is not a number from 0."""

@@ -6,6 +6,7 @@ is late by the attempts that fail in it, and not by those that failed in others.
 
 import math
 from collections.abc import Iterator
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ class _MayFail(NamedTuple):
         limit: how often it may fail before its last attempt.
         failed: how often it has by now.
         ran_seconds: how long its attempt has run; 0 = it waits.
+        since_attempt_seconds: since its last attempt began, if it waits for the next one.
     """
 
     activity: int
@@ -38,6 +40,7 @@ class _MayFail(NamedTuple):
     limit: int
     failed: int
     ran_seconds: float
+    since_attempt_seconds: float | None = None
 
 
 def failed_seconds(
@@ -77,7 +80,8 @@ def _may_fail(run: int, lowered: Lowered) -> Iterator[_MayFail]:
             ran = 0.0 if running is None else ran_seconds(running)
             progress = active.progress.get(step.name)
             failed = 0 if progress is None else progress.failed_attempts
-            yield _MayFail(activity, retries, step.attempt_limit - 1, failed, ran)
+            since = None if progress is None else progress.since_attempt_seconds
+            yield _MayFail(activity, retries, step.attempt_limit - 1, failed, ran, since)
 
 
 def _drawn(step: _MayFail, seconds: Floats, random: np.random.Generator) -> Floats:
@@ -95,8 +99,13 @@ def _drawn(step: _MayFail, seconds: Floats, random: np.random.Generator) -> Floa
     failed, ratios = np.array(step.retries)[runs].T
     # On average as many as in that run, in which there may have been many steps of the task.
     attempts = np.minimum(np.floor(failed + random.random(seconds.size)), step.limit)
-    spread = _SPREAD / math.sqrt(sum(each.failed > 0 for each in step.retries))
-    each_seconds = seconds * ratios * np.exp(spread * normal_scores(seconds.size, random))
+    known = [each.ratio for each in step.retries if each.failed > 0]
+    spread = np.exp(_SPREAD / math.sqrt(len(known)) * normal_scores(seconds.size, random))
+    each_seconds = seconds * ratios * spread
     left = np.maximum(0.0, attempts - step.failed)
     left[each_seconds < step.ran_seconds] = 0.0
-    return np.asarray(np.minimum(left * each_seconds, MAX_DURATION_SECONDS))
+    waits = 0.0
+    if step.since_attempt_seconds is not None:
+        # What an attempt took is up to the next one, so that waits between them are in it.
+        waits = np.maximum(0.0, seconds * median(known) * spread - step.since_attempt_seconds)
+    return np.asarray(np.minimum(left * each_seconds + waits, MAX_DURATION_SECONDS))

@@ -25,6 +25,23 @@ def learned_widths(graph: RunGraph, past: Past) -> Mapping[str, LearnedWidth]:
     return past.courses.widths(graph.name)
 
 
+def too_wide(graph: RunGraph, widths: Mapping[str, LearnedWidth]) -> RunGraph:
+    """The run as it was read, with the warning that past runs were larger than can be planned.
+
+    Args:
+        graph: as it was read without widths.
+        widths: of loops in past runs, with which there would be too many steps.
+    """
+    loop, widest = max(widths.items(), key=lambda each: each[1].width)
+    notice = Notice(
+        "too-wide-loop",
+        f"had {widest.width:,} iterations in past runs, too many to be planned; the run is planned"
+        " and promised with fewer, and may end far later",
+        loop,
+    )
+    return replace(graph, notices=(*graph.notices, notice))
+
+
 def learned_courses(graph: RunGraph, past: Past) -> tuple[Course, ...]:
     """What each of the last runs of a pipeline left out, the oldest first.
 

@@ -145,6 +145,19 @@ def test_an_attempt_that_is_half_way_to_where_others_failed_may_still_fail():
     assert high(often, running(45.0), 45.0) > 2 * SECONDS + 0.8 * FAILED_SECONDS
 
 
+def test_a_step_that_waits_for_its_next_attempt_waits_as_long_as_it_did_before():
+    """What an attempt took is up to the next one; the last began 30 s ago."""
+    often = learned(*ONE_IN_FIVE)
+
+    def typical(since):
+        waiting = StepProgress(failed_attempts=1, since_attempt_seconds=since)
+        return promised(often, {"flaky": waiting}).ends.typical_seconds
+
+    at_once = typical(None)
+    assert typical(30.0) - at_once == pytest.approx(FAILED_SECONDS - 30.0, rel=0.2)
+    assert typical(10 * FAILED_SECONDS) == pytest.approx(at_once, rel=0.01)
+
+
 def test_later_runs_count_more():
     """Of twenty runs the last five had a failed attempt, or the first five."""
     lately, before = (promised(learned(*each)) for each in ([0] * 15 + [1] * 5, [1] * 5 + [0] * 15))
