@@ -32,8 +32,8 @@ class StepStatus:
         driver: the driver pod before it, for the planner.
         running_at: when its containers began to run, for the planner; None = not yet, or unknown.
         failed_attempts: at a step that has not ended, for the planner.
-        last_attempt_at: when the last of these began, of a step that waits for its next one, for the
-            planner.
+        last_attempt_at: when the last of these began, of a step that waits for its next one, for
+            the planner.
     """
 
     state: StepState = StepState.PENDING

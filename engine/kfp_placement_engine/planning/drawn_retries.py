@@ -104,7 +104,7 @@ def _drawn(step: _MayFail, seconds: Floats, random: np.random.Generator) -> Floa
     each_seconds = seconds * ratios * spread
     left = np.maximum(0.0, attempts - step.failed)
     left[each_seconds < step.ran_seconds] = 0.0
-    waits = 0.0
+    waits = np.zeros_like(seconds)
     if step.since_attempt_seconds is not None:
         # What an attempt took is up to the next one, so that waits between them are in it.
         waits = np.maximum(0.0, seconds * median(known) * spread - step.since_attempt_seconds)
