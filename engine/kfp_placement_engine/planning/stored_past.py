@@ -50,8 +50,9 @@ def past_of(
     known, rules = list(histories), policy or HistoryPolicy()
     found = sorted({each.metadata.namespace or "" for each in known} - {""})
     if namespace and found and {namespace, *rules.sharing_with(namespace)}.isdisjoint(found):
+        are_more = "s" if len(found) > 1 else ""
         raise InputError(
-            f"the history is of namespace {_listed(found)} and the run goes to {namespace!r:.80};"
+            f"the history is of namespace{are_more} {_listed(found)} and the run goes to {namespace!r:.80};"
             f" export the history of {namespace!r:.80}, or give"
             f" {naming.format(_shortened(found[0]))} if the run goes there"
         )
