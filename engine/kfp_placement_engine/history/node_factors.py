@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Iterator, KeysView, Mapping, Sequence
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -30,6 +30,9 @@ _SHARE_THAT_DIFFERS, _DEVIATION_OF_NODES = 0.5, 0.4
 _DEVIATION_OF_RUNS, _WEIGHT = 0.2, 4
 """How far apart runs see one node before anything is known, and how many runs it takes to know that
 as well. Of few runs a slow one looks like a slow node."""
+
+_LEAST_AGREEING = 2
+"""One run alone may have been slow, or had other arguments, wherever it was."""
 
 _MOST_EXPONENT = 700.0
 
@@ -72,6 +75,7 @@ class NodeFactors:
         """
         self._speeds = dict(speeds or {})
         self._seen: Recent[str, Recent[str, _Witness]] = Recent(MOST_NODES)
+        self._only_node: Recent[str, str] = Recent(MOST_NAMESPACES)
         self._learned: dict[str, dict[str, float]] = {}
         self.version = 0
 
@@ -98,6 +102,8 @@ class NodeFactors:
         for node, witnesses in self._seen.items():
             others = copy._seen.used(node, lambda: Recent(MOST_NAMESPACES))
             others.update({name: each for name, each in witnesses.items() if name != namespace})
+        nodes = self._only_node.items()
+        copy._only_node.update({name: node for name, node in nodes if name != namespace})
         return copy
 
     def take(self, namespace: str, observed: "NodeFactors") -> None:
@@ -111,8 +117,15 @@ class NodeFactors:
             witnesses.pop(namespace, None)
         for node, witness in observed.seen_by(namespace):
             self._seen.used(node, lambda: Recent(MOST_NAMESPACES)).put(namespace, witness)
+        only = observed.only_node(namespace)
+        if only is not None:
+            self._only_node.put(namespace, only)
         self._learned.clear()
         self.version += 1
+
+    def only_node(self, namespace: str) -> str | None:
+        """The only node that the runs of a namespace have had; "" = several, None = none yet."""
+        return self._only_node.get(namespace)
 
     def seen_by(self, namespace: str) -> Iterator[tuple[str, _Witness]]:
         """What the runs of a namespace saw, by node."""
@@ -132,12 +145,23 @@ class NodeFactors:
         # Of a run on one node alone it is not known whether the run or the node was slow.
         usual = median(medians.values()) if len(medians) > 1 else 0.0
         self._forget_learned(medians.keys())
+        self._note_nodes(namespace, medians)
         for node, miss in medians.items():
             witnesses = self._seen.used(node, lambda: Recent(MOST_NAMESPACES))
             witness = witnesses.used(namespace, _Witness)
             witness.misses.append(max(-_MOST_LOG, min(_MOST_LOG, miss - usual)))
             witness.pods += len(misses[node])
         self.version += bool(medians)
+
+    def _note_nodes(self, namespace: str, nodes: Iterable[str]) -> None:
+        """Keep the only node of a namespace, or that it has several."""
+        for node in nodes:
+            only = self._only_node.get(namespace)
+            if only is None:
+                self._only_node.put(namespace, node)
+            elif only not in ("", node):
+                self._only_node.put(namespace, "")
+                self._learned.clear()
 
     def _forget_learned(self, nodes: KeysView[str]) -> None:
         """What was learned of nodes that a run saw now."""
@@ -151,14 +175,18 @@ class NodeFactors:
         witnesses = self._seen.get(node)
         if witnesses is None:
             return 0.0
-        own = witnesses.get(namespace)
+        # Of one node alone there is nothing that it could be compared with.
+        compared = {
+            name: each for name, each in witnesses.items() if self._only_node.get(name) == ""
+        }
+        own = compared.get(namespace)
         if own is not None and len(own.misses) >= LEAST_RUNS:
             return _agreed(own.misses)
-        pods = sum(each.pods for each in witnesses.values())
-        if pods >= LEAST_PODS and len(witnesses) >= LEAST_NAMESPACES:
+        pods = sum(each.pods for each in compared.values())
+        if pods >= LEAST_PODS and len(compared) >= LEAST_NAMESPACES:
             return median(
                 _agreed(each.misses) if len(each.misses) >= LEAST_RUNS else 0.0
-                for each in witnesses.values()
+                for each in compared.values()
             )
         return 0.0 if own is None else _agreed(own.misses)
 
@@ -169,7 +197,10 @@ def _agreed(misses: Sequence[float]) -> float:
     Many nodes are as fast as their speed says, and only those that are not lie apart (Mitchell and
     Beauchamp 1988). So small differences between equal nodes hardly count, and large ones do.
     """
-    runs, centre = len(misses), median(misses)
+    runs = len(misses)
+    if runs < _LEAST_AGREEING:
+        return 0.0
+    centre = median(misses)
     deviation = robust_deviation([each - centre for each in misses])
     known = _WEIGHT * _DEVIATION_OF_RUNS**2 + (runs - 1) * deviation**2
     error = _MEDIAN_ERROR**2 * known / (_WEIGHT + runs - 1) / runs

@@ -52,8 +52,8 @@ def past_of(
     if namespace and found and {namespace, *rules.sharing_with(namespace)}.isdisjoint(found):
         are_more = "s" if len(found) > 1 else ""
         raise InputError(
-            f"the history is of namespace{are_more} {_listed(found)} and the run goes to {namespace!r:.80};"
-            f" export the history of {namespace!r:.80}, or give"
+            f"the history is of namespace{are_more} {_listed(found)} and the run goes to"
+            f" {namespace!r:.80}; export the history of {namespace!r:.80}, or give"
             f" {naming.format(_shortened(found[0]))} if the run goes there"
         )
     if not namespace and len(found) > 1:

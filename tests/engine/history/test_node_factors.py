@@ -12,6 +12,7 @@ TWICE = math.log(2)
 
 def learned(runs, misses=(TWICE, TWICE, TWICE), namespace="team-a"):
     factors = NodeFactors()
+    factors.learn(namespace, {"other": [0.0]})
     for _ in range(runs):
         factors.learn(namespace, {"slow": list(misses)})
     return factors
@@ -25,14 +26,24 @@ def test_the_declared_speed_is_where_it_starts():
 
 
 def test_a_factor_is_believed_the_more_runs_show_it():
-    one, few, many = (learned(runs).log_factor("slow", "team-a") for runs in (1, 3, 40))
-    assert 0.5 * TWICE < one < few < many < TWICE
+    assert learned(1).log_factor("slow", "team-a") == 0
+    few, more, many = (learned(runs).log_factor("slow", "team-a") for runs in (2, 4, 40))
+    assert 0.5 * TWICE < few < more < many < TWICE
     assert many == pytest.approx(TWICE, rel=0.05)
 
 
-def test_runs_that_do_not_agree_show_little():
-    agreeing = learned(4)
+def test_where_there_is_one_node_alone_nothing_is_known_of_it():
+    """What its runs have in common may come from anywhere."""
     factors = NodeFactors()
+    for _ in range(10):
+        factors.learn("team-a", {"slow": [TWICE]})
+    assert factors.log_factor("slow", "team-a") == 0
+    factors.learn("team-a", {"other": [0.0]})
+    assert factors.log_factor("slow", "team-a") == pytest.approx(TWICE, rel=0.1)
+
+
+def test_runs_that_do_not_agree_show_little():
+    agreeing, factors = learned(4), learned(0)
     for miss in (TWICE + 0.7, TWICE - 0.7, TWICE + 1.4, TWICE - 1.4):
         factors.learn("team-a", {"slow": [miss]})
     shown = factors.log_factor("slow", "team-a")
@@ -40,14 +51,14 @@ def test_runs_that_do_not_agree_show_little():
 
 
 def test_runs_on_either_side_of_what_was_expected_show_nothing():
-    factors = NodeFactors()
+    factors = learned(0)
     for number in range(30):
         factors.learn("team-a", {"node": [0.3 if number % 2 else -0.3]})
     assert factors.log_factor("node", "team-a") == pytest.approx(0, abs=0.01)
 
 
 def test_one_slow_run_of_several_shows_nothing():
-    factors = NodeFactors()
+    factors = learned(0)
     for miss in (0.0, 0.0, 3.0):
         factors.learn("team-a", {"node": [miss]})
     assert factors.log_factor("node", "team-a") == 0
@@ -55,7 +66,7 @@ def test_one_slow_run_of_several_shows_nothing():
 
 def test_many_steps_of_one_run_are_one_witness():
     """They are slow together."""
-    one, many = learned(1, [TWICE]), learned(1, [TWICE] * 500)
+    one, many = learned(2, [TWICE]), learned(2, [TWICE] * 500)
     assert one.log_factor("slow", "team-a") == many.log_factor("slow", "team-a")
 
 
@@ -64,7 +75,7 @@ def test_another_namespace_learns_of_it_only_when_two_have_shown_it():
     factors = learned(10)
     assert factors.log_factor("slow", "team-a") > 0
     assert factors.log_factor("slow", "team-b") == 0
-    factors.learn("team-b", {"slow": [TWICE]})
+    factors.learn("team-b", {"slow": [TWICE], "other": [0.0]})
     assert factors.log_factor("slow", "team-b") > 0
     assert factors.log_factor("slow", "team-c") > 0
 
@@ -104,12 +115,14 @@ def test_what_a_namespace_saw_is_replaced_at_once_when_it_has_been_observed_agai
     factors = learned(30)
     for _ in range(30):
         factors.learn("team-b", {"slow": [TWICE] * 3})
+    factors.learn("team-b", {"other": [0.0]})
     before = factors.log_factor("slow", "team-c")
     again = factors.without("team-a")
     assert again.log_factor("slow", "team-a") == 0
     assert again.log_factor("slow", "team-b") == factors.log_factor("slow", "team-b")
     for _ in range(30):
         again.learn("team-a", {"slow": [0.0] * 3})
+    again.learn("team-a", {"other": [0.0]})
     assert factors.log_factor("slow", "team-c") == before
     factors.take("team-a", again)
     assert factors.log_factor("slow", "team-a") == 0
