@@ -53,9 +53,8 @@ def failed_attempts(
     """Of the steps that were tried again, by name.
 
     By the run's object, which knows of pods that are gone, else by its pods; each goes on until the
-    next begins. What
-    pods waited for room is left out, as plans have such waits. Where somebody has tried a whole run
-    again, its object does not name the attempts before any more.
+    next begins. What pods waited for room is left out, as plans have such waits. Where somebody has
+    tried a whole run again, its object does not name the attempts before any more.
 
     Args:
         run: that has ended.
