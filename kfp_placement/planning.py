@@ -288,11 +288,7 @@ def plan_request(
     if run.namespace in cluster.all_pipelines:
         run = with_all_marked(run)
     run = with_cached(with_durations(run, better.durations), better.assume_cached)
-    run, forecast = _with_history(run, better, cluster)
-    if better.history is not None:
-        from kfp_placement_engine.planning.learned_times import as_seen
-
-        cluster = as_seen(cluster, better.history, run.name)
+    run, cluster, forecast = _with_history(run, better, cluster)
     planned_with, policy = options_on(cluster, given), cluster.policy
     if policy is None:
         return PlanRequest(run, cluster, planned_with, forecast=forecast)
@@ -302,19 +298,19 @@ def plan_request(
 
 def _with_history(
     run: RunGraph, better: Overrides, cluster: Cluster
-) -> tuple[RunGraph, RunForecast | None]:
+) -> tuple[RunGraph, Cluster, RunForecast | None]:
     if better.history is None:
-        return run, None
+        return run, cluster, None
     # Here and not above: most plans are made without, and it takes long to import.
     from kfp_placement_engine.planning.learned_courses import left_out_notices
-    from kfp_placement_engine.planning.learned_times import with_history
+    from kfp_placement_engine.planning.learned_times import as_seen, with_history
 
     told = left_out_notices(run, better.history)
     run = replace(run, notices=(*run.notices, *told))
     policy = None if cluster.policy is None else cluster.policy.history
     stated = None if policy is None else policy.confidence
     learned = with_history(run, better.history, better.confidence or stated or CONFIDENCE)
-    return learned.graph, learned.forecast
+    return learned.graph, as_seen(cluster, better.history, run.name), learned.forecast
 
 
 def _loop_width(cluster: Cluster | None, options: GivenOptions) -> int:
