@@ -48,7 +48,8 @@ class KnownPast:
         notices: what of it could not be read, and does not count.
         runs: how many runs count, by pipeline of the namespace.
         forgotten: since when runs count, by pipeline of which earlier ones are forgotten.
-        forgotten_steps: the same of steps that have not ended well since, by pipeline and path.
+        forgotten_steps: the same of steps of the run's pipeline that have not ended well since, by
+            path.
         namespace: where these were; "" = not known. A run that names none goes there.
         is_asked_for: somebody has named them: then a pipeline without any is a surprise.
         naming_others: how another namespace is named whose past runs could be read, with {} for
@@ -59,7 +60,7 @@ class KnownPast:
     notices: tuple[Notice, ...] = ()
     runs: "Mapping[str, int]" = field(default_factory=dict)
     forgotten: "Mapping[str, datetime]" = field(default_factory=dict)
-    forgotten_steps: "Mapping[tuple[str, str], datetime]" = field(default_factory=dict)
+    forgotten_steps: "Mapping[str, datetime]" = field(default_factory=dict)
     namespace: str = ""
     is_asked_for: bool = False
     naming_others: str = ""
@@ -73,7 +74,7 @@ class KnownPast:
             elif self.is_asked_for:
                 notices.append(self._unseen(run.name))
         for task in dict.fromkeys(step.task for step in run.steps):
-            since = self.forgotten_steps.get((run.name, task))
+            since = self.forgotten_steps.get(task)
             if since is not None:
                 notices.append(_forgotten_step(task, since))
         return replace(run, notices=(*run.notices, *notices))
@@ -226,35 +227,26 @@ def past_in(
     own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
     runs, forgotten = Counter[str](), dict[str, datetime]()
     for each in own:
-        pipeline, before = each.spec.pipeline, each.spec.forget_before
-        runs[pipeline] += len(each.runs_that_count(policy.keep_days))
+        name, before = each.spec.pipeline, each.spec.forget_before
+        runs[name] += len(each.runs_that_count(policy.keep_days))
         if before is not None:
-            forgotten[pipeline] = max(before, forgotten.get(pipeline, before))
-    forgotten_steps = _forgotten_steps(own, policy)
+            forgotten[name] = max(before, forgotten.get(name, before))
+    forgotten_steps = _forgotten_steps(own, pipeline, past)
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     # Without those of no runs.
     return KnownPast(past, notices, +runs, forgotten, forgotten_steps, where, is_asked_for=True)
 
 
 def _forgotten_steps(
-    histories: "Sequence[PipelineHistory]", policy: HistoryPolicy
-) -> "Mapping[tuple[str, str], datetime]":
-    """Pipeline and path of steps of which no time counts, and since when they would."""
-    since: dict[tuple[str, str], datetime] = {}
-    seen: set[tuple[str, str]] = set()
+    histories: "Iterable[PipelineHistory]", pipeline: str, past: "Past"
+) -> "Mapping[str, datetime]":
+    """Steps of a pipeline of which no time counts, by path, and since when they would."""
+    since: dict[str, datetime] = {}
     for each in histories:
-        pipeline = each.spec.pipeline
-        for step in each.spec.forget_steps:
-            before = since.get((pipeline, step.step), step.before)
-            since[pipeline, step.step] = max(before, step.before)
-    # To read runs takes most of the time, and few people forget.
-    pipelines = {pipeline for pipeline, _ in since}
-    for each in histories:
-        if each.spec.pipeline in pipelines:
-            runs = each.past_runs(policy.keep_days)
-            steps = {step.identity.step for run in runs for step in run.steps}
-            seen |= {(each.spec.pipeline, step) for step in steps}
-    return {key: at for key, at in since.items() if key not in seen}
+        if each.spec.pipeline == pipeline:
+            for step in each.spec.forget_steps:
+                since[step.step] = max(step.before, since.get(step.step, step.before))
+    return {step: at for step, at in since.items() if past.steps.runs(pipeline, step) == 0}
 
 
 def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
