@@ -2,32 +2,23 @@
 
 import math
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-
-from kfp_placement_engine.lowering import Lowered, lower_runs
+from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import Change
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
-from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.what_if import Suggestion, Suggestions, end_seconds, gain_seconds
 from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.promises import SampledEnd, sampled_end
-from kfp_placement_engine.planning.single_changes import (
-    SingleChange,
-    SuggestionParams,
-    single_changes,
-)
+from kfp_placement_engine.planning.single_changes import SuggestionParams, single_changes
 from kfp_placement_engine.planning.warm_start import replayed
-from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.refine import refine
@@ -43,8 +34,6 @@ def best_changes(
     options: PlanOptions | None = None,
     progress: Progress = no_progress,
     params: SuggestionParams | None = None,
-    *,
-    forecast: RunForecast | None = None,
 ) -> Suggestions:
     """Try the single changes and rank those that make the run shorter.
 
@@ -59,55 +48,51 @@ def best_changes(
         options: how to plan; its budget is not used.
         progress: told how far it is.
         params: which changes are tried, and for how long.
-        forecast: what past runs tell of the run; what they cannot tell from noise is left out.
     """
     options, params = options or PlanOptions(), params or SuggestionParams()
-    trier = _Trier(graph, cluster, present, options, forecast)
+    trier = _Trier(graph, cluster, present, options)
     singles = single_changes(graph, cluster, present, params)
-    stages = 1 + len(params.rounds)
+    changes, stages = [each.change for each in singles], 1 + len(params.rounds)
     longest = max((each.work for each in params.rounds), default=params.screening_work)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
         # What is only due to the search has to be known. It takes longest, so it begins first, and
         # computes on one core while the changed runs are read on the other.
         unchanged = pool.submit(trier.tried, None, longest)
         work = params.screening_work
-        jobs = [pool.submit(trier.tried, each.change, work) for each in singles]
+        jobs = [pool.submit(trier.tried, change, work) for change in changes]
         trials = _results(jobs, progress, 0, stages)
-        chosen = list(range(len(singles)))
+        chosen = list(range(len(changes)))
         for stage, each in enumerate(params.rounds, 1):
-            chosen = _promising(trials, chosen)[: each.changes]
-            if not chosen:
-                break
+            # The most promising end first; of those that are exact all plans were tried.
+            chosen.sort(key=lambda at: (trials[at].end_seconds, at))
+            chosen = [at for at in chosen if not trials[at].exact][: each.changes]
             searched = [(at, 0) for at in chosen]
-            searched += [(chosen[0], seed) for seed in range(1, each.leader_searches)]
-            jobs = [
-                pool.submit(trier.tried, singles[at].change, each.work, seed)
-                for at, seed in searched
-            ]
+            searched += [(at, seed) for at in chosen[:1] for seed in range(1, each.leader_searches)]
+            jobs = [pool.submit(trier.tried, changes[at], each.work, seed) for at, seed in searched]
             results = _results(jobs, progress, stage, stages)
             for (at, _), trial in zip(searched, results, strict=True):
                 if better(trial.terms, trials[at].terms):
                     trials[at] = trial
-    before = None if forecast is None else trier.sampled(None, unchanged.result())
-    if forecast is None or before is None:
-        return _answer(present, singles, trials, unchanged.result(), params)
-    # Past runs then tell which gains are large enough.
-    all_gains = replace(params, nothing=0.0)
-    answer = _answer(present, singles, trials, unchanged.result(), all_gains)
-    found = {single.change: trial for single, trial in zip(singles, trials, strict=True)}
-    return _told_by_samples(answer, trier, found, before, forecast.confidence, params)
+    before = end_seconds(present.figures)
+    reachable = min(before, unchanged.result().end_seconds)
+    least = params.nothing * before if math.isfinite(before) else 0.0
+    kinds = {single.change: single.kind for single in singles}
+    gains = (trier.suggestion(*each, reachable) for each in zip(changes, trials, strict=True))
+    best: dict[Hashable, Suggestion] = {}
+    for gain in ranked((each for each in gains if each.gain_seconds > 0), params.near):
+        if gain.gain_seconds >= least:
+            best.setdefault(kinds[gain.change], gain)
+    unchanged_gain = gain_seconds(before, reachable)
+    return Suggestions(tuple(best.values()), len(singles), before, unchanged_gain)
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """A plan of a changed run, and what the change costs."""
+    """A plan of a changed run, and whether all plans of it were tried."""
 
-    placement: Placement
     terms: Floats
     end_seconds: float
     exact: bool
-    nodes_added: int
-    cpu_added_milli: int
 
 
 @dataclass(frozen=True)
@@ -118,7 +103,6 @@ class _Trier:
     cluster: Cluster
     present: Plan
     options: PlanOptions
-    forecast: RunForecast | None = None
 
     def tried(self, change: Change | None, work: int, seed: int = 0) -> _Trial:
         """The run with a change, planned by this much work from the present plan.
@@ -131,29 +115,28 @@ class _Trier:
             work: spent on the search.
             seed: added to that of the options.
         """
-        lowered, cluster = self._lowered(change)
-        warm = replayed(lowered, self.present)
+        graph, cluster = self._after(change)
+        runs = (ActiveRun("", graph),)
+        lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options))
         seed += self.options.seed
-        result = refine(lowered.problem, warm, work, seed, self.options.params)
-        return _Trial(
-            placement=result.placement,
-            terms=result.schedule.terms,
-            end_seconds=end_seconds(figures_of(lowered.problem, result.schedule)),
-            exact=result.exact,
-            nodes_added=len(cluster.nodes) - len(self.cluster.nodes),
-            cpu_added_milli=_cpu(cluster) - _cpu(self.cluster),
+        start = replayed(lowered, self.present)
+        result = refine(lowered.problem, start, work, seed, self.options.params)
+        end = end_seconds(figures_of(lowered.problem, result.schedule))
+        return _Trial(result.schedule.terms, end, result.exact)
+
+    def suggestion(self, change: Change, trial: _Trial, reachable_seconds: float) -> Suggestion:
+        """The change, what it gains from the end that is reachable without it, and what it adds."""
+        before, (_, after) = self.cluster, self._after(change)
+        return Suggestion(
+            change,
+            makespan_seconds=trial.end_seconds,
+            gain_seconds=gain_seconds(reachable_seconds, trial.end_seconds),
+            nodes_added=len(after.nodes) - len(before.nodes),
+            cpu_added_milli=_cpu(after) - _cpu(before),
         )
 
-    def sampled(self, change: Change | None, trial: _Trial) -> SampledEnd | None:
-        """When the run ends in samples of what was found; None = nothing can be promised of it."""
-        lowered, _ = self._lowered(change)
-        return sampled_end(lowered, trial.placement, self.options.seed)
-
-    def _lowered(self, change: Change | None) -> tuple[Lowered, Cluster]:
-        changes = () if change is None else (change,)
-        graph, cluster = with_changes(self.graph, self.cluster, changes)
-        runs = (ActiveRun("", graph, forecast=self.forecast),)
-        return lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options)), cluster
+    def _after(self, change: Change | None) -> tuple[RunGraph, Cluster]:
+        return with_changes(self.graph, self.cluster, () if change is None else (change,))
 
 
 def _cpu(cluster: Cluster) -> int:
@@ -172,71 +155,6 @@ def _results(
     return results
 
 
-def _promising(trials: Sequence[_Trial], among: Sequence[int]) -> list[int]:
-    """Those that end first; none of which all plans were tried."""
-    order = sorted(among, key=lambda at: (trials[at].end_seconds, at))
-    return [at for at in order if not trials[at].exact]
-
-
-def _answer(
-    present: Plan,
-    singles: Sequence[SingleChange],
-    trials: Sequence[_Trial],
-    unchanged: _Trial,
-    params: SuggestionParams,
-) -> Suggestions:
-    before = end_seconds(present.figures)
-    reachable = min(before, unchanged.end_seconds)
-    found = [
-        Suggestion(
-            single.change,
-            makespan_seconds=trial.end_seconds,
-            gain_seconds=gain_seconds(reachable, trial.end_seconds),
-            nodes_added=trial.nodes_added,
-            cpu_added_milli=trial.cpu_added_milli,
-        )
-        for single, trial in zip(singles, trials, strict=True)
-    ]
-    kinds = {single.change: single.kind for single in singles}
-    least = params.nothing * before if math.isfinite(before) else 0.0
-    best: dict[Hashable, Suggestion] = {}
-    for each in ranked((each for each in found if each.gain_seconds > 0), params.near):
-        if each.gain_seconds >= least:
-            best.setdefault(kinds[each.change], each)
-    return Suggestions(
-        best=tuple(best.values()),
-        tried=len(singles),
-        present_seconds=before,
-        unchanged_gain_seconds=gain_seconds(before, reachable),
-    )
-
-
-def _told_by_samples(
-    answer: Suggestions,
-    trier: _Trier,
-    found: Mapping[Change, _Trial],
-    before: SampledEnd,
-    confidence: float,
-    params: SuggestionParams,
-) -> Suggestions:
-    """The same with the gains by past runs, without those that may as well be losses."""
-    best, unsure, least = [], [], params.nothing * _typical_end(before)
-    for each in answer.best:
-        after = trier.sampled(each.change, found[each.change])
-        if after is None:
-            continue
-        times = after.gain_over(before, confidence)
-        if round(times.low_seconds, _DIGITS) < 0:
-            unsure += [each.change] if times.high_seconds >= least else []
-        elif times.typical_seconds >= least:
-            best.append(replace(each, gain_range=times, typical_end_seconds=_typical_end(after)))
-    return replace(answer, best=tuple(ranked(best, params.near)), unsure=tuple(unsure))
-
-
-def _typical_end(sampled: SampledEnd) -> float:
-    return float(np.median(sampled.factors * sampled.seconds))
-
-
 def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:
     """The best first: by gain, but of gains near the best those come first that cost least.
 
@@ -252,7 +170,7 @@ def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:
 
 
 def _gain(suggestion: Suggestion) -> float:
-    return round(suggestion.told_gain_seconds, _DIGITS)
+    return round(suggestion.gain_seconds, _DIGITS)
 
 
 def _cost(suggestion: Suggestion) -> tuple[float, ...]:
