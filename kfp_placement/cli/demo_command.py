@@ -55,13 +55,12 @@ def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     from kfp_placement.cli.output import check_target, emit, table_style
     from kfp_placement.cli.plan_command import finish
     from kfp_placement.cli.progress import LiveLine
-    from kfp_placement.planning import GivenOptions
     from kfp_placement.report.html import plan_html
 
     target = output or Path(f"{sample}-plan.html")
     check_target(target)
     tell = demo_stories.taxi if sample == "taxi" else demo_stories.unequal_steps
-    options = GivenOptions(budget_seconds=budget, seed=seed)
+    options = {"budget_seconds": budget, "seed": seed}
     with LiveLine() as progress:
         story = tell(options, table_style(None, wide=False), progress)
     emit(story.text, None)

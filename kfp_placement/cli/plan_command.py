@@ -1,5 +1,7 @@
 """`plan`: where every step of a run would go, when and why."""
 
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +9,7 @@ import click
 
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.live_options import connection_options
+from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
     BASELINES,
     FORMATS,
@@ -29,7 +31,7 @@ from kfp_placement.cli.parameters import (
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
-    from kfp_placement.cli.plan_inputs import PlannedRun
+    from kfp_placement.planning import PlannedRun
     from kfp_placement_engine.model.plan import Plan
 
 _EPILOG = """\b
@@ -71,6 +73,20 @@ _WITHOUT_PAST_RUNS = (
     "--confidence has no effect: it is for ranges that are made of past runs, and this plan rests"
     " on none; name some with --history FILE or --history live"
 )
+
+
+_PLANNER_OPTIONS = (
+    "budget_seconds",
+    "compare",
+    "dispatch",
+    "generations",
+    "kube_version",
+    "makespan_within",
+    "marked_only",
+    "objective",
+    "seed",
+)
+"""Fields of `PlanOptions` that have an option; the other options are fields of the request."""
 
 
 def _duration(text: str) -> float:
@@ -162,6 +178,7 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--budget",
+    "budget_seconds",
     type=DurationType(),
     metavar="TIME",
     help="Time for the search.  [default: the policy's, else 2s]",
@@ -214,6 +231,7 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--what-if",
+    "changes",
     multiple=True,
     metavar="CHANGE",
     callback=changes,
@@ -234,21 +252,40 @@ def _duration(text: str) -> float:
 )
 @connection_options
 @debug_option
-def plan(output_format: str | None, output: Path | None, **given: Any) -> int:
+def plan(
+    run: str,
+    cluster: str | None,
+    history: str | None,
+    at: datetime | None,
+    output_format: str | None,
+    output: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str | None,
+    **asked: Any,
+) -> int:
     """Show where every step of a run would go.
 
     Which node, when, why, and how that compares with the default scheduler. Follows the
     PlacementPolicy of CLUSTER, if it holds one. Contacts no cluster but with --cluster live.
     """
+    from kfp_placement.cli.inputs import read_request, usage_errors
     from kfp_placement.cli.output import check_target, emit, format_for
-    from kfp_placement.cli.plan_inputs import PlanInputs, make_plan
+    from kfp_placement.cli.progress import LiveLine
     from kfp_placement.cli.terminal import warn
 
     check_target(output)
     chosen = format_for(output_format, output)
-    made = make_plan(PlanInputs(**given))
+    asked["options"] = {name: asked.pop(name) for name in _PLANNER_OPTIONS}
+    target = Target(kubeconfig, context, namespace)
+    with LiveLine() as progress, usage_errors():
+        request = read_request(run, cluster, history, target, progress, **asked)
+        from kfp_placement.planning import planned
+
+        made = planned(request, progress)
+    made = replace(made, plan=replace(made.plan, submitted_at=at))
     emit(rendered(made, chosen, output), output)
-    if given["confidence"] is not None and made.plan.promise is None:
+    if request.confidence is not None and made.plan.promise is None:
         warn(_WITHOUT_PAST_RUNS)
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)
@@ -273,7 +310,7 @@ def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
     from kfp_placement.report.table import plan_table
 
     style = table_style(target, wide=chosen == "wide")
-    table = plan_table(plan, style, made.past_runs)
+    table = plan_table(plan, style, made.prepared.known.text)
     if answer is None:
         return table
     from kfp_placement.report.what_if import what_if_block

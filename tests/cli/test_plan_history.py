@@ -12,7 +12,7 @@ import yaml
 
 from kfp_placement.cli.parameters import TimeType
 from kfp_placement.schemas import schema
-from kfp_placement_engine.model.history import LeftOut, LoopWidth
+from kfp_placement_engine.model.history import LoopWidth
 from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.data import data_path
@@ -364,35 +364,3 @@ def test_widths_that_no_run_can_have_do_not_count(plan_of, planner, tmp_path):
     path = history_file(tmp_path / "history.json", history_object(runs))
     plan_of(LOOPS, "--history", path)
     assert widths(planner)["for-loop-2"] == (3, 0)
-
-
-@pytest.fixture
-def unused(tmp_path):
-    """Four runs in which one step came from the cache, and the branch of another was not taken."""
-    left_out = (LeftOut("train", cached=1), LeftOut("evaluate", skipped=1))
-    names = {each.step for each in left_out}
-    runs = [
-        replace(
-            run,
-            steps=tuple(each for each in run.steps if each.identity.step not in names),
-            left_out=left_out,
-        )
-        for run in runs_of(TAXI, 4)
-    ]
-    return history_file(tmp_path / "history.json", history_object(runs))
-
-
-def test_steps_that_never_ran_are_named_and_planned_all_the_same(plan, run, planner, unused):
-    result = plan("--history", unused)
-    assert len(planner.graph.steps) == len(TAXI.steps)
-    notices = {each.code: each for each in planner.graph.notices}
-    assert notices["usually-cached"].step == "train"
-    assert "in the last 4 runs" in notices["usually-cached"].message
-    assert notices["usually-skipped"].step == "evaluate"
-    assert result.exit_code == 0
-    plan("--history", unused, "--assume-cached", "train")
-    assert "usually-cached" not in {each.code for each in planner.graph.notices}
-    checked = run("check", RUN, "--history", unused).stdout
-    assert "came from the cache in the last 4 runs" in checked
-    assert "was skipped in the last 4 runs" in checked
-    assert "usually-cached" not in run("check", RUN).stdout
