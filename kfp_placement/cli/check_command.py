@@ -12,8 +12,8 @@ from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
     INPUT_FILE,
     LOCAL_PATH,
+    NAMESPACE,
     FormatType,
-    NamespaceType,
     pairs,
 )
 
@@ -64,7 +64,7 @@ was found, or the input cannot be read.
 @click.option(
     "-n",
     "--namespace",
-    type=NamespaceType(),
+    type=NAMESPACE,
     metavar="NAME",
     help="Namespace of the run, whose past runs count.  [default: the run's own, if any, else the"
     " only one of FILE, with live the context's]",

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.parameters import LOCAL_PATH, DurationType, WholeNumberType
+from kfp_placement.cli.parameters import DURATION, LOCAL_PATH, WHOLE_NUMBER
 from kfp_placement.report.visible import visible
 
 SAMPLES = ("unequal-steps", "taxi")
@@ -36,13 +36,13 @@ Examples:
 )
 @click.option(
     "--budget",
-    type=DurationType(),
+    type=DURATION,
     metavar="TIME",
     default="1s",
     show_default=True,
     help="Time for each search.",
 )
-@click.option("--seed", type=WholeNumberType(), default=0, show_default=True)
+@click.option("--seed", type=WHOLE_NUMBER, default=0, show_default=True)
 @debug_option
 def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     """Plan a sample pipeline and write a report.

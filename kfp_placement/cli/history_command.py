@@ -15,10 +15,9 @@ from kfp_placement.cli.live_options import (
     connect,
     connection_options,
     namespace_options,
-    now,
     warn_of_namespace,
 )
-from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType
+from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, now
 from kfp_placement.cli.terminal import can_ask, warn
 
 if TYPE_CHECKING:

@@ -12,19 +12,20 @@ from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
     BASELINES,
+    CONFIDENCE,
+    DURATION,
     FORMATS,
     INPUT_FILE,
+    KUBE_VERSION,
     LOCAL_PATH,
-    ConfidenceType,
-    DurationType,
+    MAKESPAN_WITHIN,
+    NAMESPACE,
+    TIME,
+    WHOLE_NUMBER,
     FormatType,
-    KubeVersionType,
-    MakespanWithinType,
-    NamespaceType,
     NamesType,
-    TimeType,
-    WholeNumberType,
     changes,
+    duration,
     pairs,
     width,
 )
@@ -89,12 +90,6 @@ _PLANNER_OPTIONS = (
 """Fields of `PlanOptions` that have an option; the other options are fields of the request."""
 
 
-def _duration(text: str) -> float:
-    from kfp_placement_engine.model.durations import parse_duration
-
-    return parse_duration(text)
-
-
 @click.command(epilog=_EPILOG)
 @click.argument("run", metavar="RUN", type=INPUT_FILE)
 @click.option(
@@ -118,7 +113,7 @@ def _duration(text: str) -> float:
     "durations",
     multiple=True,
     metavar="STEP=TIME",
-    callback=pairs("train=20m", _duration),
+    callback=pairs("train=20m", duration),
     help="Run time of a step (20m, 1h30m), instead of its hint. Repeatable.",
 )
 @click.option(
@@ -151,14 +146,14 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--confidence",
-    type=ConfidenceType(),
+    type=CONFIDENCE,
     metavar="SHARE",
     help="How often the ranges that are made of past runs are to hold; needs --history."
     "  [default: as the policy says, else 90%]",
 )
 @click.option(
     "--at",
-    type=TimeType(),
+    type=TIME,
     metavar="TIME",
     help="When the run is submitted, to see times of day: now, a date with a time, or 10:26 or"
     " 10:26:30, which is tomorrow's if it has passed today.",
@@ -166,26 +161,26 @@ def _duration(text: str) -> float:
 @click.option(
     "-n",
     "--namespace",
-    type=NamespaceType(),
+    type=NAMESPACE,
     metavar="NAME",
     help="Namespace of the run, which decides whose volume claims it uses.  [default: the run's"
     " own, if any, else with live the context's, else the only one of the history]",
 )
 @click.option(
     "--seed",
-    type=WholeNumberType(),
+    type=WHOLE_NUMBER,
     help="Seed of the search.  [default: the policy's, else 0]",
 )
 @click.option(
     "--budget",
     "budget_seconds",
-    type=DurationType(),
+    type=DURATION,
     metavar="TIME",
     help="Time for the search.  [default: the policy's, else 2s]",
 )
 @click.option(
     "--generations",
-    type=WholeNumberType(),
+    type=WHOLE_NUMBER,
     metavar="N",
     help="Stop the search after N generations instead; replays a plan exactly.",
 )
@@ -197,7 +192,7 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--makespan-within",
-    type=MakespanWithinType(),
+    type=MAKESPAN_WITHIN,
     metavar="LIMIT",
     help="How late the last of several runs may end, 3% or 20m; decides nothing for one run, as"
     " here.  [default: the policy's, else none]",
@@ -210,7 +205,7 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--kube-version",
-    type=KubeVersionType(),
+    type=KUBE_VERSION,
     metavar="X.Y",
     default="1.36",
     show_default=True,

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kfp_placement.cli.parameters import TimeType
+from kfp_placement.cli.parameters import TIME
 from kfp_placement.schemas import schema
 from kfp_placement_engine.model.history import LoopWidth
 from kfp_placement_engine.readers import read_run_file
@@ -91,7 +91,7 @@ def test_a_share_without_past_runs_is_said_to_have_no_effect(plan, history):
 @pytest.mark.parametrize(("at", "day"), [("10:14", 27), ("10:20", 26), ("23:00", 26)])
 def test_times_of_day_have_a_date(plan, monkeypatch, at, day):
     present = datetime.fromisoformat("2026-11-26T10:20:30Z")
-    monkeypatch.setattr("kfp_placement.cli.live_options.now", lambda: present)
+    monkeypatch.setattr("kfp_placement.cli.parameters.now", lambda: present)
     result = plan(*EXACT, "--at", at)
     assert f"\nsubmitted 2026-11-{day} {at} UTC\n" in result.stdout
     assert result.stderr == ""
@@ -264,7 +264,7 @@ def test_what_cannot_be_is_one_clear_error(run, history, golden, options):
 
 
 def test_times_of_day():
-    kind = TimeType()
+    kind = TIME
 
     def read(text):
         return kind.convert(text, None, None)
