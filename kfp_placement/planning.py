@@ -174,9 +174,7 @@ class PreparedRun:
         """
         from kfp_placement_engine.planning.best_changes import best_changes
 
-        return best_changes(
-            self.run, self.cluster, present, self.options, progress, forecast=self.forecast
-        )
+        return best_changes(self.run, self.cluster, present, self.options, progress)
 
 
 @dataclass(frozen=True)
