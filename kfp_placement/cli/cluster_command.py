@@ -46,7 +46,7 @@ def cluster(dump: str, output: Path | None, **target: Any) -> None:
     check_target(output)
     live = connect_live(dump, Target(**target))
     with LiveLine() as progress:
-        known = read_cluster_source(dump, progress, live)
+        known = read_cluster_source(dump, progress, live).cluster
     from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 
     emit(write_cluster_file(known), output)

@@ -49,7 +49,7 @@ def test_another_error(run, monkeypatch):
     from kfp_placement.check.findings import CheckReport, Finding, Level
 
     report = CheckReport("taxi", (Finding(Level.ERROR, "invalid-label", "too long", "train"),))
-    monkeypatch.setattr(rules, "check_run", lambda *_a, **_k: report)
+    monkeypatch.setattr(rules, "check_run", lambda _prepared: report)
     result = run("check", RUN)
     assert result.exit_code == 1
     assert "error: train: too long [invalid-label]" in result.stdout

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from kfp_placement.check.durations import hints_off, rounded
-from kfp_placement.check.rules import check_run
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import HISTORIES
 from kfp_placement_engine.contract.pipeline_history import step_identity
@@ -18,6 +17,7 @@ from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunG
 from tests.cli.conftest import RUN
 from tests.support.fake_cluster import FakeCluster
 from tests.support.histories import GIB, history_object, past_run, with_memory
+from tests.support.prepared_runs import check_run
 
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
 
