@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.fetching import lacks_namespace, object_if_allowed
 from kfp_placement.live.kinds import (
     CLAIMS,
     LOCATIONS,
@@ -17,7 +16,8 @@ from kfp_placement.live.kinds import (
     VOLUMES,
     Api,
     JsonObject,
-    Kind,
+    lacks_namespace,
+    object_if_allowed,
 )
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.exceptions import LimitError
@@ -26,6 +26,7 @@ from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS
 from kfp_placement_engine.readers.kubernetes.objects import read_objects
+from kfp_placement_kube.kinds import Kind
 
 MAX_OBJECTS = 500_000
 """Objects of a cluster that are read."""

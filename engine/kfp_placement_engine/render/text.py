@@ -49,8 +49,8 @@ def table_lines(table: Table, style: TextStyle | None = None) -> list[str]:
     paint = Paint(style.colour)
     lines = [paint.bold(line) for line in _wrapped(table.lead, style)]
     if table.rows:
-        (heading,), *rows = _layout(table, style.columns)
-        lines.append(paint.dim(heading))
+        heading, *rows = _layout(table, style.columns)
+        lines += map(paint.dim, heading)
         for row, own in zip(table.rows, rows, strict=False):
             lines += map(paint.bold, own) if row.tone is Tone.STRONG else own
         # Besides the rows: what had no room.
