@@ -205,7 +205,7 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlannedRu
     """
     prepared, changes = prepare(request, progress), request.changes
     if request.where is not None and request.where.api is not None and prepared.known.past:
-        from kfp_placement.live.queues_ahead import queue_notices
+        from kfp_placement.live.queues import queue_notices
 
         api = request.where.api
         queued = queue_notices(api, prepared.run.namespace or api.namespace)

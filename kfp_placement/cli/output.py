@@ -10,6 +10,8 @@ from kfp_placement._files import unwritable, write_whole
 from kfp_placement.cli.terminal import columns_of, has_colour
 from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
+from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
+from kfp_placement_engine.views.document import Document, Table
 
 _SUFFIXES = {
     "": "table",
@@ -94,3 +96,12 @@ def table_style(target: Path | None, *, wide: bool) -> TableStyle:
     if target is not None:
         return TableStyle(wide=wide)
     return TableStyle(wide=wide, columns=columns_of(sys.stdout), colour=has_colour(sys.stdout))
+
+
+def emit_view(view: Document | Table) -> None:
+    """Print a view on stdout, as wide as the terminal."""
+    style = TextStyle(columns_of(sys.stdout), has_colour(sys.stdout))
+    if isinstance(view, Document):
+        emit(document_text(view, style), None)
+    else:
+        emit("".join(f"{line.rstrip()}\n" for line in table_lines(view, style)), None)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from kfp_placement.live.formatting import NONE
 from kfp_placement.report.columns import Column, layout
 from kfp_placement_engine.contract.keys import QUEUE_INSTANCE
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_engine.views.formatting import NONE
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod
 from tests.controller.end_to_end.small_pipelines import compiled, step
 from tests.controlplane import objects

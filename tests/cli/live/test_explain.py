@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 import jsonschema
 import pytest
 
-from kfp_placement.live.choosing import steps_named
 from kfp_placement.live.exceptions import ClusterForbiddenError
+from kfp_placement.live.finding import steps_named
 from kfp_placement.live.kinds import EVENTS, HISTORIES, PLACEMENTS, PODS, WORKFLOWS
-from kfp_placement.live.runs import RunView, StepView
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, RUN_NAME_ANNOTATION
-from tests.cli.live.conftest import placement
+from kfp_placement_engine.views.runs import RunView
+from kfp_placement_engine.views.steps import StepView
+from tests.cli.live.conftest import NOW, placement
 from tests.controlplane.argo.small_workflows import dag
 from tests.controlplane.argo.small_workflows import step as small_step
 from tests.controlplane.argo.small_workflows import task as small_task
@@ -25,11 +26,11 @@ FORBIDDEN = ClusterForbiddenError("forbidden")
 
 
 def block_of(result):
-    """Label -> texts of the block of a step."""
-    lines = result.stdout.split("\n\n")[1].splitlines()[1:]
+    """Label -> texts of what is said of a step."""
     found: dict[str, list[str]] = {}
-    for line in lines:
-        found.setdefault(line[2:14].strip(), []).append(line[14:])
+    for line in result.stdout.split("\n\n")[1].splitlines()[1:]:
+        label, _, text = line.strip().partition(": ")
+        found.setdefault(label, []).append(text)
     return found
 
 
@@ -176,6 +177,7 @@ def test_no_such_step(live, golden):
 LOOPS = RunView(
     "r",
     "ns",
+    NOW,
     steps=tuple(
         StepView(name, "pending")
         for name in ("a", "for[0].work", "for[1].work", "for[1].x[0].y", "work[0]", "work[1]")

@@ -7,13 +7,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kfp_placement.live.changes import changes
-from kfp_placement.live.fetching import NamedRun
 from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS
 from kfp_placement.live.notebook import Run
-from kfp_placement.live.promises import run_ends_sentence, step_ends
-from kfp_placement.live.runs import run_view
 from kfp_placement.schemas import schema
+from kfp_placement_engine.views.run_changes import changes
+from kfp_placement_engine.views.run_texts import run_ends_sentence, step_ends
+from kfp_placement_engine.views.runs import NamedRun, run_view
 from tests.cli.live.conftest import NOW, placement
 from tests.cli.live.test_queue import request
 from tests.support.json_schemas import closed
@@ -152,8 +151,8 @@ def test_an_ended_run_says_whether_its_first_promise_was_kept(live, cluster, mak
     cluster.put(PLACEMENTS, promised(phase="Succeeded", makespan=makespan))
     said = live("explain", "taxi-x7k2p").stdout
     assert f"\nfirst promised 10:20 (10:18-10:25), {outcome}\n" in said
-    failed = run_view(promised(phase="Failed", makespan=makespan))
-    assert "kept" not in "".join(changes(None, failed, NOW))
+    failed = run_view(promised(phase="Failed", makespan=makespan), NOW)
+    assert "kept" not in "".join(changes(None, failed))
 
 
 @pytest.mark.parametrize("command", [["list"], ["explain", "taxi-x7k2p"]])
@@ -177,7 +176,7 @@ def test_documents(live, cluster, command, status):
 
 
 def change_lines(before, after):
-    return list(changes(run_view(before) if before else None, run_view(after), NOW))
+    return list(changes(run_view(before, NOW) if before else None, run_view(after, NOW)))
 
 
 def test_watch_says_an_end_that_people_do_not_know(golden):
@@ -221,8 +220,8 @@ def test_a_cell_shows_the_same(cluster):
 
 def test_times_are_those_of_who_looks(zone):
     zone("EST5")
-    run = run_view(promised())
-    assert run_ends_sentence(run, NOW) == "ends 05:26 (05:22-05:31), by 05:31 (95%), EST"
+    run = run_view(promised(), NOW)
+    assert run_ends_sentence(run) == "ends 05:26 (05:22-05:31), by 05:31 (95%), EST"
 
 
 @pytest.mark.parametrize(
@@ -258,7 +257,7 @@ def test_a_promise_of_a_step_that_cannot_be_read_is_none(live, cluster):
 
 def test_a_step_that_has_ended_has_no_promise():
     ended = ["succeeded", 0, 10, 43, [], [10, 10, 10, 40, 43, 44]]
-    run = run_view(promised(steps=[ended, *STATES[1:]]))
+    run = run_view(promised(steps=[ended, *STATES[1:]]), NOW)
     assert [bool(step_ends(run, step)) for step in run.steps] == [False, True, True]
 
 

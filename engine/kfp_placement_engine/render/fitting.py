@@ -1,0 +1,73 @@
+"""Labels that fit the places they have in a drawing, measured with common fonts."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from kfp_placement_engine.render.shortening import distinct
+from kfp_placement_engine.render.terminal import width
+from kfp_placement_engine.views.formatting import clip, shown
+
+_LONGEST = 200
+
+# Shares of the font size, of the widest of the common sans-serif fonts (DejaVu Sans, Verdana).
+_NARROW = frozenset("iljtfrI.,:;|!'`()[]{}/\\- \"")
+_BROAD = frozenset("mwMW@%&")
+_NARROW_SHARE, _BROAD_SHARE, _CAPITAL_SHARE, _OTHER_SHARE = 0.42, 0.98, 0.74, 0.65
+_WIDE_SHARE = 1.0
+_BOLD = 1.08
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Pixels that text takes at most in common fonts."""
+    total = sum(map(_share, text)) * size
+    return total * _BOLD if bold else total
+
+
+def fit(text: str, pixels: float, size: float, *, bold: bool = False) -> str:
+    """Shorten text in the middle until it fits; "" where not even a few letters would."""
+    text = shown(text, _LONGEST)
+    if text_width(text, size, bold=bold) <= pixels:
+        return text
+    for length in range(len(text) - 1, 3, -1):
+        shorter = clip(text, length)
+        if text_width(shorter, size, bold=bold) <= pixels:
+            return shorter
+    return ""
+
+
+def fit_all(
+    texts: Iterable[str], pixels: float, size: float, *, bold: bool = False
+) -> dict[str, str]:
+    """The same for texts side by side: those that differ look different."""
+    safe = _safe(texts)
+    short = distinct(
+        safe.values(),
+        lambda form: fit(form, pixels, size, bold=bold),
+        lambda form: text_width(form, size, bold=bold) <= pixels,
+    )
+    return {text: short[form] for text, form in safe.items()}
+
+
+def _safe(texts: Iterable[str]) -> dict[str, str]:
+    """Each text made visible and no longer than any drawing has room for, no two alike."""
+    safe: dict[str, str] = {}
+    taken: set[str] = set()
+    alike: Counter[str] = Counter()
+    for text in dict.fromkeys(texts):
+        form = base = shown(text, _LONGEST)
+        while form in taken:
+            alike[base] += 1
+            form = f"{base}~{alike[base] + 1}"
+        taken.add(form)
+        safe[text] = form
+    return safe
+
+
+def _share(char: str) -> float:
+    if char in _NARROW:
+        return _NARROW_SHARE
+    if char in _BROAD:
+        return _BROAD_SHARE
+    if char.isascii():
+        return _CAPITAL_SHARE if char.isupper() else _OTHER_SHARE
+    return _WIDE_SHARE if width(char) > 1 or char == "…" else _CAPITAL_SHARE

@@ -1,0 +1,113 @@
+"""Colours of places, such as nodes.
+
+Eight fills that people with any kind of colour blindness can tell apart, each with the text colour
+that reads best on it; both are the same in light and dark. A test computes the distances and
+contrasts. Colour is never the only sign: rows and boxes carry the place's name.
+"""
+
+from collections.abc import Sequence
+
+from kfp_placement_engine.views.document import Tone
+
+FILLS: tuple[tuple[str, str], ...] = (
+    ("#648fff", "#0b0f14"),
+    ("#e69f00", "#0b0f14"),
+    ("#0f766e", "#ffffff"),
+    ("#dc267f", "#ffffff"),
+    ("#785ef0", "#ffffff"),
+    ("#8a5a00", "#ffffff"),
+    ("#cc79a7", "#0b0f14"),
+    ("#e8743b", "#0b0f14"),
+)
+"""Fill and the colour of text on it."""
+
+NEUTRAL = "#7d8796"
+"""Neither a place's colour nor lost on light or dark ground."""
+
+LIGHT: dict[str, str] = {
+    "page": "#f5f6f8",
+    "card": "#ffffff",
+    "ink": "#14181f",
+    "muted": "#565f6d",
+    "line": "#dfe3e8",
+    "grid": "#e8ebef",
+    "edge": "#7d8796",
+    "accent": "#1f4fc4",
+    "good": "#0b6b4f",
+    "warn": "#8a4b00",
+    "warn-back": "#fff6e5",
+    "bad": "#b3123c",
+    "bad-back": "#ffeef1",
+    "hatch": "#14181f",
+}
+
+DARK: dict[str, str] = {
+    "page": "#0b0e13",
+    "card": "#12171d",
+    "ink": "#eceff4",
+    "muted": "#9aa5b5",
+    "line": "#2a323d",
+    "grid": "#222a34",
+    "edge": "#6f7b8c",
+    "accent": "#8fb0ff",
+    "good": "#5fd3aa",
+    "warn": "#ffc46b",
+    "warn-back": "#2a2113",
+    "bad": "#ff8fa6",
+    "bad-back": "#311820",
+    "hatch": "#0b0e13",
+}
+
+
+class PlaceColours:
+    """Which of the fills each place has: in order, from the first again after the last."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        self._index = {place: index % len(FILLS) for index, place in enumerate(places)}
+        self.repeat = len(places) > len(FILLS)
+
+    def css_class(self, place: str) -> str:
+        """The class that sets `--fill` and `--on`; places that are not known have a grey one."""
+        return f"n{self._index[place]}" if place in self._index else "n-none"
+
+    def fill(self, place: str) -> str:
+        """The fill itself."""
+        return FILLS[self._index[place]][0] if place in self._index else NEUTRAL
+
+    def bar(self, tone: Tone) -> str:
+        """The colour of a bar in a table."""
+        return FILLS[0][0] if tone is Tone.STRONG else NEUTRAL
+
+
+def colour_rules(scope: str) -> str:
+    """The style sheet's variables: light, and dark where the reader's system asks for it.
+
+    An image in a page asks for what the page around it says, as `color-scheme`.
+    """
+    light, dark = _variables(LIGHT), _variables(DARK)
+    return (
+        f"{scope}{{{light}color-scheme:light}}"
+        f"@media (prefers-color-scheme:dark){{{scope}{{{dark}color-scheme:dark}}}}"
+    )
+
+
+def theme_rules(scope: str) -> str:
+    """The same where JupyterLab's or VS Code's theme decides, whatever the system says."""
+    light, dark = _variables(LIGHT), _variables(DARK)
+    return (
+        f'body[data-jp-theme-light="true"] {scope},body.vscode-light {scope}'
+        f"{{{light}color-scheme:light}}"
+        f'body[data-jp-theme-light="false"] {scope},body.vscode-dark {scope}'
+        f"{{{dark}color-scheme:dark}}"
+    )
+
+
+def fill_rules(scope: str) -> str:
+    """The classes of places within a drawing."""
+    return "".join(
+        f"{scope} .n{index}{{--fill:{fill};--on:{on}}}" for index, (fill, on) in enumerate(FILLS)
+    )
+
+
+def _variables(colours: dict[str, str]) -> str:
+    return "".join(f"--{key}:{value};" for key, value in colours.items())

@@ -1,0 +1,61 @@
+"""Geometry of a time line: a scale with round times, and lanes for what overlaps in time."""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_ROUND_SECONDS = (
+    *(base * 10.0**power for power in range(-6, 1) for base in (1, 2, 5)),
+    *(10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0),
+    *(hours * 3600.0 for hours in (1, 2, 3, 6, 12)),
+    *(days * 86400.0 * 10**power for power in range(5) for days in (1, 2, 5)),
+)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Seconds to pixels, or to columns of a terminal.
+
+    Attributes:
+        end_seconds: what lies at the right edge; time zero is at the left one.
+        left, right: the edges.
+    """
+
+    end_seconds: float
+    left: float
+    right: float
+
+    def x(self, seconds: float) -> float:
+        """The coordinate of a time."""
+        share = seconds / self.end_seconds if self.end_seconds > 0 else 0.0
+        return self.left + min(max(share, 0.0), 1.0) * (self.right - self.left)
+
+    def ticks(self, least_distance: float) -> list[float]:
+        """Round times from 0 to the end, no closer to each other than this distance."""
+        if self.end_seconds <= 0:
+            return [0.0]
+        most = max((self.right - self.left) // least_distance, 1)
+        sizes = (size for size in _ROUND_SECONDS if self.end_seconds / size <= most)
+        step = next(sizes, self.end_seconds)
+        return [index * step for index in range(int(self.end_seconds / step + 1e-9) + 1)]
+
+
+def lanes(spans: Sequence[tuple[float, float]]) -> list[list[int]]:
+    """As few lanes as hold all spans of time, none of which overlap in a lane.
+
+    Returns:
+        The indexes of the spans of each lane, in order of time.
+    """
+    result: list[list[int]] = []
+    busy: list[tuple[float, int]] = []
+    free: list[int] = []
+    for index in sorted(range(len(spans)), key=lambda at: (spans[at][0], at)):
+        start, end = spans[index]
+        while busy and busy[0][0] <= start + 1e-9:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        lane = heapq.heappop(free) if free else len(result)
+        if lane == len(result):
+            result.append([])
+        result[lane].append(index)
+        heapq.heappush(busy, (max(end, start), lane))
+    return result

@@ -1,0 +1,207 @@
+"""A time line as a drawing: a row for each lane, and schedules below each other on one scale."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kfp_placement_engine.render.drawing import Drawing
+from kfp_placement_engine.render.environment import coordinate
+from kfp_placement_engine.render.fitting import fit, fit_all, text_width
+from kfp_placement_engine.render.palette import PlaceColours
+from kfp_placement_engine.render.scale import Scale, lanes
+from kfp_placement_engine.views.document import Bar, Lane, TimeLine
+from kfp_placement_engine.views.promises import moment
+
+Shape = dict[str, Any]
+"""What the template draws, by the names that it has there."""
+
+_TOP, _BOTTOM = 30.0, 26.0
+_HEADING = 30.0
+_PADDING = 7.0
+_LEAST_ROW = 38.0
+_NAMES_SHARE, _LEAST_NAMES, _NAME_GAP, _RIGHT_MARGIN = 0.16, 140.0, 14.0, 14.0
+"""Room for names of lanes, left of the bars, and room right of them."""
+
+_TICK_PIXELS = 110.0
+_KEY_ROW, _SWATCH, _KEY_GAP = 20.0, 22.0, 18.0
+_NAME_SIZE, _LABEL_SIZE = 12.0, 11.0
+"""Font sizes."""
+
+_LABEL_GAP, _LABEL_PIXELS = 5.0, 220.0
+_LABEL_LINE, _LABEL_LINES = 14.0, 5
+"""Height of a line of labels below the bars, and how many there may be."""
+
+_LABELLED_BARS = 200
+"""Up to this many bars of a lane, labels get room of their own beside or below short bars."""
+
+_THIN_LINE, _THIN_LINES = 6.0, 6
+"""A thousand drivers at once are a band, not a tower."""
+
+_LEVELS_HEIGHT = 30.0
+_LEAST_PIXELS = 2.0
+"""Width of a bar, however short it is."""
+
+_STRETCH = 1.3
+
+
+def draw_time_line(line: TimeLine, colours: PlaceColours, width: float) -> Drawing:
+    """Draw a time line as wide as this many pixels."""
+    left = max(_LEAST_NAMES, width * _NAMES_SHARE)
+    scale = Scale(line.end_seconds, left, width - _RIGHT_MARGIN)
+    key, above = _key(line.key, width)
+    y = top = above + _TOP
+    rows: list[Shape] = []
+    headings: list[Shape] = []
+    for schedule in line.schedules:
+        if schedule.title:
+            title = fit(schedule.title, width - 4, _NAME_SIZE, bold=True)
+            headings.append({"y": y, "title": title})
+            y += _HEADING
+        names = fit_all(
+            (lane.name for lane in schedule.lanes), left - _NAME_GAP, _NAME_SIZE, bold=True
+        )
+        bars = [bar.label for lane in schedule.lanes for bar in lane.bars]
+        labels = fit_all(bars, _LABEL_PIXELS, _LABEL_SIZE)
+        for lane in schedule.lanes:
+            row = _row(lane, labels, scale, y + _PADDING)
+            height = max(row["bottom"] - y + _PADDING, _LEAST_ROW)
+            note = fit(lane.note, left - _NAME_GAP, _LABEL_SIZE)
+            place = {"name": names[lane.name], "whole": lane.name, "note": note}
+            place["css_class"] = colours.css_class(lane.name)
+            rows.append({**row, **place, "middle": y + height / 2, "bottom": y + height})
+            y += height
+    shapes = {
+        "key": key,
+        "headings": headings,
+        "rows": rows,
+        "ticks": [_tick(each, scale, line) for each in scale.ticks(_TICK_PIXELS)],
+        "limit": _limit(line, scale),
+        "top": top,
+        "bottom": y,
+    }
+    return Drawing(
+        kind="time-line",
+        name=line.name,
+        description=line.description,
+        width=width,
+        height=y + _BOTTOM,
+        shapes=shapes,
+        stretch=_STRETCH,
+        notes=line.notes,
+    )
+
+
+def _key(items: Sequence[tuple[str, str]], width: float) -> tuple[list[Shape], float]:
+    """What the shades mean, in as many rows as it takes; also their height."""
+    shapes: list[Shape] = []
+    x, y = 1.0, 0.0
+    for kind, words in items:
+        taken = _SWATCH + 7 + text_width(words, _LABEL_SIZE)
+        if x > 1.0 and x + taken > width:
+            x, y = 1.0, y + _KEY_ROW
+        shapes.append({"kind": kind, "words": words, "x": x, "y": y})
+        x += taken + _KEY_GAP
+    return shapes, y + _KEY_ROW
+
+
+def _tick(seconds: float, scale: Scale, line: TimeLine) -> Shape:
+    x = scale.x(seconds)
+    anchor = "end" if x > scale.right - 20 else "middle"
+    return {"x": x, "anchor": anchor, "text": moment(seconds, line.begin).removesuffix(":00")}
+
+
+def _limit(line: TimeLine, scale: Scale) -> Shape | None:
+    if line.limit is None or not 0 < line.limit[0] <= line.end_seconds:
+        return None
+    x = scale.x(line.limit[0])
+    anchor = "end" if x > (scale.left + scale.right) / 2 else "start"
+    return {"x": x, "anchor": anchor, "text": line.limit[1]}
+
+
+def _row(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> Shape:
+    """All that is drawn of a lane below `y`, and where it ends."""
+    thin: list[Shape] = []
+    spans = lanes([(bar.start_seconds, bar.finish_seconds) for bar in lane.thin])
+    for line, indexes in enumerate(spans):
+        at = y + min(line, _THIN_LINES - 1) * _THIN_LINE
+        thin += [_extent(lane.thin[index], scale, 1.0) | {"y": at} for index in indexes]
+    if spans:
+        y += min(len(spans), _THIN_LINES) * _THIN_LINE + 2
+    if lane.levels:
+        path = _levels(lane.levels, scale, y + _LEVELS_HEIGHT)
+        return {"thin": thin, "levels": path, "bars": [], "bottom": y + _LEVELS_HEIGHT}
+    bars: list[Shape] = []
+    spans = lanes([(bar.start_seconds, bar.finish_seconds) for bar in lane.bars])
+    height = 24.0 if len(spans) <= 12 else 15.0 if len(spans) <= 40 else 7.0
+    for indexes in spans:
+        drawn = [_bar(lane.bars[index], scale) for index in indexes]
+        texts = [labels[lane.bars[index].label] for index in indexes]
+        has_room = len(lane.bars) <= _LABELLED_BARS
+        lines = _label(drawn, texts, scale, _LABEL_LINES if has_room else 0)
+        bars += [each | {"y": y, "height": height - 3} for each in drawn]
+        y += height + lines * _LABEL_LINE
+    return {"thin": thin, "levels": "", "bars": bars, "bottom": y}
+
+
+def _extent(bar: Bar, scale: Scale, least: float) -> Shape:
+    left, right = scale.x(bar.start_seconds), scale.x(bar.finish_seconds)
+    return {"left": left, "width": max(right - left, least), "title": bar.title}
+
+
+def _bar(bar: Bar, scale: Scale) -> Shape:
+    """A bar with its phases, and when it ends by past runs."""
+    shape = _extent(bar, scale, _LEAST_PIXELS)
+    left, right = shape["left"], shape["left"] + shape["width"]
+    phases, at = [], left
+    for kind, until_seconds in bar.phases:
+        until = min(max(scale.x(until_seconds), at), right)
+        phases.append({"kind": kind, "x": at, "width": until - at})
+        at = until
+    if phases:
+        phases[-1]["width"] = right - phases[-1]["x"]
+    ends = bar.ends and [
+        scale.x(each)
+        for each in (bar.ends.low_seconds, bar.ends.typical_seconds, bar.ends.high_seconds)
+    ]
+    return shape | {"phases": phases, "marks": bar.marks, "ends": ends, "right": right}
+
+
+def _label(bars: Sequence[Shape], texts: Sequence[str], scale: Scale, most: int) -> int:
+    """Put each label on its bar, right of it, or on a line below; returns how many lines there are.
+
+    The tints before a run are too light for a label's colour: on a bar it stands on its last phase.
+    """
+    ends: list[float] = []
+    next_lefts = [*(bar["left"] for bar in bars[1:]), scale.right]
+    for bar, text, next_left in zip(bars, texts, next_lefts, strict=True):
+        start = bar["phases"][-1]["x"] if bar["phases"] else bar["left"]
+        inside = bar["right"] - start
+        needed = text_width(text, _LABEL_SIZE) + 2 * _LABEL_GAP
+        bar |= {"label": text, "label_class": "label-out", "line": None}
+        if needed <= inside:
+            bar |= {"label_class": "label-in", "label_x": start + _LABEL_GAP}
+        elif most and needed <= next_left - bar["right"]:
+            bar["label_x"] = bar["right"] + _LABEL_GAP
+        elif (line := _free_line(bar["left"], ends, most)) is not None:
+            x = min(bar["left"], scale.right - needed)
+            ends[line:] = [x + needed, *ends[line + 1 :]]
+            bar |= {"label_x": x + _LABEL_GAP, "line": line}
+        else:
+            text = fit(text, inside - 2 * _LABEL_GAP, _LABEL_SIZE)
+            bar |= {"label": text, "label_class": "label-in", "label_x": start + _LABEL_GAP}
+    return len(ends)
+
+
+def _free_line(x: float, ends: Sequence[float], most: int) -> int | None:
+    """The first line with room from here on, perhaps a new one; None = there is none."""
+    lines = (line for line, end in enumerate(ends) if end <= x)
+    return next(lines, len(ends) if len(ends) < most else None)
+
+
+def _levels(levels: Sequence[int], scale: Scale, base: float) -> str:
+    """How many run at a time, as an area scaled to its own peak."""
+    peak, pixels = max(levels) or 1, (scale.right - scale.left) / len(levels)
+    points = [f"M{coordinate(scale.left)} {coordinate(base)}"]
+    for index, level in enumerate(levels):
+        points.append(f"V{coordinate(base - level / peak * _LEVELS_HEIGHT)}")
+        points.append(f"H{coordinate(scale.left + (index + 1) * pixels)}")
+    return "".join([*points, f"V{coordinate(base)}Z"])
