@@ -39,7 +39,7 @@ from kfp_placement_controller.planning.actions import (
     WriteRequest,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.memory_watch import MemoryQuestion
+from kfp_placement_controller.planning.memory_peaks import MemoryQuestion
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError

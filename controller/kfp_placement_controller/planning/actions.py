@@ -8,7 +8,7 @@ from typing import Literal
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import Release
-from kfp_placement_controller.planning.memory_watch import MemoryQuestion
+from kfp_placement_controller.planning.memory_peaks import MemoryQuestion
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.policy_status import PolicyFinding
@@ -181,7 +181,7 @@ class HistoryAnswer:
 
 @dataclass(frozen=True)
 class AskMemory:
-    """Ask a source how much memory pods use; the answer comes later, or never."""
+    """Ask Prometheus how much memory pods used; the answer comes later, or never."""
 
     question: MemoryQuestion
 
