@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import Branch, RunGraph
 
@@ -80,7 +79,6 @@ class ActiveRun:
         group_progress: the same for the driver pods of groups, by group name (`""` = root). A
             driver is done as soon as anything in its group has started.
         held: step name -> node that a step keeps although it has not started.
-        forecast: what past runs tell of it; None = nobody asked.
     """
 
     key: str
@@ -90,7 +88,6 @@ class ActiveRun:
     progress: Mapping[str, StepProgress] = field(default_factory=dict)
     group_progress: Mapping[str, StepProgress] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
-    forecast: RunForecast | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot be planned with."""
