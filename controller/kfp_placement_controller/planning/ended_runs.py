@@ -23,7 +23,13 @@ from kfp_placement_engine.contract.pipeline_history import (
 )
 from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import LoopWidth, PastRun, PastStep, is_usable_size
+from kfp_placement_engine.model.history import (
+    LoopWidth,
+    PastRun,
+    PastStep,
+    is_usable_memory,
+    is_usable_size,
+)
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
@@ -174,6 +180,7 @@ def _past_steps(run: TrackedRun, reading: RunReading, facts: _Facts) -> Iterator
             arguments=tuple(step.arguments.values()),
             peak_bytes=peak if _can_have(last.pod, peak, facts.nodes) else None,
             killed_bytes=_killed_bytes(run, step, facts.nodes),
+            asked_bytes=_asked_bytes(step),
         )
         if found.is_usable:
             yield found
@@ -226,6 +233,11 @@ def _can_have(
     node = nodes.get(pod.node_name)
     capacity = None if node is None else node.node.allocatable.get("memory")
     return amount is not None and (capacity is None or amount <= _MORE_THAN_ALLOCATABLE * capacity)
+
+
+def _asked_bytes(step: Step) -> float | None:
+    amount = step.requests.get("memory")
+    return amount if amount is not None and is_usable_memory(amount) else None
 
 
 def usable_size(step: Step) -> float | None:

@@ -16,6 +16,7 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.history import is_usable_memory
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.policy import MemorySource
 from kfp_placement_engine.readers.run_outcomes import PodRole
 
 _LOG = logging.getLogger(__name__)
@@ -95,8 +96,10 @@ class MemoryPeaks:
 
     def use(self, settings: HistorySettings) -> None:
         """Ask the server that the policy names from now on."""
-        if self._url != (settings.prometheus_url or ""):
-            self._url = settings.prometheus_url or ""
+        is_asked = settings.memory is MemorySource.PROMETHEUS
+        url = (is_asked and settings.prometheus_url) or ""
+        if self._url != url:
+            self._url = url
             self._asked = self._failed_at = None
             self._warned, self._unknown_pods = False, 0
 

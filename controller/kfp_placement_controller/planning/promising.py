@@ -148,7 +148,9 @@ class Promising:
             if lasts(LONGEST_PAUSE if is_same else PAUSE, made.at, now):
                 return
         self._made[run.key] = current
-        run.run.promised(run.promise(now), now)
+        promise = run.promise(now)
+        if promise is not None:
+            run.run.promised(promise, now)
 
     def _promise_from_start(
         self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
@@ -161,7 +163,9 @@ class Promising:
         self._made[run.key] = _now_of(run, now)
         together = {each.key for each in self.registry.planned()}
         plan = self.builder.plan_alone(run.key, together, policy, run.graph)
-        run.run.promises.take_after_start(run.promise_from_start(plan))
+        promise = run.promise_from_start(plan)
+        if promise is not None:
+            run.run.promises.take_after_start(promise)
 
 
 def _now_of(run: PlannedRun, now: datetime) -> _Made:

@@ -12,9 +12,9 @@ from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
-from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.expected_times import StepOrder
+from kfp_placement_engine.planning.learned_times import RunForecast
 from kfp_placement_engine.planning.learned_widths import too_wide
 from kfp_placement_engine.planning.overrides import with_all_marked
 from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults

@@ -34,6 +34,7 @@ from kfp_placement_engine.model.policy import (
     AssumptionPolicy,
     HistoryPolicy,
     LatencyPolicy,
+    MemorySource,
     Objective,
     PlanningPolicy,
     Search,
@@ -51,6 +52,9 @@ _SCHEDULER = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
 StepType = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE)
+]
+NamespaceName = Annotated[
+    str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
 ]
 SchedulerName = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_SCHEDULER)
@@ -168,10 +172,22 @@ class HistorySettings(ResourceModel):
     keep_days: int = Field(default=KEEP_DAYS, ge=1, le=3650)
     """Runs that ended more days ago, counted from the last run of the pipeline, do not count."""
 
+    memory: MemorySource = MemorySource.OFF
+    """Where the peak memory of steps comes from: nowhere, or a Prometheus."""
+
     prometheus_url: str | None = Field(
         default=None, alias="prometheusURL", max_length=1024, pattern=_HTTP_URL
     )
-    """A Prometheus that is asked how much memory the pods of ended runs used; None = none is."""
+    """The server that is asked with memory prometheus."""
+
+    @model_validator(mode="after")
+    def _name_the_server(self) -> Self:
+        if self.memory is MemorySource.PROMETHEUS and self.prometheus_url is None:
+            raise ValueError(
+                "memory is prometheus, but prometheusURL is not given; give the server's address,"
+                " such as http://prometheus.monitoring:9090"
+            )
+        return self
 
 
 def _no_default_scheduler(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -103,6 +103,13 @@ class AssumptionPolicy:
     by_type: tuple[TypeAssumptions, ...] | None = None
 
 
+class MemorySource(StrEnum):
+    """Where the peak memory of steps comes from."""
+
+    OFF = "off"
+    PROMETHEUS = "prometheus"
+
+
 KEEP_DAYS = 90
 """Runs that are older than this do not count, where a policy says nothing."""
 

@@ -167,3 +167,16 @@ class Promise:
         if self.ends is None or other.ends is None:
             return (self.ends, self.unknown) != (other.ends, other.unknown)
         return self.ends.moved_from(other.ends, begin_seconds)
+
+
+@dataclass(frozen=True)
+class FirstEnd:
+    """What was promised of a run's end at its start; times are seconds since it began.
+
+    Attributes:
+        ends: when it ends.
+        planned_seconds: the same by the plan alone.
+    """
+
+    ends: TimeRange
+    planned_seconds: float
