@@ -28,9 +28,8 @@ from kfp_placement_controller.kinds import (
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.parts import working
-from kfp_placement_controller.planning.actions import HistoryAnswer
+from kfp_placement_controller.planning.actions import HistoryAnswer, MemoryAnswer
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.memory_peaks import MemoryAnswer
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings

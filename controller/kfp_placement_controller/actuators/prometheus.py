@@ -8,7 +8,7 @@ from http import HTTPStatus
 from urllib.parse import urlencode
 
 from kfp_placement_controller.actuators.worker import Worker
-from kfp_placement_controller.planning.memory_peaks import MemoryAnswer, MemoryPod, MemoryQuestion
+from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer, MemoryPod
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_kube.exceptions import GarbledError, KubeError
 from kfp_placement_kube.json_text import read_json
@@ -51,7 +51,7 @@ class Prometheus:
         self._containers = frozenset(containers)
         self._clock = clock
 
-    def peaks(self, question: MemoryQuestion) -> Mapping[str, float]:
+    def peaks(self, question: AskMemory) -> Mapping[str, float]:
         """Return the most memory that the pods used, bytes by uid; unknown ones are left out.
 
         Raises:
@@ -134,12 +134,12 @@ def _garbled(why: str) -> GarbledError:
     return GarbledError(0, "Garbled", why)
 
 
-class MemoryWorker(Worker[MemoryQuestion, MemoryAnswer]):
+class MemoryWorker(Worker[AskMemory, MemoryAnswer]):
     """The thread that asks one question after the other."""
 
     def __init__(
         self,
-        peaks: Callable[[MemoryQuestion], Mapping[str, float]],
+        peaks: Callable[[AskMemory], Mapping[str, float]],
         answered: Callable[[MemoryAnswer], None],
     ) -> None:
         """Start nothing yet.
@@ -152,7 +152,7 @@ class MemoryWorker(Worker[MemoryQuestion, MemoryAnswer]):
         self._peaks = peaks
 
     # `typing.override` came with Python 3.12.
-    def answer(self, task: MemoryQuestion) -> MemoryAnswer:  # type: ignore[explicit-override]
+    def answer(self, task: AskMemory) -> MemoryAnswer:  # type: ignore[explicit-override]
         """Return what the server says."""
         try:
             return MemoryAnswer(task, self._peaks(task))

@@ -30,6 +30,7 @@ from kfp_placement_controller.planning.actions import (
     Announce,
     ForgetRun,
     HistoryAnswer,
+    MemoryAnswer,
     StartRound,
     WritePlacement,
 )
@@ -41,7 +42,6 @@ from kfp_placement_controller.planning.gate_decisions import GateDecisions
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.known_pasts import KnownPast
-from kfp_placement_controller.planning.memory_peaks import MemoryAnswer
 from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
@@ -69,6 +69,7 @@ from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VO
 _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
 
 @dataclass
 class Coordinator:

@@ -217,18 +217,14 @@ def _transfer_seconds(step: Step, node: ObservedNode | None, reading: RunReading
     return moved_bytes / (rate or assumptions.store_bytes_per_second)
 
 
-def _killed_bytes(
-    run: TrackedRun, step: Step, nodes: Mapping[str, ObservedNode]
-) -> float | None:
+def _killed_bytes(run: TrackedRun, step: Step, nodes: Mapping[str, ObservedNode]) -> float | None:
     """Return the most memory with which an attempt was killed for using more; None = none was."""
     pods = [each.pod for each in run.pods.executors(step.name)]
     amounts = [each.killed_bytes for each in pods if _can_have(each, each.killed_bytes, nodes)]
     return max((each for each in amounts if each is not None), default=None)
 
 
-def _can_have(
-    pod: ObservedPod, amount: float | None, nodes: Mapping[str, ObservedNode]
-) -> bool:
+def _can_have(pod: ObservedPod, amount: float | None, nodes: Mapping[str, ObservedNode]) -> bool:
     """Return whether a pod can have had that much memory on its node."""
     node = nodes.get(pod.node_name)
     capacity = None if node is None else node.node.allocatable.get("memory")

@@ -69,7 +69,9 @@ class Histories:
         else:
             own[key[1]] = new
             self.json_bytes += new.json_bytes
-            spec = PipelineHistorySpec(pipeline=new.spec.pipeline) if before is None else before.spec
+            spec = (
+                PipelineHistorySpec(pipeline=new.spec.pipeline) if before is None else before.spec
+            )
             if spec != new.spec or not self._pasts.knows(key, new):
                 self._pasts.outdated(key)
             self._unwritten.seen(key, new)

@@ -123,7 +123,9 @@ class KnownPast:
             graph: the run.
             confidence: of the ranges that will be promised.
         """
-        return self._said.guarded(self._without, partial(with_history, graph, self.past, confidence))
+        return self._said.guarded(
+            self._without, partial(with_history, graph, self.past, confidence)
+        )
 
     @property
     def _without(self) -> str:

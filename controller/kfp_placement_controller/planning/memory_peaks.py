@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer, MemoryPod
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.said_once import SaidOnce
@@ -36,57 +37,12 @@ _TELLING = 20
 """If the server knows none of this many pods, it is the wrong one."""
 
 
-@dataclass(frozen=True)
-class MemoryPod:
-    """A pod whose memory is asked for.
-
-    Attributes:
-        uid: identifier of the pod.
-        name: its name.
-        since_start_seconds: time since its step began.
-    """
-
-    uid: str
-    name: str
-    since_start_seconds: float
-
-
-@dataclass(frozen=True)
-class MemoryQuestion:
-    """A question for Prometheus.
-
-    Attributes:
-        url: address of the server.
-        run: the run that has ended; its namespace is that of the pods.
-        pods: those that ended well.
-    """
-
-    url: str
-    run: RunKey
-    pods: tuple[MemoryPod, ...]
-
-
-@dataclass(frozen=True)
-class MemoryAnswer:
-    """The answer to a question.
-
-    Attributes:
-        question: as it was asked.
-        peaks: bytes by uid of the pod, of those that the server knows.
-        failure: why there is no answer; "" = there is one.
-    """
-
-    question: MemoryQuestion
-    peaks: Mapping[str, float] = field(default_factory=dict)
-    failure: str = ""
-
-
 @dataclass
 class MemoryPeaks:
-    """Asks for the peaks of ended runs, one run at a time, and keeps them until they are learned."""
+    """Asks for the peaks of ended runs, one run at a time, and keeps them until they are read."""
 
     _url: str = ""
-    _asked: MemoryQuestion | None = None
+    _asked: AskMemory | None = None
     _asked_at: datetime | None = None
     _failed_at: datetime | None = None
     _peaks: dict[RunKey, Mapping[str, float]] = field(default_factory=dict)
@@ -103,7 +59,7 @@ class MemoryPeaks:
             self._asked = self._failed_at = None
             self._warned, self._unknown_pods = False, 0
 
-    def due(self, ended: Iterable[TrackedRun], now: datetime) -> MemoryQuestion | None:
+    def due(self, ended: Iterable[TrackedRun], now: datetime) -> AskMemory | None:
         """Return the next question; None = there is none now.
 
         Args:
@@ -120,7 +76,7 @@ class MemoryPeaks:
                 continue
             pods = tuple(_asked_for(each, now) for each in _ended_well(run))[:MOST_PODS]
             if pods:
-                self._asked, self._asked_at = MemoryQuestion(self._url, run.key, pods), now
+                self._asked, self._asked_at = AskMemory(self._url, run.key, pods), now
                 return self._asked
             self._peaks[run.key] = {}
         return None
@@ -158,11 +114,11 @@ class MemoryPeaks:
     def _pauses(self, now: datetime) -> bool:
         return lasts(PAUSE_AFTER_FAILURE, self._failed_at, now)
 
-    def _has_failed(self, asked: MemoryQuestion, why: str, now: datetime) -> None:
+    def _has_failed(self, asked: AskMemory, why: str, now: datetime) -> None:
         self._asked, self._failed_at = None, now
         self._warn(asked, why)
 
-    def _warn(self, asked: MemoryQuestion, why: str) -> None:
+    def _warn(self, asked: AskMemory, why: str) -> None:
         """Say it once for each address, whatever else goes wrong with it."""
         if not self._warned:
             self._warned = True

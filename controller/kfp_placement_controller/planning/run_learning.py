@@ -12,15 +12,11 @@ from typing import NamedTuple, TypeVar
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.nodes import ObservedNode
-from kfp_placement_controller.planning.actions import AskMemory, HistoryAction
+from kfp_placement_controller.planning.actions import AskMemory, HistoryAction, MemoryAnswer
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.kept_promises import KeptPromises
-from kfp_placement_controller.planning.memory_peaks import (
-    MemoryAnswer,
-    MemoryPeaks,
-    MemoryQuestion,
-)
+from kfp_placement_controller.planning.memory_peaks import MemoryPeaks
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.said_once import SaidOnce
@@ -120,13 +116,13 @@ class RunLearning:
                 learned += self._guarded(partial(self._learn, run, now)) or 0
         question = self._guarded(partial(self._question, now))
         writes = self._guarded(partial(self.histories.due, now)) or []
-        return [*writes, *([] if question is None else [AskMemory(question)])]
+        return [*writes, *([] if question is None else [question])]
 
     def _is_awaited(self, run: TrackedRun, since: datetime, now: datetime) -> bool:
         """Return whether more may be known soon of a run that has ended."""
         return lasts(SETTLED, since, now) or self.memory.awaits(run, now)
 
-    def _question(self, now: datetime) -> MemoryQuestion | None:
+    def _question(self, now: datetime) -> AskMemory | None:
         return self.memory.due([each.run for each in self._awaited.values()], now)
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:

@@ -254,7 +254,11 @@ class PlannedRun(ReadRun):
         submitted = run.observed.submitted_at.timestamp()
         times = {}
         for name in (step.name for step in self.graph.steps):
-            status, start, finish = run.statuses.get(name), plan.start_of(name), plan.finish_of(name)
+            status, start, finish = (
+                run.statuses.get(name),
+                plan.start_of(name),
+                plan.finish_of(name),
+            )
             if start is None or (status is not None and status.ended):
                 continue
             seconds = math.inf if finish is None else finish - start
@@ -287,7 +291,7 @@ class PlannedRun(ReadRun):
         )
 
     def promise(self, now: datetime) -> Promise | None:
-        """Return what can be promised by now, since the submission; None = nobody asks past runs."""
+        """Return what is promised by now, since the submission; None = nobody asks past runs."""
         forecast, first = self.reading.forecast, self.run.promises.first
         if forecast is None:
             return None
