@@ -14,7 +14,6 @@ from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.objective import ENDS_EARLIEST
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
-from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.resources import is_less
 from kfp_placement_engine.model.run_graph import Group, RunGraph
 from kfp_placement_engine.model.what_if import ChangedPlan, end_seconds, gain_seconds
@@ -36,8 +35,6 @@ def what_if(
     changes: Sequence[Change],
     options: PlanOptions | None = None,
     progress: Progress = no_progress,
-    *,
-    forecast: RunForecast | None = None,
 ) -> ChangedPlan:
     """Plan a run as it is after changes.
 
@@ -53,7 +50,6 @@ def what_if(
         changes: what changes, made one after another.
         options: how to plan.
         progress: told how far planning is.
-        forecast: what past runs tell of the run; of steps with another run time it does not hold.
 
     Raises:
         ChangeError: a node, image or claim that is not there; or no node is left.
@@ -62,7 +58,7 @@ def what_if(
     """
     after = with_changes(graph, cluster, changes)
     options = options or PlanOptions()
-    replan = partial(plan_run, *after, progress=progress, warm_start=present, forecast=forecast)
+    replan = partial(plan_run, *after, progress=progress, warm_start=present)
     plan = replan(options)
     may_be_anomaly = _is_only_more((graph, cluster), after)
     if may_be_anomaly and _is_just_later(present, plan) and not plan.exact:
