@@ -61,12 +61,14 @@ class KnownPast:
         notices: what of it could not be read, and what somebody may have expected of it.
         namespace: where the runs were; "" = not known.
         text: how many count: `past runs: 9 of team-a (history.yaml)`; "" = nothing is asked.
+        histories: the objects that hold the runs.
     """
 
     past: "Past | None" = None
     notices: tuple[Notice, ...] = ()
     namespace: str = ""
     text: str = ""
+    histories: "tuple[PipelineHistory, ...]" = ()
 
 
 THE_CLUSTER = HistorySource()
@@ -89,7 +91,7 @@ def read_past(
         source: where they are.
         run: the next one.
         namespace: where it goes; "" = nobody says.
-        cluster: likewise; its policy says how long runs count, its nodes how fast they are.
+        cluster: likewise; its policy says how long runs count.
         progress: told what is read.
 
     Raises:
@@ -142,8 +144,7 @@ def past_in(
     from kfp_placement_engine.planning.stored_past import past_of
 
     policy = _history_policy(cluster)
-    speeds = {node.name: node.speed for node in cluster.nodes}
-    past = past_of(histories, run.name, namespace, policy, speeds, naming=source.naming)
+    past = past_of(histories, run.name, namespace, policy, naming=source.naming)
     own = [each for each in histories if namespace in ("", each.metadata.namespace or namespace)]
     runs = Counter[str]()
     for each in own:
@@ -155,7 +156,8 @@ def past_in(
         *_surprises(own, counts, source, run.name, where),
         *_forgotten_steps(own, run, past),
     )
-    return KnownPast(past, notices, where, _text(counts, run.name, where, source))
+    text = _text(counts, run.name, where, source)
+    return KnownPast(past, notices, where, text, tuple(own))
 
 
 def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
@@ -249,12 +251,13 @@ def _forgotten_steps(
 ) -> Iterator[Notice]:
     """Steps of the run of which no time counts, and since when they would."""
     since: dict[str, datetime] = {}
+    known = frozenset(past.steps.steps_of(run.name))
     for each in histories:
         if each.spec.pipeline == run.name:
             for step in each.spec.forget_steps:
                 since[step.step] = max(step.before, since.get(step.step, step.before))
     for task in dict.fromkeys(step.task for step in run.steps):
-        if task in since and past.steps.runs(run.name, task) == 0:
+        if task in since and task not in known:
             yield Notice(
                 "forgotten-step",
                 f"what it took before {time_text(since[task])} is forgotten, and it has not ended"

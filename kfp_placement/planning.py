@@ -18,7 +18,7 @@ from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepE
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
-from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
+from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.overrides import (
     in_namespace,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kfp_placement_engine.model.changes import Change
     from kfp_placement_engine.model.history import LearnedWidth
     from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
+    from kfp_placement_engine.planning.learned_times import RunForecast
 
 BEST = "best"
 """In place of changes: the single changes that help most."""
@@ -113,7 +114,7 @@ class PreparedRun:
     options: PlanOptions
     policy: tuple[str, ...] = ()
     known: KnownPast = NO_PAST
-    forecast: RunForecast | None = None
+    forecast: "RunForecast | None" = None
 
     def plan(self, progress: Progress = no_progress, *, limits: bool = True) -> Plan:
         """Make the plan; it says what it took from the policy, and what lets steps onto a node.
@@ -126,8 +127,7 @@ class PreparedRun:
             PlanningError: a run without steps, or a cluster without nodes.
         """
         options = replace(self.options, limits=limits)
-        plan = plan_run(self.run, self.cluster, options, progress, forecast=self.forecast)
-        return _told(plan, self)
+        return _told(plan_run(self.run, self.cluster, options, progress), self)
 
     def after(self, changes: "Iterable[Change]") -> "PreparedRun":
         """Return the run as it is after changes.
@@ -158,9 +158,7 @@ class PreparedRun:
         from kfp_placement_engine.planning.what_if import what_if
 
         options = replace(self.options, limits=True)
-        answer = what_if(
-            self.run, self.cluster, present, changes, options, progress, forecast=self.forecast
-        )
+        answer = what_if(self.run, self.cluster, present, changes, options, progress)
         if answer.plan is present:
             return answer
         return replace(answer, plan=_told(answer.plan, self.after(changes)))
@@ -292,7 +290,7 @@ def _with_learned_widths(request: PlanRequest, run: RunGraph, past: KnownPast) -
     """Read the run again with the loop widths of past runs, where nobody knows better."""
     if past.past is None:
         return run
-    from kfp_placement_engine.planning.learned_courses import learned_widths, too_wide
+    from kfp_placement_engine.planning.learned_widths import learned_widths, too_wide
 
     widths = learned_widths(run, past.past)
     if not widths:
@@ -317,20 +315,26 @@ def _with_durations_file(run: RunGraph, file: Path | None) -> RunGraph:
 
 def _with_history(
     request: PlanRequest, run: RunGraph, past: KnownPast
-) -> tuple[RunGraph, RunForecast | None]:
+) -> "tuple[RunGraph, RunForecast | None]":
     if past.past is None:
         return run, None
     # Here and not above: most plans are made without, and it takes long to import.
     from kfp_placement_engine.planning.learned_times import with_history
+    from kfp_placement_engine.planning.learned_widths import left_out_notices
 
     policy = request.cluster.policy
     stated = None if policy is None or policy.history is None else policy.history.confidence
+    run = _noted(run, left_out_notices(run, past.past))
     learned = with_history(run, past.past, request.confidence or stated or CONFIDENCE)
     return learned.graph, learned.forecast
 
 
 def _told(plan: Plan, prepared: PreparedRun) -> Plan:
-    """Return the plan with what it took from the policy, and what lets steps onto a node."""
+    """Return the plan with its promise, the policy's part, and what lets steps onto a node."""
+    if prepared.forecast is not None:
+        from kfp_placement_engine.planning.promises import with_promise
+
+        plan = with_promise(plan, prepared.run, prepared.forecast)
     return with_remedies(replace(plan, policy=prepared.policy), prepared.run, prepared.cluster)
 
 

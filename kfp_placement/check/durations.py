@@ -12,7 +12,6 @@ from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import StepIdentity
-from kfp_placement_engine.model.promise import range_of
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step
 from kfp_placement_engine.planning.learned_times import ENOUGH_RUNS, rests_on_own_runs
 from kfp_placement_engine.planning.plan_rows import sized_input
@@ -31,10 +30,10 @@ def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
         if step.duration_source is not DurationSource.HINT or hint is None:
             continue
         identity = _identity(run, step)
-        forecast = past.steps.predict(identity, "", step.input_bytes, step.arguments)
+        forecast = past.steps.predict(identity, step.input_bytes, step.arguments)
         if forecast is None or not rests_on_own_runs(forecast.basis):
             continue
-        times, runs = range_of(forecast.distribution), forecast.basis.runs
+        times, runs = forecast.times, forecast.basis.runs
         typical = times.typical_seconds
         # Past times are exact to a millionth.
         off = round(hint / max(typical, 1e-9), 5)

@@ -71,8 +71,10 @@ def check_run(prepared: PreparedRun) -> CheckReport:
         # Here and not above: most checks are made without, and it takes long to import.
         from kfp_placement.check.durations import hints_off
         from kfp_placement.check.memory import memory_off
+        from kfp_placement.check.node_speeds import wrong_speeds
 
         findings += [*hints_off(prepared.as_read, past), *memory_off(run, past)]
+        findings += wrong_speeds(prepared.known.histories, prepared.cluster)
     ruled = prepared.options.latency_ruled_types
     findings += [*unmarked_steps(run), *guessed_types(run, ruled), *ineffective_marks(run, ruled)]
     findings += [finding for rule in _RULES for finding in rule(run)]
