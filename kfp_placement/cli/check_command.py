@@ -11,10 +11,10 @@ from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
     INPUT_FILE,
-    LOCAL_PATH,
     NAMESPACE,
     FormatType,
-    pairs,
+    argument_option,
+    output_option,
 )
 
 if TYPE_CHECKING:
@@ -46,14 +46,7 @@ was found, or the input cannot be read.
     type=INPUT_FILE,
     help="Also check what depends on the cluster: room, locations, volumes.",
 )
-@click.option(
-    "--arg",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=pairs("rows=5000", last=False),
-    help="A pipeline parameter, typed by the pipeline. Repeatable.",
-)
+@argument_option
 @click.option(
     "--history",
     metavar="FILE|live|none",
@@ -77,12 +70,7 @@ was found, or the input cannot be read.
     show_default=True,
     help="Format.",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=LOCAL_PATH,
-    help="Write to FILE, whole or not at all, instead of stdout.",
-)
+@output_option
 @connection_options
 @debug_option
 def check(

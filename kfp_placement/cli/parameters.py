@@ -278,3 +278,22 @@ def width(text: str) -> int:
             f" {ReadOptions.max_steps} steps"
         )
     return int(text)
+
+
+argument_option = click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=pairs("rows=5000", last=False),
+    help="A pipeline parameter, typed by the pipeline. Repeatable.",
+)
+"""`--arg`, for what a run is started with."""
+
+output_option = click.option(
+    "--output",
+    metavar="FILE",
+    type=LOCAL_PATH,
+    help="Write to FILE, whole or not at all, instead of stdout.",
+)
+"""`--output`, for a result that may go into a file."""

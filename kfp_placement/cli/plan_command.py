@@ -17,15 +17,16 @@ from kfp_placement.cli.parameters import (
     FORMATS,
     INPUT_FILE,
     KUBE_VERSION,
-    LOCAL_PATH,
     MAKESPAN_WITHIN,
     NAMESPACE,
     TIME,
     WHOLE_NUMBER,
     FormatType,
     NamesType,
+    argument_option,
     changes,
     duration,
+    output_option,
     pairs,
     width,
 )
@@ -106,14 +107,7 @@ _PLANNER_OPTIONS = (
     help="Where the run will go: a kubectl dump or Cluster file, its URL, - for stdin, live, or an"
     " example.  [default: example:equal]",
 )
-@click.option(
-    "--arg",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=pairs("rows=5000", last=False),
-    help="A pipeline parameter, typed by the pipeline. Repeatable.",
-)
+@argument_option
 @click.option(
     "--duration",
     "durations",
@@ -245,12 +239,7 @@ _PLANNER_OPTIONS = (
     type=FormatType(FORMATS),
     help="Format.  [default: table, or what the ending of --output names]",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=LOCAL_PATH,
-    help="Write to FILE, whole or not at all, instead of stdout.",
-)
+@output_option
 @connection_options
 @debug_option
 def plan(

@@ -72,13 +72,3 @@ def test_the_policy_of_the_cluster_is_followed(run, golden):
     result = run("check", "run.yaml", "-c", "ruled.json")
     golden(result.stdout)
     assert "latencyRules.stepTypes" in result.stdout
-
-
-def test_arguments(run):
-    assert run("check", RUN, "--arg", "rows=5").exit_code == 0
-    assert run("check", RUN, "--arg", "rows=many").exit_code == 2
-
-
-def test_stdin(run):
-    with open(RUN, "rb") as file:
-        assert run("check", "-", stdin=file.read()).exit_code == 0

@@ -69,14 +69,6 @@ def test_documents_and_reports(plan, history):
     assert "End, by past runs" in page.text
 
 
-def test_without_history_nothing_is_said_of_it(plan):
-    documents = [
-        json.loads(plan(*EXACT, "-o", "json", *more).stdout)
-        for more in ((), ("--history", "none"), ("--confidence", "80%"))
-    ]
-    assert all("promise" not in document for document in documents)
-
-
 def test_a_share_without_past_runs_is_said_to_have_no_effect(plan, history):
     for more in ((), ("--history", "none")):
         result = plan(*EXACT, "--confidence", "80%", *more)
@@ -209,12 +201,6 @@ def test_from_stdin(plan, history):
     piped = plan("--history", "-", *EXACT, "-o", "json", stdin=history.read_bytes())
     named = plan("--history", history, *EXACT, "-o", "json")
     assert json.loads(piped.stdout)["promise"] == json.loads(named.stdout)["promise"]
-
-
-def test_what_if_goes_on_with_past_runs(plan, history, golden):
-    result = plan("--history", history, *EXACT, "--what-if", "step train duration=10m")
-    assert result.exit_code == 0, result.stderr
-    golden("\n".join(result.stdout.splitlines()[-2:]))
 
 
 def test_of_several_namespaces_the_one_of_the_run_is_named_with_an_option(plan, tmp_path):

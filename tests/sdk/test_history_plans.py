@@ -9,7 +9,7 @@ import pytest
 import yaml
 from kfp import compiler, dsl
 
-from kfp_placement import MarkValueError, RunError, check, preview
+from kfp_placement import MarkValueError, RunError, preview
 from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.report.document import plan_json
 from kfp_placement_engine.contract.keys import API_VERSION
@@ -162,15 +162,6 @@ def test_a_share_without_past_runs_is_said_to_have_no_effect(nine):
         "confidence-unused"
     ]
     assert codes(planned(nine, confidence="80%")) == codes(preview(RUN, CLUSTER, **EXACT)) == []
-
-
-def test_past_runs_of_other_pipelines_only_are_said(tmp_path):
-    runs = runs_of(replace(TAXI, name="taxi-v2"))
-    history = history_file(tmp_path / "history.json", history_object(runs))
-    (notice,) = [each for each in planned(history).warnings if each.code == "unseen-pipeline"]
-    assert "no run of pipeline 'taxi', but of taxi-v2;" in notice.message
-    found = [each.message for each in check(RUN, history=history).of("unseen-pipeline")]
-    assert found == [notice.message]
 
 
 def test_a_pipeline_that_was_never_seen_has_no_promise(tmp_path):

@@ -145,17 +145,6 @@ def test_ranges_are_as_sure_as_the_policy_says(live, with_history):
     assert planned(live, "--confidence", "95%")["promise"]["confidence"] == 0.95
 
 
-def test_a_preview_is_as_sure(with_history, monkeypatch):
-    monkeypatch.setattr(
-        "kfp_placement.live.connection.LiveCluster.connect", lambda *_: with_history
-    )
-    say(with_history, confidence="80%")
-    for given, confidence in ((None, 0.8), (0.95, 0.95)):
-        plan = preview(RUN, "live", generations=5, compare=(), confidence=given).plan
-        assert plan.promise is not None
-        assert plan.promise.confidence == confidence
-
-
 def test_runs_count_as_long_as_the_policy_says(live, with_history):
     assert planned(live)["steps"][1]["durationBasis"]["runs"] == 9
     say(with_history, keepDays=3)
