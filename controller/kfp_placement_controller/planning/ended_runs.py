@@ -228,7 +228,9 @@ def _can_have(pod: ObservedPod, amount: float | None, nodes: Mapping[str, Observ
     """Return whether a pod can have had that much memory on its node."""
     node = nodes.get(pod.node_name)
     capacity = None if node is None else node.node.allocatable.get("memory")
-    return amount is not None and (capacity is None or amount <= _MORE_THAN_ALLOCATABLE * capacity)
+    if amount is None or not is_usable_memory(amount):
+        return False
+    return capacity is None or amount <= _MORE_THAN_ALLOCATABLE * capacity
 
 
 def _asked_bytes(step: Step) -> float | None:

@@ -1,7 +1,10 @@
 """When runs end, as far as past runs tell: said of their plans, and again as they go on."""
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from kfp_placement_controller.planning.histories import Histories
@@ -12,10 +15,13 @@ from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import PlannedRun
+from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.policy import HistorySettings, PlacementPolicySpec
 from kfp_placement_engine.model.keys import RunKey
+
+_LOG = logging.getLogger(__name__)
 
 PAUSE = timedelta(seconds=10)
 """Pause between two promises of one run by the same plan."""
@@ -56,6 +62,7 @@ class Promising:
     planner: Planner
     histories: Histories
     _made: dict[RunKey, _Made] = field(default_factory=dict)
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
     _read_at: dict[RunKey, datetime] = field(default_factory=dict)
 
     def use_histories(self, policy: PlacementPolicySpec, now: datetime) -> None:
@@ -75,7 +82,8 @@ class Promising:
             if reading is None or not self._may_hear(run, reading, now):
                 continue
             past = self.histories.past(run.key.namespace, reading.graph.name)
-            if past is not None and past.runs != reading.past_runs:
+            is_news = reading.past is None or (past is not None and past.runs != reading.past_runs)
+            if past is not None and is_news:
                 news.append((run, past))
         # Those that wait for longest come first: of one pipeline hundreds may hear of one run.
         news.sort(key=lambda each: self._read_at.get(each[0].key, each[0].observed.submitted_at))
@@ -98,14 +106,15 @@ class Promising:
             if run.reading.forecast is None:
                 continue
             if not run.run.waits_to_begin:
-                self._promise_again(run, now)
+                self._guarded(partial(self._promise_again, run, now))
             elif run.key not in self._made or not lasts(
                 PAUSE_BEFORE_START, self._made[run.key].at, now
             ):
                 waiting.append(run)
         # To plan one takes some 50 ms, and hundreds may wait.
         if waiting:
-            self._promise_from_start(min(waiting, key=self._made_at), policy, now)
+            first = min(waiting, key=self._made_at)
+            self._guarded(partial(self._promise_from_start, first, policy, now))
 
     def clock_set(self) -> None:
         """Promise again what was promised by a clock that somebody has set."""
@@ -115,6 +124,10 @@ class Promising:
         """Forget a run that is gone."""
         self._made.pop(key, None)
         self._read_at.pop(key, None)
+
+    def _guarded(self, do: Callable[[], None]) -> None:
+        """Promise one run; a defect in that hides those of no other."""
+        self._said.guarded("it is not said when some runs end", do)
 
     def _may_hear(self, run: TrackedRun, reading: RunReading, now: datetime) -> bool:
         """Return whether past runs may tell what they did not when the run was read."""
