@@ -132,9 +132,9 @@ def looping():
 
 def test_a_mark_that_is_nearly_an_option_names_that():
     with pytest.raises(UnknownOptionError, match="or here 'durations'"):
-        preview("pipeline.yaml", duration={"train": "40m"})
+        preview("pipeline.yaml", duration={"train": "40m"})  # type: ignore[arg-type]
     with pytest.raises(UnknownOptionError, match=r"use place\(\) or @placed$"):
-        preview("pipeline.yaml", memory="4Gi")
+        preview("pipeline.yaml", memory="4Gi")  # type: ignore[arg-type]
 
 
 def test_loops_of_unknown_width_take_the_width_given():

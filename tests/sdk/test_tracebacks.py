@@ -34,7 +34,7 @@ VALUES = {
 OTHERS = {
     "file": lambda: preview("no-such.yaml"),
     "cluster": lambda: preview("no-such.yaml", CLUSTER),
-    "unknown": lambda: placed(typ="Training")(train),
+    "unknown": lambda: placed(typ="Training")(train),  # type: ignore[arg-type]
 }
 
 
