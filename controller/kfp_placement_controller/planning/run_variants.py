@@ -4,7 +4,7 @@ A run that is unread is not tracked. A variant does not change; the run gets ano
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -276,19 +276,25 @@ class PlannedRun(ReadRun):
 
         Seconds of the same clock; a run whose order nobody knows goes as planned.
         """
-        planned, statuses = self.planned_times(), self.run.statuses.items()
-        ended = {name: each.ended_at for name, each in statuses if each.ended}
+        planned = self.planned_times()
         try:
             order = self.reading.order
         except PlanningError:
             return planned
-        return times_by_now(
-            order,
-            planned,
-            {name: at.timestamp() for name, at in ended.items() if at is not None},
-            self.plan.planned_at.timestamp(),
-            now.timestamp(),
-        )
+        planned_at = self.plan.planned_at.timestamp()
+        return times_by_now(order, planned, dict(self._happened()), planned_at, now.timestamp())
+
+    def _happened(self) -> Iterator[tuple[str, tuple[float, float]]]:
+        """Yield the steps that have started, with their ends, real or by how long they take."""
+        for name, status in self.run.statuses.items():
+            row = self.plan.rows.get(name)
+            if status.ended_at is not None:
+                ended = status.ended_at.timestamp()
+                yield name, (ended, ended)
+            elif status.started_at is not None and row is not None:
+                started = status.started_at.timestamp()
+                planned = (row.finish_seconds or 0.0) - (row.start_seconds or 0.0)
+                yield name, (started, started + max(0.0, planned))
 
     def promise(self, now: datetime) -> Promise | None:
         """Return what is promised by now, since the submission; None = nobody asks past runs."""

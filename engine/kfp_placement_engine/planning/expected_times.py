@@ -103,7 +103,7 @@ def expected_times(
 def times_by_now(
     order: StepOrder,
     planned: Mapping[str, PlannedTimes],
-    ended: Mapping[str, float],
+    happened: Mapping[str, tuple[float, float]],
     planned_at_seconds: float,
     now_seconds: float,
 ) -> Mapping[str, PlannedTimes]:
@@ -115,30 +115,31 @@ def times_by_now(
 
     Args:
         order: of the run's steps.
-        planned: steps that have not ended.
-        ended: end of each step that has.
+        planned: steps that have not ended, as the plan has them.
+        happened: steps that have started: when, and when they ended, or should end by how long they
+            take.
         planned_at_seconds: time of the plan.
         now_seconds: the time.
     """
-    # Ends as planned and as expected of all that comes before; what ended before counts for both.
+    # Ends by the plan, and as things are; all that ended before the plan ended with it.
     plan_ends = [planned_at_seconds] * len(order.names)
-    ends, times = list(plan_ends), dict[str, PlannedTimes]()
+    ends = [min(planned_at_seconds, now_seconds)] * len(order.names)
+    times: dict[str, PlannedTimes] = {}
     for index, name in enumerate(order.names):
         before = order.predecessors[index]
-        plan_ready = max([plan_ends[each] for each in before], default=planned_at_seconds)
-        ready = max([ends[each] for each in before], default=planned_at_seconds)
-        step = planned.get(name)
+        plan_ready = max([plan_ends[each] for each in before], default=plan_ends[index])
+        ready = max([ends[each] for each in before], default=ends[index])
+        step, real = planned.get(name), happened.get(name)
         if step is None:
-            own = max(planned_at_seconds, ended.get(name, planned_at_seconds))
-            plan_ends[index], ends[index] = max(plan_ready, own), max(ready, own)
-            if name in ended:
-                plan_ends[index] = ends[index] = own
+            # It has ended, or is no step.
+            plan_ends[index] = plan_ready if real is None else max(plan_ends[index], real[1])
+            ends[index] = ready if real is None else max(ends[index], real[1])
             continue
-        start = step.start_seconds
-        if not step.runs:
-            start = max(now_seconds, ready + max(0.0, start - plan_ready))
-        end = start + _known_end(step) - step.start_seconds
-        end = expected_end(start, end, now_seconds) if step.runs else end
+        if real is None:
+            start = max(now_seconds, ready + max(0.0, step.start_seconds - plan_ready))
+            end = start + _known_end(step) - step.start_seconds
+        else:
+            start, end = real[0], expected_end(*real, now_seconds)
         plan_ends[index], ends[index] = _known_end(step), end
         times[name] = PlannedTimes(start, end, step.runs)
     return times

@@ -111,7 +111,7 @@ def test_what_is_known_of_a_pipeline_does_not_depend_on_what_was_asked_for_befor
     assert asked == {name: learned(other, name) for name in reversed(names)}
     step, new = asked["p3"].graph.steps
     assert (step.duration_basis, new.duration_basis) == (
-        Basis(Level.ITERATION, 30),
+        Basis(Level.ITERATION, 20),
         Basis(Level.COMPONENT, 10),
     )
 
@@ -319,7 +319,7 @@ def test_components_that_change_daily_keep_a_step_known():
     assert learned is not None
     basis = learned.graph.steps[0].duration_basis
     assert basis is not None
-    assert (str(basis.level), basis.runs) == ("iteration", 30)
+    assert (str(basis.level), basis.runs) == ("iteration", 20)
 
 
 def test_an_object_that_others_have_made_too_large_is_not_read():

@@ -141,9 +141,9 @@ def test_a_step_that_takes_long_moves_the_end_of_its_run():
     cluster, name = begun()
     before = status_of(cluster, name).ends
     assert before is not None
-    cluster.workload.factor["first"] = 10.0
+    cluster.workload.factor["work"] = 10.0
     begin = cluster.now
-    cluster.run(lambda: cluster.now - begin > timedelta(minutes=8))
+    cluster.run(lambda: cluster.now - begin > timedelta(minutes=15))
     after = status_of(cluster, name).ends
     assert after is not None
     assert after.low > before.low
