@@ -68,7 +68,7 @@ class OperatorThread:
             settings=settings,
             standalone=True,
             clusterwide=True,
-            identity=self._identity,
+            identity=self._identity,  # type: ignore[arg-type] # Its own kind of text, not exported.
             stop_flag=self._stopping,
         )
         asyncio.run(operator)

@@ -1,11 +1,13 @@
 """The solver of linear programs says nothing, whatever its version says by itself."""
 
+from typing import Any
+
 import pytest
 
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step
 
-highspy = pytest.importorskip("highspy", reason="needs the extra `bounds`")
+highspy: Any = pytest.importorskip("highspy", reason="needs the extra `bounds`")
 
 
 class TalkativeHighs(highspy.Highs):
