@@ -108,7 +108,7 @@ def _quantity(parse: Callable[[Any], float]) -> Callable[[str, object], float]:
         try:
             return parse(value)
         except QuantityError as error:
-            raise MarkValueError(f"{option}: {error}") from error
+            raise MarkValueError(f"{option}: {error}") from None
 
     return read
 
