@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
     from kfp_placement_engine.planning.learned_times import RunForecast
 
-BEST = "best"
-"""In place of changes: the single changes that help most."""
-
 
 @dataclass(frozen=True)
 class PlanRequest:
@@ -60,7 +57,7 @@ class PlanRequest:
         confidence: how often ranges made of past runs are to hold; None = as the policy says.
         options: fields of `PlanOptions` by name; they win over the cluster's policy. None is what
             nobody asked for.
-        changes: what to plan again with, or `BEST`; () = nothing.
+        changes: what to plan again with; `best` = the single changes that help most.
     """
 
     package: Package
@@ -202,10 +199,10 @@ def planned(request: PlanRequest, progress: Progress = no_progress) -> PlannedRu
         ClusterError: the live cluster refuses, or gives no answer.
     """
     prepared, changes = prepare(request, progress), request.changes
-    if request.where is not None and request.where.api is not None and prepared.known.past:
+    api = None if request.where is None else request.where.api
+    if api is not None and prepared.known.past is not None:
         from kfp_placement.live.queues import queue_notices
 
-        api = request.where.api
         queued = queue_notices(api, prepared.run.namespace or api.namespace)
         prepared = replace(prepared, run=_noted(prepared.run, queued))
     if changes and isinstance(changes, tuple):

@@ -6,11 +6,13 @@ import pytest
 
 from kfp_placement._package import Package
 from kfp_placement.clusters.reading import KnownCluster
-from kfp_placement.planning import PlanRequest, prepare
-from kfp_placement_engine.exceptions import UnknownStepError
+from kfp_placement.planning import PlanRequest, planned, prepare
+from kfp_placement_engine.exceptions import RequestError, UnknownStepError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
 from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.readers.changes import read_change
 from tests.support.builders import a_cluster, a_kfp_run, a_policy, a_run, a_step, nodes
 from tests.support.prepared_runs import prepared
 
@@ -63,13 +65,13 @@ def test_overrides_go_before_what_the_policy_assumes_of_types():
     by_type = [{"type": "Fit", "duration": "1h"}]
     cluster = replace(a_cluster(), policy=a_policy(defaults={"byType": by_type}))
     run = a_run(a_step("a", type="Fit", seconds=None), a_step("b", type="Fit", seconds=None))
-    planned = prepared(
+    made = prepared(
         run, cluster, durations={"a": "5m"}, assume_cached=["b"], namespace="team-a"
     ).run
-    assert planned.namespace == "team-a"
-    assert [step.duration_seconds for step in planned.steps] == [300, 3600]
-    assert planned.steps[0].duration_source is DurationSource.GIVEN
-    assert [step.assumed_cached for step in planned.steps] == [False, True]
+    assert made.namespace == "team-a"
+    assert [step.duration_seconds for step in made.steps] == [300, 3600]
+    assert made.steps[0].duration_source is DurationSource.GIVEN
+    assert [step.assumed_cached for step in made.steps] == [False, True]
 
 
 @pytest.mark.parametrize("namespace", ["team-a", "team-b"])
@@ -99,3 +101,32 @@ def test_a_loop_of_unknown_width_is_as_wide_as_is_assumed_on_the_cluster():
     where = KnownCluster(replace(a_cluster(), defaults={"loop_width": 2}))
     assert (iterations(), iterations(where)) == (3, 2)
     assert iterations(where, assumptions=Assumptions(loop_width=4)) == 4
+
+
+def test_the_changes_of_a_request_are_answered_beside_its_plan():
+    where = KnownCluster(a_cluster(*nodes(2)))
+    request = PlanRequest(Package("looping", LOOP), where, options={"generations": 1})
+    assert planned(request).answer is None
+    made = planned(replace(request, changes=(read_change("+1 of n1"),)))
+    assert isinstance(made.answer, ChangedPlan)
+    assert len(made.answer.plan.cluster_nodes) == len(made.plan.cluster_nodes) + 1
+    assert isinstance(planned(replace(request, changes="best")).answer, Suggestions)
+
+
+def test_a_change_of_what_is_not_there_is_refused_before_the_search(monkeypatch):
+    monkeypatch.setattr("kfp_placement.planning.plan_run", lambda *_: pytest.fail("searched"))
+    change = read_change("+1 of nowhere")
+    where = KnownCluster(a_cluster(*nodes(2)))
+    with pytest.raises(RequestError, match="nowhere"):
+        planned(PlanRequest(Package("looping", LOOP), where, changes=(change,)))
+
+
+def test_where_a_run_goes_is_what_is_asked_then_its_own_then_the_cluster_s_then_the_past_s():
+    where = KnownCluster(a_cluster(), "of-cluster")
+    request = PlanRequest(Package("run", b""), where)
+    own = replace(a_run(a_step("a")), namespace="own")
+    nowhere = replace(own, namespace="")
+    assert replace(request, namespace="asked").namespace_of(own, "past") == "asked"
+    assert request.namespace_of(own, "past") == "own"
+    assert request.namespace_of(nowhere, "past") == "of-cluster"
+    assert replace(request, where=None).namespace_of(nowhere, "past") == "past"
