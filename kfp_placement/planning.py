@@ -194,9 +194,7 @@ class PlanRequest:
         """
         from kfp_placement_engine.planning.best_changes import best_changes
 
-        return best_changes(
-            self.run, self.cluster, present, self.options, progress, forecast=self.forecast
-        )
+        return best_changes(self.run, self.cluster, present, self.options, progress)
 
 
 def read_graph(
