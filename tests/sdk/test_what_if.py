@@ -49,6 +49,17 @@ def test_several_changes_are_made_together_and_one_after_another(planned):
     assert planned.what_if("-1 of worker").gain < 0
 
 
+def test_a_step_is_changed_by_its_own_name(planned):
+    """The node has four CPUs: a step that asks for all of them runs alone."""
+    moved = planned.what_if("xgboost node=worker-2")
+    assert moved.changes == ("step xgboost node=worker-2",)
+    assert moved.plan.steps["xgboost"].node == "worker-2"
+    alone = planned.what_if("xgboost cpu=4 memory=2Gi", "step xgboost duration=10m")
+    assert alone.plan.steps["xgboost"].requests == {"cpu": 4000, "memory": 2**31}
+    with pytest.raises(RunError, match="there is no node or step 'xgbost'; did you mean"):
+        planned.what_if("xgbost cpu=4")
+
+
 def test_more_nodes_never_lose(planned):
     answer = planned.what_if("+3 of worker")
     assert answer.gain >= 0
