@@ -70,8 +70,8 @@ A CHANGE is one of:
   'volume data access=ReadWriteMany'  another access mode
 
 \b
-What a change is of may be left out where that is clear: 'train node=worker-2',
-'for-loop-1 limit=4', and 'train cpu=4' where no node is called so. gpu is short for nvidia.com/gpu.
+The first word may be left out where that is clear: 'train node=worker-2', 'for-loop-1 limit=4',
+and 'train cpu=4' where no node has that name. gpu is short for nvidia.com/gpu.
 
 \b
 Exit code 4: a step fits no node, or would not after the changes; the plan is printed anyway.

@@ -160,9 +160,8 @@ class Preview:
         `loop for-loop-1 limit=off`, `step train cpu=4 memory=8Gi gpu=1`, `step train
         node=worker-2`, `step train duration=10m`, `step predict max-latency=30ms`, `step predict
         max-latency=off`, `image python:3.12 everywhere`, `volume data access=ReadWriteMany`.
-        `worker` is a node, or all of worker-1, worker-2 and so on. What a change is of may be left
-        out where that is clear: `train node=worker-2`, and `train cpu=4` where no node is called
-        so.
+        `worker` is a node, or all of worker-1, worker-2 and so on. The first word may be left out
+        where that is clear: `train node=worker-2`, and `train cpu=4` where no node has that name.
 
         Args:
             changes: what changes, all of it together. Without any, or with `"best"` as on the
