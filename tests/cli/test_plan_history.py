@@ -303,7 +303,10 @@ def test_documents_of_what_if_have_the_range_of_the_gain(run, tmp_path):
             assert ends["typicalSeconds"] > document["promise"]["ends"]["typicalSeconds"]
 
 
-LOOPS = data_path("kfp-2.17.0", "pipelines", "pipeline_with_loops.yaml")
+@pytest.fixture(scope="module")
+def loops():
+    """KFP's pipeline of loops."""
+    return data_path("kfp-2.17.0", "pipelines", "pipeline_with_loops.yaml")
 
 
 @pytest.fixture
@@ -313,11 +316,11 @@ def plan_of(run):
 
 
 @pytest.fixture
-def wide_loops(tmp_path):
-    """Three runs of KFP's pipeline of loops, whose last loop had five, seven and six iterations."""
+def wide_loops(loops, tmp_path):
+    """Three runs of that pipeline, whose last loop had five, seven and six iterations."""
     runs = [
         replace(run, loops=(LoopWidth("for-loop-2", width),))
-        for run, width in zip(runs_of(read_run_file(LOOPS), 3), (5, 7, 6), strict=True)
+        for run, width in zip(runs_of(read_run_file(loops), 3), (5, 7, 6), strict=True)
     ]
     return history_file(tmp_path / "history.json", history_object(runs))
 
@@ -330,39 +333,39 @@ def widths(planner):
     }
 
 
-def test_past_runs_that_were_too_wide_to_be_planned_are_named(plan_of, tmp_path):
+def test_past_runs_that_were_too_wide_to_be_planned_are_named(plan_of, loops, tmp_path):
     runs = [
         replace(run, loops=(LoopWidth("for-loop-2", 1_000_000),))
-        for run in runs_of(read_run_file(LOOPS), 3)
+        for run in runs_of(read_run_file(loops), 3)
     ]
     history = history_file(tmp_path / "history.json", history_object(runs))
-    document = json.loads(plan_of(LOOPS, "--history", history, "-o", "json").stdout)
+    document = json.loads(plan_of(loops, "--history", history, "-o", "json").stdout)
     (warning,) = (each for each in document["warnings"] if each["code"] == "too-wide-loop")
     assert warning["step"] == "for-loop-2"
     assert warning["message"].startswith("had 1,000,000 iterations in past runs, too many")
 
 
-def test_a_loop_is_as_wide_as_in_past_runs(plan_of, planner, wide_loops):
-    plan_of(LOOPS, "--history", wide_loops)
+def test_a_loop_is_as_wide_as_in_past_runs(plan_of, planner, loops, wide_loops):
+    plan_of(loops, "--history", wide_loops)
     assert widths(planner) == {"for-loop-1": (2, 0), "for-loop-2": (6, 3), "for-loop-4": (2, 0)}
-    plan_of(LOOPS)
+    plan_of(loops)
     assert widths(planner)["for-loop-2"] == (3, 0)
-    plan_of(LOOPS, "--history", wide_loops, "--loop-width", "for-loop-2=4")
+    plan_of(loops, "--history", wide_loops, "--loop-width", "for-loop-2=4")
     assert widths(planner)["for-loop-2"] == (4, 0)
 
 
-def test_a_width_says_what_it_rests_on(plan_of, wide_loops):
-    text = plan_of(LOOPS, "--history", wide_loops, *EXACT).stdout
+def test_a_width_says_what_it_rests_on(plan_of, loops, wide_loops):
+    text = plan_of(loops, "--history", wide_loops, *EXACT).stdout
     assert "width 6, that of 3 runs, for 1 loop (for-loop-2)" in text
     assert "loop-width-assumed" not in text
-    assert "loop-width-assumed" in plan_of(LOOPS, *EXACT).stdout
+    assert "loop-width-assumed" in plan_of(loops, *EXACT).stdout
 
 
-def test_widths_that_no_run_can_have_do_not_count(plan_of, planner, tmp_path):
+def test_widths_that_no_run_can_have_do_not_count(plan_of, planner, loops, tmp_path):
     runs = [replace(run, loops=(LoopWidth("for-loop-2", 10**6),)) for run in runs_of(TAXI, 1)]
     runs = [replace(run, pipeline="pipeline-with-loops") for run in runs]
     path = history_file(tmp_path / "history.json", history_object(runs))
-    plan_of(LOOPS, "--history", path)
+    plan_of(loops, "--history", path)
     assert widths(planner)["for-loop-2"] == (3, 0)
 
 
