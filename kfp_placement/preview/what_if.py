@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from kfp_placement.preview.promised import Range, range_of
 from kfp_placement.report import what_if as report
 from kfp_placement_engine.model import what_if as engine
 from kfp_placement_engine.model.plan import Plan
@@ -20,16 +19,13 @@ class WhatIf:
         changes: what changes, all of it together: `("+2 of worker",)`.
         plan: the plan then, as `preview` would have made it.
         gain: seconds by which the run ends earlier; negative = later, infinite = it ends only then,
-            minus infinite = it no longer ends. It is that of `makespan`, so by typical run times.
-        gain_range: the gain by past runs, as a range, which the sentence says, as it says
-            `plan.ends`; None = they do not tell.
+            minus infinite = it no longer ends.
     """
 
     def __init__(self, present: Plan, answer: engine.ChangedPlan, plan: "Preview") -> None:
         self.changes = tuple(change.text for change in answer.changes)
         self.plan = plan
         self.gain = answer.gain_seconds
-        self.gain_range = range_of(answer.gain_range)
         self._present = present
         self._answer = answer
 
@@ -53,18 +49,12 @@ class Suggestion:
     Attributes:
         change: what changes, as `what_if` takes it: `+1 of worker`.
         makespan: seconds from the submission of the run to its end.
-        gain: seconds by which it ends earlier; infinite = it ends only then. It is that of
-            `makespan`, so by typical run times.
-        gain_range: the gain by past runs, as a range, which the table shows; None = they do not
-            tell.
-        typical_end: seconds from the submission to the end by past runs, likewise.
+        gain: seconds by which it ends earlier; infinite = it ends only then.
     """
 
     change: str
     makespan: float
     gain: float
-    gain_range: Range | None = None
-    typical_end: float | None = None
 
 
 class Suggestions(Sequence[Suggestion]):
@@ -75,13 +65,7 @@ class Suggestions(Sequence[Suggestion]):
 
     def __init__(self, present: Plan, answer: engine.Suggestions) -> None:
         self._items = tuple(
-            Suggestion(
-                each.change.text,
-                each.makespan_seconds,
-                each.gain_seconds,
-                range_of(each.gain_range),
-                each.typical_end_seconds,
-            )
+            Suggestion(each.change.text, each.makespan_seconds, each.gain_seconds)
             for each in answer.best
         )
         self._present = present

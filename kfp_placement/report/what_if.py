@@ -10,14 +10,13 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from kfp_placement.report import gains, values
+from kfp_placement.report import gains, promises, values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.document import number, range_document
 from kfp_placement.report.labels import told_names
 from kfp_placement.report.markup import NOTHING, Markup, join, tag, text
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.what_if import ChangedPlan, Suggestion, Suggestions, end_seconds
 
@@ -44,10 +43,6 @@ def sentence(present: Plan, answer: ChangedPlan) -> str:
     after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
     if math.isinf(after):
         return f"With {changes} the run does not end, because {_unplaced(answer.plan)}"
-    times, typical = answer.gain_range, gains.typical_end_seconds(answer.plan)
-    if times is not None and typical is not None:
-        end = f"With {changes} the run ends after {values.duration(typical)} by past runs"
-        return f"{end}{gains.gain_by_past_runs(present, times)}."
     end = f"With {changes} the run ends after {values.duration(after)}"
     if math.isinf(before):
         return f"{end}; without, it does not end."
@@ -60,32 +55,16 @@ def sentence(present: Plan, answer: ChangedPlan) -> str:
 def heading(present: Plan, answer: Suggestions) -> str:
     """What the suggestions are, or that there are none."""
     tried = f"{values.counted(answer.tried, 'change')} tried"
-    unsure = _unsure(answer)
     does_not_end = math.isinf(answer.present_seconds)
     if answer.best:
         gained = "with which the run ends" if does_not_end else "that make the run shorter"
-        return f"Single changes {gained} ({tried}{f'; {unsure}' if unsure else ''}):"
+        return f"Single changes {gained} ({tried}):"
     gained = "lets the run end" if does_not_end else "makes the run 1% shorter"
-    if unsure:
-        return f"None of the single changes tried ({answer.tried:,}) surely {gained}; {unsure}."
     others = "NODE nvidia.com/gpu=1 or step STEP max-latency=off" if does_not_end else _FASTER
     return (
         f"None of the single changes tried ({answer.tried:,}) {gained}: {_TRIED}. Others can be"
         f" named, such as {others}."
     )
-
-
-def _unsure(answer: Suggestions) -> str:
-    """Which changes were left out, as past runs cannot tell a gain from a loss; "" = none."""
-    if not answer.unsure:
-        return ""
-    names = ", ".join(
-        shown(each.text, _CHANGE_CHARACTERS) for each in answer.unsure[:_UNSURE_SHOWN]
-    )
-    left = len(answer.unsure) - _UNSURE_SHOWN
-    more = f" and {left:,} more" if left > 0 else ""
-    count = f"{len(answer.unsure):,} more" if answer.best else f"{len(answer.unsure):,}"
-    return f"{count} may help or not, past runs cannot tell: {names}{more}"
 
 
 def remarks(answer: Suggestions) -> list[str]:
@@ -94,7 +73,7 @@ def remarks(answer: Suggestions) -> list[str]:
 
 
 def _order(answer: Suggestions) -> str:
-    ranked = [each.told_gain_seconds for each in answer.best[:SHOWN]]
+    ranked = [each.gain_seconds for each in answer.best[:SHOWN]]
     if all(first >= next_ for first, next_ in itertools.pairwise(ranked)):
         return ""
     return (
@@ -114,32 +93,17 @@ def _search_alone(answer: Suggestions) -> str:
 
 
 def rows(present: Plan, answer: Suggestions) -> list[tuple[str, ...]]:
-    """Change, makespan, and how much shorter, of the suggestions that are shown.
-
-    By past runs, where they tell, there is a range as well.
-    """
-    cells = [_cells(present, each) for each in answer.best[:SHOWN]]
-    return cells if _has_ranges(answer) else [row[:-1] for row in cells]
+    """Change, makespan, and how much shorter, of the suggestions that are shown."""
+    return [_cells(present, each) for each in answer.best[:SHOWN]]
 
 
 def _cells(present: Plan, suggestion: Suggestion) -> tuple[str, ...]:
-    times, gain = suggestion.gain_range, suggestion.told_gain_seconds
-    typical = suggestion.typical_end_seconds
+    gain = suggestion.gain_seconds
     return (
         shown(suggestion.change.text, _CHANGE_CHARACTERS),
-        values.duration(suggestion.makespan_seconds if typical is None else typical),
-        gains.gain_text(present, gain, times) if math.isfinite(gain) else values.NONE,
-        "" if times is None else gains.range_text(present, times),
+        values.duration(suggestion.makespan_seconds),
+        gains.gain_text(present, gain) if math.isfinite(gain) else values.NONE,
     )
-
-
-def _range_head(present: Plan) -> str:
-    share = gains.share_of_ranges(present)
-    return f"{share} range" if share else "range"
-
-
-def _has_ranges(answer: Suggestions) -> bool:
-    return any(each.gain_range is not None for each in answer.best[:SHOWN])
 
 
 def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> list[str]:
@@ -150,9 +114,8 @@ def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> 
     if answer.best:
         titles = [
             Column("CHANGE", shrink_to=_MIN_CHANGE),
-            Column("ENDS" if _has_ranges(answer) else "MAKESPAN", right=True),
+            Column("MAKESPAN", right=True),
             Column("SHORTER BY", right=True),
-            *([Column(_range_head(present).upper(), right=True)] if _has_ranges(answer) else []),
         ]
         room = None if columns is None else columns - 2
         lines += [f"  {line}" for line in layout(titles, rows(present, answer), room)]
@@ -192,8 +155,7 @@ def what_if_document(answer: Answer | None) -> dict[str, Any]:
             "changes": [each.text for each in answer.changes],
             "makespanSeconds": number(end_seconds(plan.figures)),
             "gainSeconds": number(answer.gain_seconds),
-            **_range_document("ends", _promised_end(plan)),
-            **_range_document("gainRange", answer.gain_range),
+            **_promised_end(plan),
             "steps": [
                 {
                     "name": step.name,
@@ -210,16 +172,9 @@ def what_if_document(answer: Answer | None) -> dict[str, Any]:
     }
 
 
-def _range_document(name: str, times: TimeRange | None) -> dict[str, Any]:
-    return {} if times is None else {name: range_document(times)}
-
-
-def _promised_end(plan: Plan) -> TimeRange | None:
-    return None if plan.promise is None else plan.promise.ends
-
-
-def _typical_end(seconds: float | None) -> dict[str, Any]:
-    return {} if seconds is None else {"typicalEndSeconds": number(seconds)}
+def _promised_end(plan: Plan) -> dict[str, Any]:
+    ends = None if plan.promise is None else plan.promise.ends
+    return {} if ends is None else {"ends": range_document(ends)}
 
 
 def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
@@ -227,8 +182,6 @@ def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
         "change": suggestion.change.text,
         "makespanSeconds": number(suggestion.makespan_seconds),
         "gainSeconds": number(suggestion.gain_seconds),
-        **_range_document("gainRange", suggestion.gain_range),
-        **_typical_end(suggestion.typical_end_seconds),
         "nodesAdded": suggestion.nodes_added,
         "cpuAdded": format_resource("cpu", suggestion.cpu_added_milli),
     }
@@ -239,8 +192,6 @@ def _differs(present: Plan, answer: ChangedPlan) -> bool:
     after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
     if math.isinf(after) or math.isinf(before):
         return after != before
-    if answer.gain_range is not None:
-        return gains.shows(present, answer.gain_range)
     return abs(answer.gain_seconds) >= gains.noise_seconds(present)
 
 
@@ -276,14 +227,17 @@ def _moved(present: Plan, answer: ChangedPlan) -> str:
 
 
 def _told(present: Plan, answer: ChangedPlan) -> list[str]:
-    return [sentence(present, answer), _moved(present, answer), _anomaly(present, answer)]
+    return [
+        sentence(present, answer),
+        promises.headline(answer.plan),
+        _moved(present, answer),
+        _anomaly(present, answer),
+    ]
 
 
 def _anomaly(present: Plan, answer: ChangedPlan) -> str:
     """Why more of something makes the run end later, which nobody expects; else ""."""
-    times = answer.gain_range
-    is_later = times is None or times.typical_seconds < 0
-    told = answer.is_anomaly and is_later and _differs(present, answer)
+    told = answer.is_anomaly and _differs(present, answer)
     if not told or answer.plan.dispatch != "ready":
         return ""
     return (
@@ -303,9 +257,7 @@ def _wrapped(sentences: Iterable[str], columns: int | None) -> list[str]:
 
 def _table(present: Plan, answer: Suggestions) -> Markup:
     heads = ["change", "makespan", "shorter by"]
-    if _has_ranges(answer):
-        heads = ["change", "ends", "shorter by", _range_head(present)]
-    sides = ["left", *["right"] * (len(heads) - 1)]
+    sides = ["left", "right", "right"]
     head = [
         tag("th", text(title), scope="col", style=_CELL.format(side=side))
         for title, side in zip(heads, sides, strict=True)

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 from kfp_placement.cli.demo_stories import unequal_steps
-from kfp_placement.planning import GivenOptions
 from kfp_placement.report.drawing import Pen, standalone
 from kfp_placement.report.gantt import gantt
 from kfp_placement.report.html import node_colours, notebook_html
@@ -26,7 +25,7 @@ _WIDTH, _HEIGHT = 1000, 1300
 
 def lead_case() -> Plan:
     """The plan of the demo, found in the same way on every machine."""
-    options = GivenOptions(generations=60, seed=0)
+    options = {"generations": 60, "seed": 0}
     return unequal_steps(options, TableStyle(), lambda *_: None).plan
 
 

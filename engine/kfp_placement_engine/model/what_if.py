@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from kfp_placement_engine.model.changes import Change
 from kfp_placement_engine.model.plan import Figures, Plan
-from kfp_placement_engine.model.promise import TimeRange
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,6 @@ class ChangedPlan:
         plan: the plan then.
         gain_seconds: how much earlier the run ends; negative = later, infinite = it ends only then,
             minus infinite = it no longer ends.
-        gain_range: how much earlier by past runs, negative = later; None = they do not tell.
         is_anomaly: it ends later although the run only gets more of something, and nothing else,
             such as a latency rule, is kept better for it.
     """
@@ -26,7 +24,6 @@ class ChangedPlan:
     plan: Plan
     gain_seconds: float
     is_anomaly: bool = False
-    gain_range: TimeRange | None = None
 
 
 @dataclass(frozen=True)
@@ -39,8 +36,6 @@ class Suggestion:
         gain_seconds: how much earlier it ends; infinite = it ends only then.
         nodes_added: how many nodes more.
         cpu_added_milli: how much CPU more, on all nodes together.
-        gain_range: how much earlier it ends by past runs; None = they do not tell.
-        typical_end_seconds: when it typically ends by past runs; None = they do not tell.
     """
 
     change: Change
@@ -48,13 +43,6 @@ class Suggestion:
     gain_seconds: float
     nodes_added: int = 0
     cpu_added_milli: int = 0
-    gain_range: TimeRange | None = None
-    typical_end_seconds: float | None = None
-
-    @property
-    def told_gain_seconds(self) -> float:
-        """The gain that is shown and ranked by: of past runs, if they tell."""
-        return self.gain_seconds if self.gain_range is None else self.gain_range.typical_seconds
 
 
 @dataclass(frozen=True)
@@ -62,19 +50,16 @@ class Suggestions:
     """The single changes that make a run shorter.
 
     Attributes:
-        best: those that gain at least 1% of the run, the best first; by past runs, where there are
-            any, the run surely ends no later with each.
+        best: those that gain at least 1% of the run, the best first.
         tried: how many changes were tried.
         present_seconds: makespan of the present plan; infinite = it does not end.
         unchanged_gain_seconds: what a longer search gains without any change. No gain counts it in.
-        unsure: changes with which the run may end that much earlier by past runs, or later.
     """
 
     best: tuple[Suggestion, ...]
     tried: int
     present_seconds: float
     unchanged_gain_seconds: float = 0.0
-    unsure: tuple[Change, ...] = ()
 
 
 def end_seconds(figures: Figures) -> float:

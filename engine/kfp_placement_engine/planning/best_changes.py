@@ -2,11 +2,9 @@
 
 import math
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from kfp_placement_engine.lowering import Lowered, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
@@ -14,20 +12,17 @@ from kfp_placement_engine.model.changes import Change
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
-from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.what_if import Suggestion, Suggestions, end_seconds, gain_seconds
 from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.promises import SampledEnd, sampled_end
 from kfp_placement_engine.planning.single_changes import (
     SingleChange,
     SuggestionParams,
     single_changes,
 )
 from kfp_placement_engine.planning.warm_start import replayed
-from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.refine import refine
@@ -43,8 +38,6 @@ def best_changes(
     options: PlanOptions | None = None,
     progress: Progress = no_progress,
     params: SuggestionParams | None = None,
-    *,
-    forecast: RunForecast | None = None,
 ) -> Suggestions:
     """Try the single changes and rank those that make the run shorter.
 
@@ -59,10 +52,9 @@ def best_changes(
         options: how to plan; its budget is not used.
         progress: told how far it is.
         params: which changes are tried, and for how long.
-        forecast: what past runs tell of the run; what they cannot tell from noise is left out.
     """
     options, params = options or PlanOptions(), params or SuggestionParams()
-    trier = _Trier(graph, cluster, present, options, forecast)
+    trier = _Trier(graph, cluster, present, options)
     singles = single_changes(graph, cluster, present, params)
     stages = 1 + len(params.rounds)
     longest = max((each.work for each in params.rounds), default=params.screening_work)
@@ -88,21 +80,13 @@ def best_changes(
             for (at, _), trial in zip(searched, results, strict=True):
                 if better(trial.terms, trials[at].terms):
                     trials[at] = trial
-    before = None if forecast is None else trier.sampled(None, unchanged.result())
-    if forecast is None or before is None:
-        return _answer(present, singles, trials, unchanged.result(), params)
-    # Past runs then tell which gains are large enough.
-    all_gains = replace(params, nothing=0.0)
-    answer = _answer(present, singles, trials, unchanged.result(), all_gains)
-    found = {single.change: trial for single, trial in zip(singles, trials, strict=True)}
-    return _told_by_samples(answer, trier, found, before, forecast.confidence, params)
+    return _answer(present, singles, trials, unchanged.result(), params)
 
 
 @dataclass(frozen=True)
 class _Trial:
     """A plan of a changed run, and what the change costs."""
 
-    placement: Placement
     terms: Floats
     end_seconds: float
     exact: bool
@@ -118,7 +102,6 @@ class _Trier:
     cluster: Cluster
     present: Plan
     options: PlanOptions
-    forecast: RunForecast | None = None
 
     def tried(self, change: Change | None, work: int, seed: int = 0) -> _Trial:
         """The run with a change, planned by this much work from the present plan.
@@ -136,7 +119,6 @@ class _Trier:
         seed += self.options.seed
         result = refine(lowered.problem, warm, work, seed, self.options.params)
         return _Trial(
-            placement=result.placement,
             terms=result.schedule.terms,
             end_seconds=end_seconds(figures_of(lowered.problem, result.schedule)),
             exact=result.exact,
@@ -144,15 +126,10 @@ class _Trier:
             cpu_added_milli=_cpu(cluster) - _cpu(self.cluster),
         )
 
-    def sampled(self, change: Change | None, trial: _Trial) -> SampledEnd | None:
-        """When the run ends in samples of what was found; None = nothing can be promised of it."""
-        lowered, _ = self._lowered(change)
-        return sampled_end(lowered, trial.placement, self.options.seed)
-
     def _lowered(self, change: Change | None) -> tuple[Lowered, Cluster]:
         changes = () if change is None else (change,)
         graph, cluster = with_changes(self.graph, self.cluster, changes)
-        runs = (ActiveRun("", graph, forecast=self.forecast),)
+        runs = (ActiveRun("", graph),)
         return lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options)), cluster
 
 
@@ -211,32 +188,6 @@ def _answer(
     )
 
 
-def _told_by_samples(
-    answer: Suggestions,
-    trier: _Trier,
-    found: Mapping[Change, _Trial],
-    before: SampledEnd,
-    confidence: float,
-    params: SuggestionParams,
-) -> Suggestions:
-    """The same with the gains by past runs, without those that may as well be losses."""
-    best, unsure, least = [], [], params.nothing * _typical_end(before)
-    for each in answer.best:
-        after = trier.sampled(each.change, found[each.change])
-        if after is None:
-            continue
-        times = after.gain_over(before, confidence)
-        if round(times.low_seconds, _DIGITS) < 0:
-            unsure += [each.change] if times.high_seconds >= least else []
-        elif times.typical_seconds >= least:
-            best.append(replace(each, gain_range=times, typical_end_seconds=_typical_end(after)))
-    return replace(answer, best=tuple(ranked(best, params.near)), unsure=tuple(unsure))
-
-
-def _typical_end(sampled: SampledEnd) -> float:
-    return float(np.median(sampled.factors * sampled.seconds))
-
-
 def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:
     """The best first: by gain, but of gains near the best those come first that cost least.
 
@@ -252,7 +203,7 @@ def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:
 
 
 def _gain(suggestion: Suggestion) -> float:
-    return round(suggestion.told_gain_seconds, _DIGITS)
+    return round(suggestion.gain_seconds, _DIGITS)
 
 
 def _cost(suggestion: Suggestion) -> tuple[float, ...]:

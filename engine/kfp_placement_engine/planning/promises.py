@@ -39,16 +39,6 @@ class SampledEnd:
     seconds: Floats
     factors: Floats
 
-    def gain_over(self, before: "SampledEnd", confidence: float) -> TimeRange:
-        """How much earlier a run ends than before: the same runs, played under two plans.
-
-        Args:
-            before: of the same run, with the same seed.
-            confidence: of the range; its bounds are negative where the run ends later.
-        """
-        gains = before.factors * (before.seconds - self.seconds)
-        return next(_ranges(gains[:, None], confidence))
-
 
 class _Played(NamedTuple):
     """Starts and ends of all activities.
@@ -246,22 +236,6 @@ def _promise(run: int, lowered: Lowered, confidence: float, samples: _Samples) -
     run_ends = begin + left.seconds * left.factors
     end = next(_ranges(run_ends[:, None], confidence))
     return Promise(confidence, end, float(np.median(samples.ends(run))), dict(promises))
-
-
-def sampled_end(lowered: Lowered, placement: Placement, seed: int) -> SampledEnd | None:
-    """When a run that is planned alone ends; None = nothing can be promised of it.
-
-    Two plans of one run, with the same forecast and seed, are played with the same run times.
-
-    Args:
-        lowered: the problem of that run.
-        placement: its plan.
-        seed: of the samples.
-    """
-    schedule = simulate(lowered.problem, placement)
-    if lowered.runs[0].forecast is None or why_unknown(0, lowered, schedule):
-        return None
-    return _Samples(lowered, placement, seed).left(0)
 
 
 def _begin_seconds(active: ActiveRun) -> float:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from kfp_placement_engine.lowering import lower_runs
-from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import (
     SHARED,
     AddNodes,
@@ -28,10 +26,8 @@ from kfp_placement_engine.model.resources import is_less
 from kfp_placement_engine.model.run_graph import Group, RunGraph
 from kfp_placement_engine.model.what_if import ChangedPlan, end_seconds, gain_seconds
 from kfp_placement_engine.planning.applied_changes import with_changes
-from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
+from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.planning.promises import SampledEnd, sampled_end
-from kfp_placement_engine.planning.warm_start import replayed
 
 _SAME_MS = 1e-6
 """Sums of round trips that differ by less are equal."""
@@ -82,27 +78,7 @@ def what_if(
         plan = replan(_longer(options))
         gain = _gain(present, plan)
     is_anomaly = is_only_more and gain < 0 and _differ_in_time_alone(present, plan)
-    sampled = partial(_sampled, options=options, forecast=forecast)
-    before, after = sampled(graph, cluster, present), sampled(changed_graph, changed_cluster, plan)
-    times = None
-    if forecast is not None and before is not None and after is not None:
-        times = after.gain_over(before, forecast.confidence)
-    return ChangedPlan(tuple(changes), plan, gain, is_anomaly, times)
-
-
-def _sampled(
-    graph: RunGraph,
-    cluster: Cluster,
-    plan: Plan,
-    options: PlanOptions,
-    forecast: RunForecast | None,
-) -> SampledEnd | None:
-    """When the run ends in samples of its plan; None = nothing can be promised of it."""
-    if forecast is None:
-        return None
-    runs = (ActiveRun("", graph, forecast=forecast),)
-    lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
-    return sampled_end(lowered, replayed(lowered, plan), options.seed)
+    return ChangedPlan(tuple(changes), plan, gain, is_anomaly)
 
 
 def _gain(present: Plan, plan: Plan) -> float:
