@@ -62,10 +62,16 @@ A CHANGE is one of:
   '-1 of worker'                      one node fewer
   'gpu-node cpu=32 memory=64Gi'       other sizes; 'worker-* speed=2' another speed
   'loop for-loop-1 limit=4'           or limit=off
+  'step train cpu=4 memory=8Gi gpu=1' other requests
+  'step train node=worker-2'          other nodes that it may go to; '*' for any
   'step train duration=10m'           another run time
   'step predict max-latency=30ms'     or max-latency=off
   'image python:3.12 everywhere'      held by every node before the run
   'volume data access=ReadWriteMany'  another access mode
+
+\b
+The first word may be left out where that is clear: 'train node=worker-2', 'for-loop-1 limit=4',
+and 'train cpu=4' where no node has that name. gpu is short for nvidia.com/gpu.
 
 \b
 Exit code 4: a step fits no node, or would not after the changes; the plan is printed anyway.

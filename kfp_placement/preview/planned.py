@@ -156,10 +156,12 @@ class Preview:
         """The plan if something were different, or what would make the run shorter.
 
         The search starts from this plan. Every form of a change: `+2 of worker`, `-1 of worker`,
-        `gpu-node cpu=32`, `gpu-node memory=64Gi`, `worker speed=2`, `loop for-loop-1 limit=4`,
-        `loop for-loop-1 limit=off`, `step train duration=10m`, `step predict max-latency=30ms`,
-        `step predict max-latency=off`, `image python:3.12 everywhere`, `volume data
-        access=ReadWriteMany`. `worker` is a node, or all of worker-1, worker-2 and so on.
+        `gpu-node cpu=32 memory=64Gi gpu=2`, `worker speed=2`, `loop for-loop-1 limit=4`,
+        `loop for-loop-1 limit=off`, `step train cpu=4 memory=8Gi gpu=1`, `step train
+        node=worker-2`, `step train duration=10m`, `step predict max-latency=30ms`, `step predict
+        max-latency=off`, `image python:3.12 everywhere`, `volume data access=ReadWriteMany`.
+        `worker` is a node, or all of worker-1, worker-2 and so on. The first word may be left out
+        where that is clear: `train node=worker-2`, and `train cpu=4` where no node has that name.
 
         Args:
             changes: what changes, all of it together. Without any, or with `"best"` as on the
