@@ -203,12 +203,6 @@ def test_from_stdin(plan, history):
     assert json.loads(piped.stdout)["promise"] == json.loads(named.stdout)["promise"]
 
 
-def test_what_if_goes_on_with_past_runs(plan, history, golden):
-    result = plan("--history", history, *EXACT, "--what-if", "step train duration=10m")
-    assert result.exit_code == 0, result.stderr
-    golden("\n".join(result.stdout.splitlines()[-2:]))
-
-
 def test_of_several_namespaces_the_one_of_the_run_is_named_with_an_option(plan, tmp_path):
     objects = [history_object(runs_of(TAXI), namespace=name) for name in ("team-b", "team-a")]
     several = plan("--history", history_file(tmp_path / "h.json", *objects), *EXACT)
