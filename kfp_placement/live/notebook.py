@@ -164,7 +164,7 @@ class Run:
         try:
             steps = seen.steps if step is None else steps_named(seen, step)
         except ClusterMissingError as error:
-            raise UnknownStepError(str(error)) from error
+            raise UnknownStepError(str(error)) from None
         answer = document_text(explanation(seen, steps, in_full=step is not None))
         return _Answer("\n".join([*(f"Warning: {visible(each)}" for each in seen.missing), answer]))
 
@@ -264,4 +264,4 @@ def _seconds(timeout: object) -> float:
     try:
         return parse_duration(timeout)
     except QuantityError as error:
-        raise MarkValueError(f"watch: timeout: {error}") from error
+        raise MarkValueError(f"watch: timeout: {error}") from None

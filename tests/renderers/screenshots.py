@@ -14,7 +14,7 @@ from kfp_placement.report.html import node_colours, notebook_html
 from kfp_placement.report.limits import NOTEBOOK
 from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.model.plan import Plan
-from tests.renderers.jupyter import jupyter_server, notebook_of
+from tests.renderers.jupyter import NO_DIALOG, jupyter_server, notebook_of
 from tests.support.browser import find_chromium
 from tests.support.devtools import Page, headless_page
 
@@ -43,6 +43,7 @@ def _photograph(page: Page, plan: Plan, folder: Path) -> None:
         page.evaluate("jupyterapp.commands.execute('application:toggle-left-area').then(() => 1)")
         for theme in ("light", "dark"):
             server.set_theme(page, dark=theme == "dark")
+            page.wait_for(NO_DIALOG)
             page.screenshot(PICTURES / f"notebook-{theme}.png")
 
 
