@@ -26,28 +26,6 @@ int64_t simulate(const Problem *p, int64_t policy, const int64_t *planned, const
     return 1;
 }
 
-/* Play one plan with drawn run times: [samples, A] on the reference node; writes [samples, A] start, begin and end
- * (the first three of Progress). Returns 1, or 0 when there is no memory left. */
-int64_t sample(const Problem *p, int64_t policy, const int64_t *planned, const double *priority,
-               const double *not_before, const double *durations, int64_t samples, double *times) {
-    Problem drawn = *p;
-    Tables tables = *p->tables;
-    tables.kinds = 0; /* times on nodes are not those of the table */
-    drawn.tables = &tables;
-    State *state = state_new(&drawn);
-    if (!state) return 0;
-    const Decision decision = {.policy = (int)policy, .planned = planned, .priority = priority,
-                               .not_before = not_before, .limit = INFINITY};
-    for (int64_t number = 0; number < samples; number++) {
-        drawn.duration_seconds = durations + number * p->activities;
-        play(&drawn, state, &decision);
-        for (int64_t activity = 0; activity < p->activities; activity++, times += 3)
-            memcpy(times, &state->of[activity].start, 3 * sizeof(double));
-    }
-    state_free(state);
-    return 1;
-}
-
 /* Play plans in orders, order after order; returns the number of the last one that is better than all before
  * it and than `terms`, which become its own; -1 = none is, -2 = there is no memory left. */
 int64_t best_of(const Problem *p, int64_t policy, const int64_t *genes, int64_t plans, const double *keys,

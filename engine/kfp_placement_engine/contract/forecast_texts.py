@@ -12,7 +12,6 @@ _ALIKE = {
     Level.STEP: "other iterations",
     Level.COMPONENT: "same component",
     Level.IMAGE: "same image",
-    Level.PIPELINE: "same pipeline",
     Level.NAMESPACE: "all steps of the namespace",
 }
 """What a time rests on where it is not runs of the very step and iteration."""

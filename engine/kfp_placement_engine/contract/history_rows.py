@@ -11,32 +11,22 @@ from typing import Any, NamedTuple
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.history import (
     MOST_ITERATIONS,
-    LeftOut,
     LoopWidth,
-    MemoryUse,
-    Observation,
-    Retried,
+    PastStep,
     StepIdentity,
     are_usable_arguments,
+    is_usable_memory,
 )
 
 MAX_STEPS, MAX_NODES, MAX_ROWS = 10_000, 5_000, 20_000
 MAX_PATH_CHARACTERS = 512
 """What has a longer path is left out: cut, it would count for another one, or for none."""
 
-MAX_COURSE_ROWS = 200
-"""Of loops, of tasks that were left out, and of those that were tried again, of one run."""
+MAX_LOOPS = 200
+"""Loops of one run."""
 
-_MEMORY = 5
-"""Where rows of runs have what they say of memory: the most that was used, and what was too little.
-
-These came later, and are at the end. What did not end well has no run time."""
-
-_ARGUMENTS = 7
-"""Where they have numeric arguments."""
-
-_ROUNDED_SECONDS = 2.0
-"""By this much times that are read from whole seconds may be off."""
+_NUMBERS, _ITERATION, _ARGUMENTS = (0, 1, 2, 4, 5, 6), 3, 7
+"""Where the row of a step has its numbers, iteration and arguments."""
 
 DIGITS, ITERATION_DIGITS = 16, 8
 """Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
@@ -54,7 +44,7 @@ class StepRows:
         """
         read = list(rows)
         self._steps = [_identity(pipeline, row) for row in read]
-        self._asked = [_number(row[3]) if len(row) > 3 else None for row in read]
+        self._asked = [_asked_bytes(row) for row in read]
         self._iterations: dict[tuple[int, str], StepIdentity] = {}
 
     def of(self, index: int, iteration: str) -> StepIdentity | None:
@@ -83,20 +73,35 @@ def _identity(pipeline: str, row: Sequence[object]) -> StepIdentity | None:
     return StepIdentity(pipeline, path, "", component[:DIGITS], image[:DIGITS])
 
 
-def observation(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> Observation | None:
-    """The run time that a row says; None = it says none, cannot be read, or cannot be true."""
-    _, seconds, node, _, size = [*row[:5], *(None,) * 5][:5]
-    identity, seconds_read, node_index = _step_of(row, steps), _number(seconds), _number(node)
-    if identity is None or seconds_read is None:
+def _asked_bytes(row: Sequence[object]) -> float | None:
+    amount = _number(row[3]) if len(row) > 3 else None
+    return amount if amount is not None and is_usable_memory(amount) else None
+
+
+def past_step(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> PastStep | None:
+    """What a row says of a step; None = it cannot be read, or cannot be true."""
+    index, seconds, node, size, peak, killed = (_number(_entry(row, at)) for at in _NUMBERS)
+    iteration = _entry(row, _ITERATION)
+    name = iteration[:ITERATION_DIGITS] if isinstance(iteration, str) else ""
+    identity = None if index is None else steps.of(int(index), name)
+    if index is None or identity is None:
         return None
-    found = Observation(
+    found = PastStep(
         identity,
-        seconds_read,
-        nodes[int(node_index)] if node_index is not None and 0 <= node_index < len(nodes) else "",
-        _number(size),
-        _arguments(row[_ARGUMENTS] if len(row) > _ARGUMENTS else ()),
+        seconds,
+        nodes[int(node)] if node is not None and 0 <= node < len(nodes) else "",
+        size,
+        _arguments(_entry(row, _ARGUMENTS)),
+        peak,
+        killed,
+        steps.asked_bytes(int(index)),
     )
     return found if found.is_usable else None
+
+
+def _entry(row: Sequence[object], at: int) -> object:
+    """An entry of a row; None = it is missing."""
+    return row[at] if len(row) > at else None
 
 
 def _arguments(value: object) -> tuple[float, ...]:
@@ -106,26 +111,6 @@ def _arguments(value: object) -> tuple[float, ...]:
     return tuple(map(float, value))
 
 
-def memory_use(row: Sequence[object], steps: StepRows) -> MemoryUse | None:
-    """What a row says of memory; None = nothing, it cannot be read, or cannot be true."""
-    identity = _step_of(row, steps) if len(row) > _MEMORY else None
-    if identity is None:
-        return None
-    size, peak, killed = [*map(_number, row[_MEMORY - 1 : _MEMORY + 2]), None][:3]
-    index = _number(row[0])
-    asked = None if index is None else steps.asked_bytes(int(index))
-    found = MemoryUse(identity, peak, killed, asked, size)
-    return found if found.is_usable else None
-
-
-def _step_of(row: Sequence[object], steps: StepRows) -> StepIdentity | None:
-    index = _number(row[0]) if row else None
-    if index is None:
-        return None
-    iteration = row[3] if len(row) > 3 else ""
-    return steps.of(int(index), iteration[:ITERATION_DIGITS] if isinstance(iteration, str) else "")
-
-
 def loop_widths(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[LoopWidth]:
     """What rows say of loops; those that cannot be read, or cannot be true, are left out."""
     for row in rows:
@@ -133,36 +118,6 @@ def loop_widths(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[L
         loop = None if index is None else steps.of(index, "")
         if loop is not None and width is not None:
             yield LoopWidth(loop.step, width)
-
-
-def left_out(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[LeftOut]:
-    """What rows say of tasks that were left out, likewise."""
-    for row in rows:
-        index, cached, skipped = (_count(each) for each in [*row[:3], 0, 0, 0][:3])
-        step = None if index is None else steps.of(index, "")
-        if step is not None and cached is not None and skipped is not None and cached + skipped:
-            yield LeftOut(step.step, cached, skipped)
-
-
-def retried(
-    rows: Iterable[Sequence[object]], steps: StepRows, run_seconds: float | None
-) -> Iterator[Retried]:
-    """What rows say of tasks that were tried again, likewise.
-
-    Args:
-        rows: of one run.
-        steps: which these name.
-        run_seconds: what the run took, and no attempt longer; None = not known.
-    """
-    for row in rows:
-        index, failed, seconds, ended_well = map(_number, [*row[:4], *(None,) * 4][:4])
-        step = None if index is None else steps.of(int(index), "")
-        if step is None or failed is None or seconds is None or ended_well is None:
-            continue
-        found = Retried(step.step, int(failed), seconds, int(ended_well))
-        is_within = run_seconds is None or seconds <= failed * (run_seconds + _ROUNDED_SECONDS)
-        if found.is_usable and is_within:
-            yield found
 
 
 def _count(value: object) -> int | None:
@@ -215,22 +170,19 @@ class HistoryRows:
                 known.popitem()
         self.json_bytes = mark.json_bytes
 
-    def add(
-        self, steps: Sequence[Observation], limit_bytes: int, memory: Sequence[MemoryUse] = ()
-    ) -> tuple[tuple[Any, ...], ...]:
-        """The rows of one run, in the order of its steps; those without a run time come last.
+    def add(self, steps: Sequence[PastStep], limit_bytes: int) -> tuple[tuple[Any, ...], ...]:
+        """The rows of one run, in the order of its steps.
 
         Args:
-            steps: of the run.
+            steps: of the run; what cannot be true is left out.
             limit_bytes: of its rows. Of steps that do not fit the last iterations are left out: the
                 first ones of wide loops tell enough.
-            memory: what the steps used.
         """
         most_bytes = self.json_bytes + limit_bytes
         rows: dict[int, tuple[Any, ...]] = {}
-        entries = _entries(steps, memory)
-        for position in _first_iterations_first(entries)[:MAX_ROWS]:
-            row = self._fitting(partial(self._row, entries[position]), most_bytes)
+        kept = [each for each in steps if each.is_usable and _fits(each.identity.step)]
+        for position in _first_iterations_first(kept)[:MAX_ROWS]:
+            row = self._fitting(partial(self._row, kept[position]), most_bytes)
             if row is None:
                 break
             rows[position] = row
@@ -239,40 +191,16 @@ class HistoryRows:
     def add_loops(
         self, loops: Iterable[LoopWidth], limit_bytes: int
     ) -> tuple[tuple[float, ...], ...]:
-        """The rows of one run's loops; the last ones that do not fit are left out."""
-        kept = ((each.loop, each.width) for each in loops if 0 <= each.width <= MOST_ITERATIONS)
-        return self._counted(kept, limit_bytes)
+        """The rows of one run's loops; the last ones that do not fit are left out.
 
-    def add_left_out(
-        self, tasks: Iterable[LeftOut], limit_bytes: int
-    ) -> tuple[tuple[float, ...], ...]:
-        """The rows of one run's tasks that were left out, likewise."""
-        kept = (
-            (each.step, each.cached, each.skipped)
-            for each in tasks
-            if max(each.cached, each.skipped) <= MOST_ITERATIONS
-        )
-        return self._counted(kept, limit_bytes)
-
-    def add_retried(
-        self, tasks: Iterable[Retried], limit_bytes: int
-    ) -> tuple[tuple[float, ...], ...]:
-        """The rows of one run's tasks that were tried again, likewise."""
-        kept = (
-            (each.step, each.failed, rounded(each.seconds), each.steps)
-            for each in tasks
-            if each.is_usable
-        )
-        return self._counted(kept, limit_bytes)
-
-    def _counted(
-        self, entries: Iterable[tuple[str, *tuple[float, ...]]], limit_bytes: int
-    ) -> tuple[tuple[float, ...], ...]:
-        """Rows of paths with their numbers, with the paths within the limit."""
+        Args:
+            loops: of the run; what cannot be true is left out.
+            limit_bytes: of the rows, with the paths of the loops.
+        """
         most_bytes, rows = self.json_bytes + limit_bytes, list[tuple[float, ...]]()
-        fitting = (entry for entry in entries if _fits(entry[0]))
-        for entry in islice(fitting, MAX_COURSE_ROWS):
-            row = self._fitting(partial(self._course_row, *entry), most_bytes)
+        kept = (each for each in loops if 0 <= each.width <= MOST_ITERATIONS and _fits(each.loop))
+        for each in islice(kept, MAX_LOOPS):
+            row = self._fitting(partial(self._loop_row, each), most_bytes)
             if row is None:
                 break
             rows.append(row)
@@ -289,28 +217,25 @@ class HistoryRows:
         self.go_back(before)
         return None
 
-    def _course_row(self, path: str, *counts: float) -> tuple[float, ...]:
-        return (self._index(self.steps, (path, "", "")), *counts)
+    def _loop_row(self, each: LoopWidth) -> tuple[float, ...]:
+        return (self._index(self.steps, (each.loop, "", "")), each.width)
 
-    def _row(self, entry: "_Entry") -> tuple[Any, ...]:
-        identity, each, use = entry.identity, entry.observation, entry.memory
+    def _row(self, each: PastStep) -> tuple[Any, ...]:
+        identity, node = each.identity, each.node[:253]
         step: tuple[Any, ...] = (identity.step, identity.component, identity.image)
-        if use is not None and use.asked_bytes is not None:
-            step = (*step, int(use.asked_bytes))
-        node = each.node[:253] if each is not None else ""
+        if each.asked_bytes is not None:
+            step = (*step, int(each.asked_bytes))
         row: list[Any] = [
             self._index(self.steps, step),
-            None if each is None else rounded(each.seconds),
+            None if each.seconds is None else rounded(each.seconds),
             self._index(self.nodes, node) if node else -1,
             identity.iteration or "",
-            _whole(entry.input_bytes),
+            _whole(each.input_bytes),
+            _whole(each.peak_bytes),
+            _whole(each.killed_bytes),
+            tuple(map(shortest, each.arguments)),
         ]
-        if use is not None:
-            row += [_whole(use.peak_bytes), _whole(use.killed_bytes)]
-        if each is not None and each.arguments:
-            row += [None] * (_ARGUMENTS - len(row))
-            row.append(tuple(map(shortest, each.arguments)))
-        while row[-1] in ("", -1, None):
+        while row[-1] in ("", -1, None, ()):
             row.pop()
         return tuple(row)
 
@@ -321,44 +246,15 @@ class HistoryRows:
         return known[entry]
 
 
-class _Entry(NamedTuple):
-    """What a row is made of: a run time, what is known of memory, or both, of one iteration."""
-
-    identity: StepIdentity
-    observation: Observation | None
-    memory: MemoryUse | None
-
-    @property
-    def input_bytes(self) -> float | None:
-        """The size of the inputs, as either says."""
-        said = [each.input_bytes for each in (self.observation, self.memory) if each is not None]
-        return next((each for each in said if each is not None), None)
-
-
-def _entries(steps: Iterable[Observation], memory: Iterable[MemoryUse]) -> list[_Entry]:
-    """Of all that can be true and fits; of equal iterations the first has what memory was used."""
-    uses = {
-        (each.identity.key, each.identity.iteration): each
-        for each in memory
-        if each.is_usable and _fits(each.identity.step)
-    }
-    found = [
-        _Entry(each.identity, each, uses.pop((each.identity.key, each.identity.iteration), None))
-        for each in steps
-        if each.is_usable and _fits(each.identity.step)
-    ]
-    return [*found, *(_Entry(each.identity, None, each) for each in uses.values())]
-
-
 def _fits(path: str) -> bool:
     return len(path) <= MAX_PATH_CHARACTERS
 
 
-def _first_iterations_first(entries: Iterable[_Entry]) -> list[int]:
-    """Positions, the first entry of every step before the second of any."""
+def _first_iterations_first(steps: Iterable[PastStep]) -> list[int]:
+    """Positions, the first iteration of every step before the second of any."""
     seen: Counter[tuple[str, str]] = Counter()
     ranks: list[tuple[int, int]] = []
-    for position, each in enumerate(entries):
+    for position, each in enumerate(steps):
         ranks.append((seen[each.identity.key], position))
         seen[each.identity.key] += 1
     return [position for _, position in sorted(ranks)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from kfp_placement_engine.contract.history_rows import MAX_ROWS, HistoryRows, rounded
+from kfp_placement_engine.contract.history_rows import HistoryRows, rounded
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     MAX_RUNS,
@@ -17,11 +17,10 @@ from kfp_placement_engine.model.history import PastRun
 MAX_RUN_BYTES = MAX_HISTORY_BYTES // 5
 """Of the rows of one run; of a larger one the last iterations of its widest loops are left out."""
 
-MAX_COURSE_BYTES = MAX_RUN_BYTES // 6
-"""Of its loops, of its tasks that were left out, and of those that were tried again, with their
-paths; the last ones go."""
+MAX_LOOP_BYTES = MAX_RUN_BYTES // 6
+"""Of its loops, with their paths; the last ones go."""
 
-_OBJECT_BYTES, _RUN_BYTES = 2_000, 320
+_OBJECT_BYTES, _RUN_BYTES = 2_000, 200
 """Of what an object says beside its runs, and of what it says of a run beside its rows."""
 
 
@@ -66,21 +65,15 @@ def as_stored(run: PastRun) -> PastRun:
 
 def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
     """A run, of which no more is kept than three quarters of what all may have."""
-    course_bytes = min(MAX_COURSE_BYTES, limit_bytes // 12)
     rows.json_bytes += _RUN_BYTES
+    planned = run.planned_seconds
     return RecordedRun(
         uid=run.uid,
         ended_at=run.ended_at,
-        played_seconds=None if run.played_seconds is None else rounded(run.played_seconds),
-        driver_seconds=None if run.driver_seconds is None else rounded(run.driver_seconds),
-        drivers=None if run.drivers is None else min(run.drivers, MAX_ROWS),
-        replayed_seconds=None if run.replayed_seconds is None else rounded(run.replayed_seconds),
-        failed_seconds=rounded(run.failed_seconds) if run.failed_seconds else None,
         seconds=None if run.seconds is None else rounded(run.seconds),
-        steps=rows.add(run.steps, min(MAX_RUN_BYTES, limit_bytes // 2), run.memory),
-        loops=rows.add_loops(run.loops, course_bytes),
-        left_out=rows.add_left_out(run.left_out, course_bytes),
-        retried=rows.add_retried(run.retried, course_bytes),
+        planned_seconds=None if planned is None else rounded(planned),
+        steps=rows.add(run.steps, min(MAX_RUN_BYTES, limit_bytes // 2)),
+        loops=rows.add_loops(run.loops, min(MAX_LOOP_BYTES, limit_bytes // 12)),
     )
 
 

@@ -7,15 +7,13 @@ since named records would be too large::
     status.runs.steps:  [step, seconds, node, iteration, input bytes, peak bytes, killed bytes,
                          numeric arguments]
     status.runs.loops:  [step, iterations]
-    status.runs.leftOut:  [step, from the cache, skipped]
-    status.runs.retried:  [step, failed attempts, their seconds, steps that ended well]
 
-A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Killed bytes are
-what a step had when it was killed for memory; without seconds it did not end well. Of arguments
-only those that are numbers are kept, in a list in the order of their names. Components, images and
-iterations are short digests: texts of users, which may hold secrets, are in none of them. Entries
-may be missing at the end, and a later version may add some there: an earlier one ignores them, and
-writes none when it adds a run.
+A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Seconds are run
+time x declared speed of the node; without them the step did not end well. Killed bytes are what it
+had when it was killed for memory. Of arguments only those that are numbers are kept, in a list in
+the order of their names. Components, images and iterations are short digests: texts of users, which
+may hold secrets, are in none of them. Entries may be missing at the end, and a later version may
+add some there: an earlier one ignores them, and writes none when it adds a run.
 """
 
 import re
@@ -35,17 +33,14 @@ from kfp_placement_engine.contract.fields import (
 from kfp_placement_engine.contract.history_rows import (
     DIGITS,
     ITERATION_DIGITS,
-    MAX_COURSE_ROWS,
+    MAX_LOOPS,
     MAX_NODES,
     MAX_PATH_CHARACTERS,
     MAX_ROWS,
     MAX_STEPS,
     StepRows,
-    left_out,
     loop_widths,
-    memory_use,
-    observation,
-    retried,
+    past_step,
 )
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import NodeName
@@ -144,37 +139,17 @@ class RecordedRun(ResourceModel):
     ended_at: Moment
     """When it ended."""
 
-    played_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """How long the run was expected to take before it began: the median of samples of its plan."""
-
-    driver_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """What each driver took in it, and takes in these samples."""
-
-    drivers: int | None = Field(default=None, ge=0, le=MAX_ROWS)
-    """How many drivers waited for each other on its way to its end."""
-
-    replayed_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """`played_seconds` by what its steps really took, without what pods waited for, and as if no
-    attempt at a step had failed."""
-
-    failed_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
-    """How much later it ended for attempts that failed; missing = not at all, or not known."""
-
     seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
     """From its beginning to its end, without waits in a queue, if it ended well."""
+
+    planned_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    """The same by the plan with which it began; missing = that rested on assumed run times."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
     """Rows of steps that ended well, or were killed for memory; see above."""
 
-    loops: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
+    loops: tuple[Row, ...] = Field(default=(), max_length=MAX_LOOPS)
     """Rows [step, iterations], of its loops."""
-
-    left_out: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
-    """Rows [step, from the cache, skipped]: how many iterations of tasks ran no pod."""
-
-    retried: tuple[Row, ...] = Field(default=(), max_length=MAX_COURSE_ROWS)
-    """Rows [step, failed attempts, their seconds, steps that ended well], of tasks whose steps were
-    tried again."""
 
 
 EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)
@@ -252,24 +227,14 @@ def _past_run(
     run: RecordedRun, steps: StepRows, nodes: Sequence[str], spec: PipelineHistorySpec
 ) -> PastRun:
     """A run that counts, without the steps that are forgotten."""
-    observed = (observation(row, steps, nodes) for row in run.steps)
-    used = (memory_use(row, steps) for row in run.steps)
     found = PastRun(
         uid=run.uid,
         pipeline=spec.pipeline,
         ended_at=run.ended_at,
-        steps=tuple(each for each in observed if each is not None),
-        played_seconds=_if_true(run.played_seconds),
-        driver_seconds=_if_true(run.driver_seconds),
-        drivers=run.drivers,
-        replayed_seconds=_if_true(run.replayed_seconds),
-        # Rows of steps may be forgotten; whole runs are compared without what these took, anyway.
-        failed_seconds=min(run.failed_seconds or 0.0, run.seconds or 0.0),
+        steps=tuple(filter(None, (past_step(row, steps, nodes) for row in run.steps))),
         seconds=_if_true(run.seconds),
-        memory=tuple(each for each in used if each is not None),
+        planned_seconds=_if_true(run.planned_seconds),
         loops=tuple(loop_widths(run.loops, steps)),
-        left_out=tuple(left_out(run.left_out, steps)),
-        retried=tuple(retried(run.retried, steps, run.seconds)),
     )
     return found.without(spec.forgotten_steps(run.ended_at))
 
@@ -320,30 +285,14 @@ def unreadable_rows(history: PipelineHistory) -> list[str]:
 
 def _unreadable_of(run: RecordedRun, steps: StepRows, nodes: Sequence[str]) -> Iterator[str]:
     lists: Sequence[tuple[str, Sequence[Row], Callable[[Row], bool]]] = (
-        ("steps", run.steps, lambda row: _is_readable(row, steps, nodes)),
+        ("steps", run.steps, lambda row: past_step(row, steps, nodes) is not None),
         ("loops", run.loops, lambda row: any(loop_widths([row], steps))),
-        ("leftOut", run.left_out, lambda row: any(left_out([row], steps))),
-        ("retried", run.retried, lambda row: any(retried([row], steps, run.seconds))),
     )
     for name, rows, is_readable in lists:
         yield from (f"{name}[{at}]" for at, row in enumerate(rows) if not is_readable(row))
-    whole = (
-        run.seconds,
-        run.played_seconds,
-        run.driver_seconds,
-        run.replayed_seconds,
-        run.failed_seconds,
-    )
+    whole = (run.seconds, run.planned_seconds)
     if any(each is not None and _if_true(each) is None for each in whole):
         yield "times"
-
-
-def _is_readable(row: Row, steps: StepRows, nodes: Sequence[str]) -> bool:
-    """Whether a row says a run time, or none and something of memory."""
-    if observation(row, steps, nodes) is not None:
-        return True
-    says_time = len(row) > 1 and row[1] is not None
-    return not says_time and memory_use(row, steps) is not None
 
 
 def exported(histories: Iterable[PipelineHistory]) -> Mapping[str, Any]:

@@ -129,8 +129,8 @@ class EndRange(ResourceModel):
 class FirstEnds(EndRange):
     """What was promised first of the end of a run, and what that was made on."""
 
-    played: Makespan
-    """Median end of the plan's samples alone; what whole runs take beyond it is learned."""
+    planned: Makespan
+    """The end by the plan alone; what whole runs take beyond it is learned."""
 
     promised_after: Makespan
     """When it was promised, since the submission."""
@@ -288,7 +288,7 @@ class PipelinePlacement(Resource):
         ends = self.spec.first_ends
         if ends is None:
             return None
-        return Promise(self.first_confidence, ends.times, played_seconds=ends.played)
+        return Promise(self.first_confidence, ends.times, planned_seconds=ends.planned)
 
     def node_name(self, index: int | None) -> str | None:
         """The node of that index, or None."""

@@ -56,7 +56,6 @@ StepType = Annotated[
 NamespaceName = Annotated[
     str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
 ]
-SharingNamespaces = Annotated[tuple[NamespaceName, ...], Field(min_length=2, max_length=64)]
 SchedulerName = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_SCHEDULER)
 ]
@@ -173,11 +172,8 @@ class HistorySettings(ResourceModel):
     keep_days: int = Field(default=KEEP_DAYS, ge=1, le=3650)
     """Runs that ended more days ago, counted from the last run of the pipeline, do not count."""
 
-    share_between: Annotated[tuple[SharingNamespaces, ...], Field(max_length=64)] = ()
-    """Groups of namespaces; those of one group share what components and images have shown."""
-
     memory: MemorySource = MemorySource.OFF
-    """Where the peak memory of steps comes from: nowhere, the metrics API, or a Prometheus."""
+    """Where the peak memory of steps comes from: nowhere, or a Prometheus."""
 
     prometheus_url: str | None = Field(
         default=None, alias="prometheusURL", max_length=1024, pattern=_HTTP_URL

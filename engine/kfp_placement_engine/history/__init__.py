@@ -1,18 +1,17 @@
-"""Run times learned from the runs before: what has ended is observed, what is planned is predicted.
+"""Run times and ends learned from the runs before: what has ended is observed, then predicted.
 
->>> history = History("team-a")
->>> history.observe([Observation(StepIdentity("train-all", "train"), seconds=92.0)])
->>> forecast = history.predict(StepIdentity("train-all", "train"))
->>> forecast.distribution.quantile(0.95), forecast.basis.runs
+>>> past = Past([PastRun(uid="1", pipeline="train-all", ended_at=..., steps=(
+...     PastStep(StepIdentity("train-all", "train"), seconds=92.0),))])
+>>> past.steps.predict(StepIdentity("train-all", "train")).times.high_seconds
+>>> past.ends.of("train-all").predict(planned_seconds=300.0)
 
-Pure: it knows observations (`model.history`) and distributions (`model.forecast`), and neither
-clock nor cluster.
+Pure: it knows past runs (`model.history`) and ranges (`model.promise`), and neither clock nor
+cluster.
 """
 
-from kfp_placement_engine.history.history import History
 from kfp_placement_engine.history.memory import MemoryHistory
-from kfp_placement_engine.history.node_factors import NodeFactors
 from kfp_placement_engine.history.past import Past
-from kfp_placement_engine.history.run_ends import RunEnds
+from kfp_placement_engine.history.run_ends import PipelineEnds, RunEnds
+from kfp_placement_engine.history.step_times import StepTimes
 
-__all__ = ["History", "MemoryHistory", "NodeFactors", "Past", "RunEnds"]
+__all__ = ["MemoryHistory", "Past", "PipelineEnds", "RunEnds", "StepTimes"]

@@ -10,6 +10,8 @@ ValueT = TypeVar("ValueT")
 class Recent(dict[KeyT, ValueT]):
     """Entries in the order in which they were used last; reading one does not count as use."""
 
+    __slots__ = ("_most",)
+
     def __init__(self, most: int) -> None:
         """Begin with none.
 
@@ -21,13 +23,7 @@ class Recent(dict[KeyT, ValueT]):
 
     def used(self, key: KeyT, make: Callable[[], ValueT]) -> ValueT:
         """The value of a key, made if there is none; the oldest entry goes if they are too many."""
-        value = self[key] if key in self else make()
-        self.put(key, value)
-        return value
-
-    def put(self, key: KeyT, value: ValueT) -> None:
-        """Set the value of a key; the oldest entry goes if they are too many."""
-        self.pop(key, None)
-        self[key] = value
+        value = self[key] = self.pop(key) if key in self else make()
         if len(self) > self._most:
             del self[next(iter(self))]
+        return value

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.resources import Resources
-from kfp_placement_engine.model.run_graph import Branch, RunGraph
+from kfp_placement_engine.model.run_graph import RunGraph
 
 
 class ProgressState(StrEnum):
@@ -35,21 +34,13 @@ class StepProgress:
         state: see `ProgressState`. A step runs from its bind to the end of its uploads.
         node: name of the node it is or was on; None = none or unknown.
         seconds_since_start: time since its bind, if it runs.
-        ran_seconds: how long its container has run, of a step that runs or ended well; None = that
-            is not known.
         driver: the step's driver pod; None = it has ended if the step has started, else it waits.
-        failed_attempts: at the step by now; it is tried again.
-        since_attempt_seconds: time since the last of these began, of a step that waits for its next
-            attempt; None = it does not, or that is not known.
     """
 
     state: ProgressState = ProgressState.WAITING
     node: str | None = None
     seconds_since_start: float = 0.0
     driver: "StepProgress | None" = None
-    ran_seconds: float | None = None
-    failed_attempts: int = 0
-    since_attempt_seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse a time that is not a number from 0."""
@@ -57,13 +48,6 @@ class StepProgress:
             raise PlanningError(
                 f"a step started {self.seconds_since_start!r} s ago; it must be 0 or more"
             )
-        if self.ran_seconds is not None and not 0 <= self.ran_seconds < math.inf:
-            raise PlanningError(f"a step ran for {self.ran_seconds!r} s; it must be 0 or more")
-
-    @property
-    def has_run(self) -> bool:
-        """Whether it runs, or has run: one that was skipped or came from the cache has not."""
-        return self.state is ProgressState.RUNNING or self.ran_seconds is not None
 
 
 @dataclass(frozen=True)
@@ -80,7 +64,6 @@ class ActiveRun:
         group_progress: the same for the driver pods of groups, by group name (`""` = root). A
             driver is done as soon as anything in its group has started.
         held: step name -> node that a step keeps although it has not started.
-        forecast: what past runs tell of it; None = nobody asked.
     """
 
     key: str
@@ -90,7 +73,6 @@ class ActiveRun:
     progress: Mapping[str, StepProgress] = field(default_factory=dict)
     group_progress: Mapping[str, StepProgress] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
-    forecast: RunForecast | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot be planned with."""
@@ -103,15 +85,6 @@ class ActiveRun:
         """What happened to a step."""
         step_progress = self.progress.get(step)
         return step_progress.state if step_progress else ProgressState.WAITING
-
-    @property
-    def branches_taken(self) -> frozenset[Branch]:
-        """Branches of which a step runs, or has run."""
-        return frozenset(
-            step.branch
-            for step in self.graph.steps
-            if (progress := self.progress.get(step.name)) is not None and progress.has_run
-        )
 
 
 @dataclass(frozen=True)

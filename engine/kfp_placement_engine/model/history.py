@@ -35,7 +35,7 @@ class StepIdentity:
         pipeline: name of the pipeline.
         step: path of the task in it, the same for all iterations of a loop.
         iteration: what tells iterations apart, such as a hash of their arguments; "" for a step
-            outside loops, None where it is not known.
+            outside loops, None for the step as a whole.
         component: what the step runs, such as a hash of image, command and arguments; "" = unknown.
         image: its container image; "" = unknown.
     """
@@ -53,96 +53,47 @@ class StepIdentity:
 
 
 @dataclass(frozen=True)
-class Observation:
-    """A step that has ended well.
+class PastStep:
+    """What one step of an ended run teaches.
 
     Attributes:
         identity: which step.
-        seconds: its run time on the node where it was, without transfers that a plan adds again.
-        node: name of that node; "" = unknown.
+        seconds: its run time on the reference node: that on its own node times the declared speed
+            of that, without transfers that a plan adds again; None = it did not end well.
+        node: name of the node on which it ran; "" = unknown.
         input_bytes: size of its inputs; None = unknown.
         arguments: values of its numeric arguments, in the order of their names.
+        peak_bytes: the most memory that it used; None = unknown.
+        killed_bytes: how much it was allowed when it was killed for using more, the largest of all
+            its attempts; None = it was not killed for that.
+        asked_bytes: how much memory it asked for; None = nothing, or unknown.
     """
 
     identity: StepIdentity
-    seconds: float
+    seconds: float | None = None
     node: str = ""
     input_bytes: float | None = None
     arguments: tuple[float, ...] = ()
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether its figures can be true; clocks may jump, and anybody may write a status."""
-        is_size = self.input_bytes is None or is_usable_size(self.input_bytes)
-        is_known = is_size and are_usable_arguments(self.arguments)
-        return is_known and 0 <= self.seconds <= MOST_SECONDS
-
-
-@dataclass(frozen=True)
-class MemoryUse:
-    """What one ended step tells of its memory.
-
-    Attributes:
-        identity: which step.
-        peak_bytes: the most it used; None = unknown.
-        killed_bytes: how much it was allowed when it was killed for using more, the largest of all
-            its attempts; None = it was not killed for that.
-        asked_bytes: what it asked for; None = nothing, or unknown.
-        input_bytes: size of its inputs; None = unknown.
-    """
-
-    identity: StepIdentity
     peak_bytes: float | None = None
     killed_bytes: float | None = None
     asked_bytes: float | None = None
-    input_bytes: float | None = None
 
     @property
     def is_usable(self) -> bool:
-        """Whether it tells something, and its figures can be true."""
-        amounts = [self.peak_bytes, self.killed_bytes, self.asked_bytes]
-        known = [each for each in amounts if each is not None]
-        is_size = self.input_bytes is None or is_usable_size(self.input_bytes)
-        tells = self.peak_bytes is not None or self.killed_bytes is not None
-        return tells and is_size and all(map(is_usable_memory, known))
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """How many iterations of a task ran no pod of their own; 1 of one outside loops.
-
-    Attributes:
-        step: path of the task.
-        cached: came from the cache.
-        skipped: are of a branch that was not taken.
-    """
-
-    step: str
-    cached: int = 0
-    skipped: int = 0
-
-
-@dataclass(frozen=True)
-class Retried:
-    """What failed attempts at the steps of a task took in one run, of steps that then ended well.
-
-    Attributes:
-        step: path of the task, the same for all iterations of a loop.
-        failed: attempts that failed.
-        seconds: of all of them together, each from its beginning to that of the next attempt.
-        steps: of the task that ended well in the run, those that were not tried again included.
-    """
-
-    step: str
-    failed: int
-    seconds: float
-    steps: int = 1
+        """Whether it teaches something that can be true; anybody may write a status."""
+        amounts = (self.peak_bytes, self.killed_bytes, self.asked_bytes)
+        return (
+            (self.seconds is not None or self.tells_memory)
+            and (self.seconds is None or 0 <= self.seconds <= MOST_SECONDS)
+            and (self.input_bytes is None or is_usable_size(self.input_bytes))
+            and are_usable_arguments(self.arguments)
+            and all(each is None or is_usable_memory(each) for each in amounts)
+        )
 
     @property
-    def is_usable(self) -> bool:
-        """Whether it can be true."""
-        counts = 0 < self.failed <= MOST_ITERATIONS and 0 < self.steps <= MOST_ITERATIONS
-        return counts and 0 <= self.seconds <= MOST_SECONDS
+    def tells_memory(self) -> bool:
+        """Whether it says what it used, or what was too little."""
+        return self.peak_bytes is not None or self.killed_bytes is not None
 
 
 @dataclass(frozen=True)
@@ -183,38 +134,22 @@ class PastRun:
     Attributes:
         uid: tells it apart from all others.
         pipeline: its pipeline.
-        ended_at: when.
-        steps: those that ended well and ran themselves.
+        ended_at: when it ended.
+        steps: those of its steps that ran themselves.
         seconds: from its beginning to the end of its last step, if it ended well; None = it did
             not.
-        played_seconds: the same as it was expected before it began: the median of samples of its
-            plan on learned run times; None = there was no such plan.
-        driver_seconds: what each driver took; `played_seconds` is with such drivers.
-        memory: what its steps used, those included that were killed for it.
+        planned_seconds: the same by the plan with which it began; None = that plan rested on
+            assumed run times, or there was none.
         loops: widths of its loops.
-        left_out: tasks that did not run, or not in all iterations; of runs that ended well.
-        retried: tasks whose steps were tried again.
-        drivers: how many drivers waited for each other on the way to its end; None = not known.
-        replayed_seconds: `played_seconds` by what its steps really took, without what pods waited
-            for (see `planning.replayed_run`), and as if no attempt at a step had failed; None = not
-            known.
-        failed_seconds: how much later it ended for attempts that failed, as far as that is known.
     """
 
     uid: str
     pipeline: str
     ended_at: datetime
-    steps: tuple[Observation, ...] = ()
+    steps: tuple[PastStep, ...] = ()
     seconds: float | None = None
-    played_seconds: float | None = None
-    memory: tuple[MemoryUse, ...] = ()
+    planned_seconds: float | None = None
     loops: tuple[LoopWidth, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    retried: tuple[Retried, ...] = ()
-    driver_seconds: float | None = None
-    drivers: int | None = None
-    replayed_seconds: float | None = None
-    failed_seconds: float = 0.0
 
     @property
     def order(self) -> tuple[datetime, str]:
@@ -225,13 +160,8 @@ class PastRun:
         """What the run teaches beside some steps, by their paths; loop widths stay."""
         if not steps:
             return self
-        return replace(
-            self,
-            steps=tuple(each for each in self.steps if each.identity.step not in steps),
-            memory=tuple(each for each in self.memory if each.identity.step not in steps),
-            left_out=tuple(each for each in self.left_out if each.step not in steps),
-            retried=tuple(each for each in self.retried if each.step not in steps),
-        )
+        kept = tuple(each for each in self.steps if each.identity.step not in steps)
+        return replace(self, steps=kept)
 
 
 def text_digest(text: str) -> str:

@@ -3,7 +3,7 @@
 None means that the policy does not set a value: the usual one holds.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -107,18 +107,11 @@ class MemorySource(StrEnum):
     """Where the peak memory of steps comes from."""
 
     OFF = "off"
-    METRICS = "metrics"
     PROMETHEUS = "prometheus"
 
 
 KEEP_DAYS = 90
 """Runs that are older than this do not count, where a policy says nothing."""
-
-
-def sharing_with(groups: Iterable[Collection[str]], namespace: str) -> tuple[str, ...]:
-    """The namespaces that are in a group with one, in order; what is shared goes no further."""
-    others = {each for group in groups if namespace in group for each in group}
-    return tuple(sorted(others - {namespace}))
 
 
 @dataclass(frozen=True)
@@ -128,16 +121,10 @@ class HistoryPolicy:
     Attributes:
         confidence: how often the range in which a run is said to end is to hold.
         keep_days: runs that ended more days ago, counted from the pipeline's last, do not count.
-        share_between: groups of namespaces that share what components and images have shown.
     """
 
     confidence: float | None = None
     keep_days: int | None = None
-    share_between: tuple[tuple[str, ...], ...] | None = None
-
-    def sharing_with(self, namespace: str) -> tuple[str, ...]:
-        """The namespaces that share what they have seen with one, in order."""
-        return sharing_with(self.share_between or (), namespace)
 
 
 @dataclass(frozen=True)

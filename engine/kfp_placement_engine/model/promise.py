@@ -4,11 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.expected_ends import ExpectedEnds
-from kfp_placement_engine.model.forecast import CommonFactor, Distribution, Forecast, Level
 from kfp_placement_engine.model.quantities import shown_value
 
 CONFIDENCE = 0.9
@@ -58,10 +55,10 @@ class PromiseOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class TimeRange:
-    """A range that holds with the confidence of its promise.
+    """A time as it may be: a range that holds with the confidence that was asked for.
 
     Attributes:
-        low_seconds, high_seconds: its ends, on the clock of the plan.
+        low_seconds, high_seconds: its ends.
         typical_seconds: the median.
     """
 
@@ -73,6 +70,12 @@ class TimeRange:
         """The same on a clock that began that much earlier."""
         return TimeRange(
             self.low_seconds + seconds, self.typical_seconds + seconds, self.high_seconds + seconds
+        )
+
+    def times(self, factor: float) -> "TimeRange":
+        """The same, so many times as long."""
+        return TimeRange(
+            factor * self.low_seconds, factor * self.typical_seconds, factor * self.high_seconds
         )
 
     def outcome(self, seconds: float) -> PromiseOutcome:
@@ -101,16 +104,6 @@ class TimeRange:
         )
 
 
-def range_of(distribution: Distribution, confidence: float = CONFIDENCE) -> TimeRange:
-    """The range in which a time lies with this confidence, as many times below it as above."""
-    outside = (1 - confidence) / 2
-    return TimeRange(
-        distribution.quantile(outside),
-        distribution.median_seconds,
-        distribution.quantile(1 - outside),
-    )
-
-
 @dataclass(frozen=True)
 class StepPromise:
     """When one step starts and ends."""
@@ -127,15 +120,14 @@ class Promise:
         confidence: how often each range is to hold, such as 0.9.
         ends: when the run ends; None = not known. It has ended by the end of this range with
             probability (1 + confidence) / 2.
-        played_seconds: median end of the samples alone, before it was corrected by how past runs
-            ended beside theirs; None = not known.
+        planned_seconds: the end by the plan alone, on the same clock as `ends`; None = not known.
         steps: by name, of those that have not ended.
         unknown: why nothing can be promised, such as `no run seen`; "" = `ends` is known.
     """
 
     confidence: float = CONFIDENCE
     ends: TimeRange | None = None
-    played_seconds: float | None = None
+    planned_seconds: float | None = None
     steps: Mapping[str, StepPromise] = field(default_factory=dict)
     unknown: str = ""
 
@@ -146,8 +138,8 @@ class Promise:
             for name, each in self.steps.items()
         }
         ends = None if self.ends is None else self.ends.later(seconds)
-        played = None if self.played_seconds is None else self.played_seconds + seconds
-        return replace(self, ends=ends, played_seconds=played, steps=steps)
+        planned = None if self.planned_seconds is None else self.planned_seconds + seconds
+        return replace(self, ends=ends, planned_seconds=planned, steps=steps)
 
     def differs_from(self, other: "Promise", begin_seconds: float = 0.0) -> bool:
         """Whether the run or a step ends, or a step starts, at a time that people should know.
@@ -178,118 +170,13 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class FirstSamples:
-    """What the samples of a run said before its first step ended.
+class FirstEnd:
+    """What was promised of a run's end at its start; times are seconds since it began.
 
     Attributes:
-        end_seconds: their median end, since the submission of the run.
-        held_seconds: how long it was held back before it began; that is in `end_seconds`, too.
+        ends: when it ends.
+        planned_seconds: the same by the plan alone.
     """
 
-    end_seconds: float
-    held_seconds: float = 0.0
-
-    @property
-    def from_begin_seconds(self) -> float:
-        """The same since it began."""
-        return self.end_seconds - self.held_seconds
-
-    def left_seconds(self, factor: float, since_submission_seconds: float) -> float:
-        """What is left of the run, if all of it takes `factor` times as long as its samples."""
-        passed_seconds = since_submission_seconds - self.held_seconds
-        return factor * self.from_begin_seconds - passed_seconds
-
-
-WEIGHT_OF_OLDER = 0.85
-"""What a run did counts this many times as much as what the next did: a change is followed within a
-few runs."""
-
-
-@dataclass(frozen=True)
-class Course:
-    """What one past run left out: tasks no iteration of which ran.
-
-    Attributes:
-        skipped: paths of tasks of branches that were not taken.
-        cached: of tasks that came from the cache.
-        empty_loops: of loops that had no iteration; no task in them has run.
-    """
-
-    skipped: frozenset[str] = frozenset()
-    cached: frozenset[str] = frozenset()
-    empty_loops: frozenset[str] = frozenset()
-
-    @property
-    def left_out(self) -> frozenset[str]:
-        """All of them."""
-        return self.skipped | self.cached
-
-
-class TriedAgain(NamedTuple):
-    """What failed attempts at the steps of a task were in one past run, of steps that ended well.
-
-    Attributes:
-        failed: how many there were for each step, on average.
-        ratio: how many times as long as the last attempt each of them took, up to the next one.
-    """
-
-    failed: float
-    ratio: float
-
-
-Retries = tuple[TriedAgain, ...]
-"""Of the last runs of a task, the oldest first."""
-
-
-@dataclass(frozen=True)
-class RunForecast:
-    """What past runs tell of a run, before it is planned.
-
-    Attributes:
-        steps: of each step by name, where anything is known of it.
-        common: what the steps of the run have in common.
-        overrun: how many times longer than the median of its samples the run takes, as far as that
-            counts; None = not known.
-        expected_ends: how far it does; None = in full.
-        confidence: of the ranges that are made of it.
-        first_samples: what its samples said at the start; None = these are the first, or nobody
-            knows.
-        driver_seconds: what each driver takes in its samples; None = what the plan says. `overrun`
-            was learned with it.
-        courses: what each of the last runs left out, the oldest first.
-        retries: of tasks that were tried again, by their paths.
-        beside_steps: standard deviation of the logarithm of what whole runs took over what their
-            steps did: pods waited for nodes, images and each other.
-    """
-
-    steps: Mapping[str, Forecast] = field(default_factory=dict)
-    common: CommonFactor = field(default_factory=CommonFactor)
-    overrun: Forecast | None = None
-    expected_ends: ExpectedEnds | None = None
-    confidence: float = CONFIDENCE
-    driver_seconds: float | None = None
-    first_samples: FirstSamples | None = None
-    courses: tuple[Course, ...] = ()
-    retries: Mapping[str, Retries] = field(default_factory=dict)
-    beside_steps: float = 0.0
-
-    def overrun_factor(self, expected_seconds: float | None = None) -> float:
-        """How many times longer the run takes than expected, in the middle.
-
-        Args:
-            expected_seconds: the median of its samples before it began; None = not known.
-        """
-        if self.overrun is None:
-            return 1.0
-        factor = self.overrun.distribution.median_seconds
-        if self.expected_ends is None or not expected_seconds:
-            return factor
-        return factor * self.expected_ends.counted(expected_seconds) / expected_seconds
-
-    @property
-    def has_one_end(self) -> bool:
-        """Whether one run of the pipeline alone was held against what was expected of it."""
-        if self.overrun is None:
-            return False
-        basis = self.overrun.basis
-        return basis.level is Level.PIPELINE and basis.runs == 1
+    ends: TimeRange
+    planned_seconds: float

@@ -1,18 +1,33 @@
-"""Run times of a run's steps by the runs before it, and what these tell of the cluster."""
+"""Run times of a run's steps by the runs before it."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from kfp_placement_engine.contract.pipeline_history import step_identity
-from kfp_placement_engine.history import Past
-from kfp_placement_engine.history.node_factors import as_fast_as_seen
-from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.history import Past, PipelineEnds
 from kfp_placement_engine.model.forecast import KNOWN_LEVELS, OWN_LEVELS, Basis, Forecast
-from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
+from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
-from kfp_placement_engine.planning.learned_courses import learned_courses
 
 ENOUGH_RUNS = 3
 """From this many runs of the very step on, they win over its author's hint."""
+
+
+@dataclass(frozen=True)
+class RunForecast:
+    """What past runs tell of a run, before it is planned.
+
+    Attributes:
+        steps: how long each step takes, by its name, where anything is known of it.
+        ends: how the runs of its pipeline ended beside their plans.
+        confidence: how often the ranges that are made of it are to hold.
+        empty_loops: loops of the run that had no iteration in past runs.
+    """
+
+    steps: Mapping[str, Forecast] = field(default_factory=dict)
+    ends: PipelineEnds = field(default_factory=PipelineEnds)
+    confidence: float = CONFIDENCE
+    empty_loops: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -44,38 +59,11 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
         for step in graph.steps
         if step.kind is StepKind.CONTAINER and not step.assumed_cached
         if step.duration_source is not DurationSource.GIVEN
-        if (forecast := _forecast(graph, step, past)) is not None
+        if (forecast := _forecast(graph, step, past, confidence)) is not None
     }
     steps = tuple(_with_forecast(step, told.get(step.name)) for step in graph.steps)
-    of_run = RunForecast(
-        told,
-        common=past.steps.common_factor(graph.name),
-        overrun=past.overrun(graph.name),
-        expected_ends=past.ends.expected_ends(graph.name),
-        confidence=confidence,
-        driver_seconds=past.driver_seconds(graph.name),
-        courses=learned_courses(graph, past),
-        retries=past.retries.of(graph.name),
-        beside_steps=past.ends.beside_steps(graph.name),
-    )
+    of_run = RunForecast(told, past.ends.of(graph.name), confidence, _empty_loops(graph, past))
     return LearnedRun(replace(graph, steps=steps), of_run)
-
-
-def as_seen(cluster: Cluster, past: Past, pipeline: str) -> Cluster:
-    """The cluster with what past runs tell of it, as the planner in it plans with that.
-
-    Nodes are as fast as they were found to be, and drivers take what those of the pipeline took
-    where the cluster's own defaults do not say it.
-
-    Args:
-        cluster: its nodes with their declared speeds.
-        past: of the namespace of the run.
-        pipeline: of the run.
-    """
-    factor, driver_seconds = past.steps.learned_factor, past.driver_seconds(pipeline)
-    nodes = tuple(as_fast_as_seen(node, factor(node.name)) for node in cluster.nodes)
-    learned = {} if driver_seconds is None else {"driver_seconds": driver_seconds}
-    return replace(cluster, nodes=nodes, defaults={**learned, **cluster.defaults})
 
 
 def rests_on_own_runs(basis: Basis) -> bool:
@@ -83,17 +71,23 @@ def rests_on_own_runs(basis: Basis) -> bool:
     return basis.level in OWN_LEVELS
 
 
-def _forecast(graph: RunGraph, step: Step, past: Past) -> Forecast | None:
+def _empty_loops(graph: RunGraph, past: Past) -> frozenset[str]:
+    """Loops whose width nobody knows and that had no iteration in past runs."""
+    empty = {loop for loop, width in past.widths(graph.name).items() if not width.width}
+    return frozenset(
+        each.name for each in graph.groups if each.width_assumed and each.name in empty
+    )
+
+
+def _forecast(graph: RunGraph, step: Step, past: Past, confidence: float) -> Forecast | None:
     """What the past tells of a step; where its hint wins, around the hint."""
     identity = step_identity(graph.name, step)
-    forecast = past.steps.predict(identity, "", step.input_bytes, step.arguments)
+    forecast = past.steps.predict(identity, step.input_bytes, step.arguments, confidence)
     if forecast is None or not _hint_wins(step, forecast.basis):
         return forecast
     if not step.duration_seconds or forecast.basis.level not in KNOWN_LEVELS:
         return None
-    distribution = forecast.distribution
-    scale = distribution.scale_seconds * step.duration_seconds / distribution.median_seconds
-    return replace(forecast, distribution=replace(distribution, scale_seconds=scale))
+    return forecast.around(step.duration_seconds)
 
 
 def _hint_wins(step: Step, basis: Basis) -> bool:
@@ -106,7 +100,7 @@ def _with_forecast(step: Step, forecast: Forecast | None) -> Step:
         return step
     return replace(
         step,
-        duration_seconds=forecast.distribution.median_seconds,
+        duration_seconds=forecast.typical_seconds,
         duration_source=DurationSource.HISTORY,
         duration_basis=forecast.basis,
     )

@@ -13,7 +13,6 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.limits import ScheduledStep
 from kfp_placement_engine.model.plan import Bound, Figures, Plan
-from kfp_placement_engine.model.promise import Promise
 from kfp_placement_engine.planning.critical_path import critical_path
 from kfp_placement_engine.planning.plan_rows import (
     Explanations,
@@ -41,7 +40,6 @@ class PlanParts:
         baselines: by name the schedules that a baseline may lead to.
         explanations: reasons and next best nodes.
         bounds: a bound for each run.
-        promises: what is promised of each run; None = nobody asked.
         limits: also say what limits each run.
         ordered_makespan_seconds: see `Plan`.
     """
@@ -52,7 +50,6 @@ class PlanParts:
     baselines: Mapping[str, Sequence[Schedule]]
     explanations: Explanations
     bounds: tuple[Bound, ...]
-    promises: tuple[Promise | None, ...]
     limits: bool = False
     ordered_makespan_seconds: float | None = None
 
@@ -192,7 +189,6 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
         default_schedule=typical_schedule(run, lowered, parts.baselines.get("kube-default", ())),
         ordered_makespan_seconds=parts.ordered_makespan_seconds,
         weights=lowered.options.weights,
-        promise=parts.promises[run],
         **(_limits(run, parts) if parts.limits else {}),
     )
 

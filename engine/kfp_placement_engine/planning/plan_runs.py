@@ -22,10 +22,8 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.model.plan import Bound, Plan, RunsPlan
 from kfp_placement_engine.model.progress import GenerationProgress, Progress, no_progress
-from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
-from kfp_placement_engine.planning.choice import chosen_by_samples, others_wanted
 from kfp_placement_engine.planning.explanation import Explainer
 from kfp_placement_engine.planning.plan_options import (
     PlanOptions,
@@ -33,7 +31,6 @@ from kfp_placement_engine.planning.plan_options import (
 )
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
-from kfp_placement_engine.planning.promises import promises_of
 from kfp_placement_engine.planning.warm_start import WarmStart, replayed, warm_placement
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
@@ -62,7 +59,6 @@ def plan_run(
     progress: Progress = no_progress,
     *,
     warm_start: Plan | None = None,
-    forecast: RunForecast | None = None,
 ) -> Plan:
     """Plan `graph` on `cluster`.
 
@@ -73,13 +69,12 @@ def plan_run(
         progress: told how far planning is.
         warm_start: a plan of the run to start from, made before something about it or its cluster
             changed.
-        forecast: what past runs tell of the run; None = nobody asked.
 
     Raises:
         PlanningError: an option, a run without steps or a cluster without nodes, which cannot be
             planned with.
     """
-    runs = (ActiveRun("", graph, forecast=forecast),)
+    runs = (ActiveRun("", graph),)
     planned = plan_runs(runs, cluster, options, warm_start=warm_start, progress=progress)
     plan = planned.plans[""]
     if options is None or options.makespan_within is None:
@@ -131,7 +126,6 @@ def plan_runs(
     tell(0.1, "searching")
     known = [schedule for schedules in baselines.values() for schedule in schedules]
     result, bounds = _solution(lowered, bare.problem, options, start, known, tell)
-    result = chosen_by_samples(lowered, result)
     tell(0.95, "explaining")
     parts = PlanParts(
         cluster=cluster,
@@ -140,7 +134,6 @@ def plan_runs(
         baselines=baselines,
         explanations=_explanations(lowered, cluster, options, result),
         bounds=bounds,
-        promises=promises_of(lowered, result),
         limits=options.limits,
         ordered_makespan_seconds=_ordered_makespan(lowered.problem, options, result, bounds),
     )
@@ -226,7 +219,6 @@ def _search(
         options.params,
         warm_start=start,
         threads=options.threads,
-        others=others_wanted(lowered),
         report=_reporter(options, tell),
     )
 

@@ -1,18 +1,18 @@
 """What the past runs that histories hold tell of the next ones of a pipeline in a namespace.
 
 A namespace may hold a million past steps, of which a run asks for few. So of all pipelines together
-only the last runs are learned from: they say what steps that are alike take, how nodes differ, and
-how forecasts miss. Of the pipeline that is planned all its runs are learned from, apart. The
-planner in the cluster does the same, so that it promises what was promised before submission.
+only the last runs are learned from: they say what steps that are alike take, and how forecasts
+miss. Of the pipeline that is planned all its runs are learned from, apart. The planner in the
+cluster does the same, so that it promises what was promised before submission.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.history import MemoryHistory, NodeFactors, Past
-from kfp_placement_engine.history.levels import RECENT
+from kfp_placement_engine.history import MemoryHistory, Past
+from kfp_placement_engine.history.series import RECENT
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from kfp_placement_engine.model.policy import HistoryPolicy
 
@@ -28,28 +28,24 @@ def past_of(
     pipeline: str,
     namespace: str = "",
     policy: HistoryPolicy | None = None,
-    speeds: Mapping[str, float] | None = None,
     *,
     naming: str = "{}",
 ) -> Past:
     """What these runs tell of the next ones of a pipeline in a namespace.
 
     Args:
-        histories: of one namespace; if one is named, those of others count only for what they
-            share with it.
+        histories: of one namespace; if one is named, those of others do not count.
         pipeline: of the next runs.
         namespace: where the next runs go; "" = where these were.
-        policy: how long runs count, and which namespaces share what; None = all runs count, and
-            nothing is shared.
-        speeds: of nodes, relative to the reference node; those not named have 1.
+        policy: how long runs count; None = all do.
         naming: how whoever reads messages names a namespace, with {} for its name.
 
     Raises:
         InputError: they are of several namespaces, or all of others.
     """
-    known, rules = list(histories), policy or HistoryPolicy()
+    known, keep_days = list(histories), None if policy is None else policy.keep_days
     found = sorted({each.metadata.namespace or "" for each in known} - {""})
-    if namespace and found and {namespace, *rules.sharing_with(namespace)}.isdisjoint(found):
+    if namespace and found and namespace not in found:
         are_more = "s" if len(found) > 1 else ""
         raise InputError(
             f"the history is of namespace{are_more} {_listed(found)} and the run goes to"
@@ -62,17 +58,11 @@ def past_of(
             f" run, such as {naming.format(_shortened(found[0]))}"
         )
     where = namespace or "".join(found)
-    own = _of_namespaces(known, ("", where))
-    factors = NodeFactors(speeds)
-    of_namespace = Past(_runs_of_all(own, rules), where, factors)
-    others = [other for other in rules.sharing_with(where) if other in found]
-    of_namespace.share(
-        Past(_runs_of_all(_of_namespaces(known, (other,)), rules), other, NodeFactors(speeds))
-        for other in others
-    )
+    own = [each for each in known if (each.metadata.namespace or "") in ("", where)]
+    of_namespace = Past(_runs_of_all(own, keep_days))
     of_pipeline = (each for each in own if each.spec.pipeline == pipeline)
-    runs = [run for each in of_pipeline for run in each.past_runs(rules.keep_days)]
-    return Past(runs, where, factors, memory=MemoryHistory(), of_namespace=of_namespace)
+    runs = [run for each in of_pipeline for run in each.past_runs(keep_days)]
+    return Past(runs, of_namespace, MemoryHistory())
 
 
 def last_runs(ended: Mapping[str, Mapping[str, datetime]]) -> frozenset[str]:
@@ -92,20 +82,14 @@ def _latest(ended: Mapping[str, datetime], most: int) -> list[str]:
     return sorted(ended, key=lambda uid: (ended[uid], uid))[-most:]
 
 
-def _of_namespaces(
-    histories: Iterable[PipelineHistory], namespaces: Collection[str]
-) -> list[PipelineHistory]:
-    return [each for each in histories if (each.metadata.namespace or "") in namespaces]
-
-
-def _runs_of_all(histories: Sequence[PipelineHistory], policy: HistoryPolicy) -> Iterator[PastRun]:
+def _runs_of_all(histories: Sequence[PipelineHistory], keep_days: int | None) -> Iterator[PastRun]:
     ended: dict[str, dict[str, datetime]] = {}
     for each in histories:
         runs = () if each.status is None else each.status.runs
         ended.setdefault(each.spec.pipeline, {}).update({run.uid: run.ended_at for run in runs})
     counted = last_runs(ended)
     for each in histories:
-        yield from each.only(counted).past_runs(policy.keep_days)
+        yield from each.only(counted).past_runs(keep_days)
 
 
 def _shortened(name: str) -> str:

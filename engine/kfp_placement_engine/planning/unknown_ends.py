@@ -1,43 +1,45 @@
 """Why nothing can be promised of a run: a step that surely runs was not seen, or fits no node."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from kfp_placement_engine.lowering import Lowered
-from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
+from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.forecast import KNOWN_LEVELS
-from kfp_placement_engine.model.promise import RunForecast
-from kfp_placement_engine.model.run_graph import Branch, DurationSource, Step, StepKind
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.planning.drawn_courses import LEAST_COURSES
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.planning.learned_times import RunForecast
 
 _NAMED = 3
 
 
-def why_unknown(run: int, lowered: Lowered, schedule: Schedule) -> str:
-    """Why nothing can be promised, or ""."""
-    active, problem = lowered.runs[run], lowered.problem
-    own = problem.arrays.run == run
-    if not own.any():
-        return "the run has ended"
-    if (own & problem.is_step & (problem.unplaceable | ~schedule.finished)).any():
+def why_unknown(plan: Plan, graph: RunGraph, forecast: RunForecast) -> str:
+    """Why nothing can be promised, or "".
+
+    Args:
+        plan: of the run.
+        graph: the run, as it was planned.
+        forecast: what past runs tell of it.
+    """
+    if plan.figures.unplaced:
         return "a step fits no node"
-    assert active.forecast is not None  # asked by the caller
-    open_steps = [step for step in active.graph.steps if _is_open(step, active)]
-    taken = active.branches_taken
-    never_ran = _never_ran(active.forecast)
+    steps = [step for step in graph.steps if _is_open(step, plan)]
+    if steps and not any(_is_known(step, forecast) for step in steps):
+        # Of the pipeline there may be runs, whose steps came from the cache or had other names.
+        return _not_seen(steps) if forecast.ends.runs else "no run seen"
+    begun = {
+        step.branch
+        for step in graph.steps
+        if plan.step(step.name).progress is not ProgressState.WAITING
+    }
     unseen = [
         step
-        for step in open_steps
-        if _surely_runs(step, active, taken, never_ran) and not _is_known(step, active.forecast)
+        for step in steps
+        if not _is_known(step, forecast) and (step.branch in begun or _must_run(step, forecast))
     ]
-    if open_steps and not any(_is_known(step, active.forecast) for step in open_steps):
-        # Of the pipeline there may be runs, whose steps came from the cache or had other names.
-        return _not_seen(open_steps) if active.forecast.courses else "no run seen"
     if unseen:
         return _not_seen(unseen)
-    learned = any(_is_learned(step, active.forecast) for step in open_steps)
-    return "" if learned or not open_steps else "all run times are given"
+    is_learned = any(_is_learned(step, forecast) for step in steps)
+    return "" if is_learned or not steps else "all run times are given"
 
 
 def _not_seen(steps: Sequence[Step]) -> str:
@@ -45,30 +47,18 @@ def _not_seen(steps: Sequence[Step]) -> str:
     return f"no run seen of {listed(tasks, _NAMED)}"
 
 
-def _is_open(step: Step, active: ActiveRun) -> bool:
+def _is_open(step: Step, plan: Plan) -> bool:
     """Whether the end of the run may depend on how long the step takes."""
-    state = active.state_of(step.name)
-    if step.kind is not StepKind.CONTAINER or state is ProgressState.DONE:
+    progress = plan.step(step.name).progress
+    if step.kind is not StepKind.CONTAINER or progress is ProgressState.DONE:
         return False
-    return state is ProgressState.RUNNING or not step.assumed_cached
+    return progress is ProgressState.RUNNING or not step.assumed_cached
 
 
-def _never_ran(forecast: RunForecast) -> frozenset[str]:
-    """Tasks that were skipped in each of the last runs: samples are without them, too."""
-    if len(forecast.courses) < LEAST_COURSES:
-        return frozenset()
-    return frozenset.intersection(*(each.skipped for each in forecast.courses))
-
-
-def _surely_runs(
-    step: Step, active: ActiveRun, taken: Collection[Branch], never_ran: Collection[str]
-) -> bool:
-    """Whether a step that is open runs already, or is in no branch or loop that may be empty."""
-    if active.state_of(step.name) is ProgressState.RUNNING:
-        return True
-    if step.conditions:
-        return step.branch in taken
-    return step.task not in never_ran
+def _must_run(step: Step, forecast: RunForecast) -> bool:
+    """Whether a step is in no branch, and in no loop that had no iteration before."""
+    empty = tuple(f"{loop}[*]" for loop in forecast.empty_loops)
+    return not step.conditions and not step.task.startswith(empty)
 
 
 def _is_known(step: Step, forecast: RunForecast) -> bool:

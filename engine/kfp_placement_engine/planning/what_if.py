@@ -21,7 +21,6 @@ from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.objective import ENDS_EARLIEST
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
-from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.resources import is_less
 from kfp_placement_engine.model.run_graph import Group, RunGraph
 from kfp_placement_engine.model.what_if import ChangedPlan, end_seconds, gain_seconds
@@ -43,8 +42,6 @@ def what_if(
     changes: Sequence[Change],
     options: PlanOptions | None = None,
     progress: Progress = no_progress,
-    *,
-    forecast: RunForecast | None = None,
 ) -> ChangedPlan:
     """Plan a run as it is after changes.
 
@@ -60,7 +57,6 @@ def what_if(
         changes: what changes, made one after another.
         options: how to plan.
         progress: told how far planning is.
-        forecast: what past runs tell of the run; of steps with another run time it does not hold.
 
     Raises:
         ChangeError: a node, image or claim that is not there; or no node is left.
@@ -69,8 +65,9 @@ def what_if(
     """
     changed_graph, changed_cluster = with_changes(graph, cluster, changes)
     options = options or PlanOptions()
-    replan = partial(plan_run, changed_graph, changed_cluster, progress=progress)
-    replan = partial(replan, warm_start=present, forecast=forecast)
+    replan = partial(
+        plan_run, changed_graph, changed_cluster, progress=progress, warm_start=present
+    )
     plan = replan(options)
     gain = _gain(present, plan)
     is_only_more = gain < 0 and _is_only_more(graph, cluster, changes)

@@ -133,7 +133,7 @@ def _load() -> ctypes.CDLL:
             f"the compiled kernel {path.name} is missing; build it with `make kernel`"
         )
     library = ctypes.CDLL(str(path))
-    for name in ("sizes", "simulate", "sample", "improve", "heft", "best_of"):
+    for name in ("sizes", "simulate", "improve", "heft", "best_of"):
         getattr(library, name).restype = ctypes.c_int64
     library.search_open.restype = ctypes.c_void_p
     structs = ctypes.sizeof(_Problem) + ctypes.sizeof(_Tables)
@@ -261,43 +261,6 @@ def play(
         **{name: progress[name].astype(np.int64) for name in ("node", "cause")},
         "terms": terms,
     }
-
-
-def sample(
-    problem: PlacementProblem,
-    policy: int,
-    planned: Integers,
-    priority: Floats,
-    not_before: Floats,
-    durations: Floats,
-) -> tuple[Floats, Floats]:
-    """Simulate one plan many times, each time with other run times.
-
-    Args:
-        problem: the problem.
-        policy: READY or ORDERED.
-        planned: [G] nodes of genes, as for `play`.
-        priority: [A] the smaller, the more urgent.
-        not_before: [A] planned starts to wait for, or empty.
-        durations: [S, A] seconds on the reference node.
-
-    Returns:
-        [S, A] starts and [S, A] ends.
-    """
-    samples, activities = durations.shape
-    times = np.empty((samples, activities, 3))
-    done = KERNEL.sample(
-        ctypes.byref(_native(problem)),
-        ctypes.c_int64(policy),
-        _given(planned, INTEGER, problem.genes),
-        _given(priority, FLOAT, problem.activities),
-        _optional(not_before, FLOAT, problem.activities),
-        _given(durations.ravel(), FLOAT, samples * problem.activities),
-        ctypes.c_int64(samples),
-        ctypes.c_void_p(_address(times)),
-    )
-    _checked(done - 1)
-    return times[:, :, 0], times[:, :, 2]
 
 
 def heft(problem: PlacementProblem) -> tuple[Floats, Integers]:

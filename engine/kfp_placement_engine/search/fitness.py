@@ -18,7 +18,7 @@ for longer, as better used.
 The kernel computes the terms with every simulation (`engine/kernel/fitness.h`).
 """
 
-from kfp_placement_engine.problem.problem import Floats, PlacementProblem
+from kfp_placement_engine.problem.problem import Floats
 
 OBJECTIVES = ("completion", "makespan", "packing", "paper")
 
@@ -35,10 +35,3 @@ def better(first: Floats, second: Floats) -> bool:
         if one > other + margin:
             return False
     return False
-
-
-def is_as_good_before_completions(problem: PlacementProblem, terms: Floats, other: Floats) -> bool:
-    """Whether other terms are no worse in all that counts before the ends of runs."""
-    is_end_first = problem.is_completion_first or problem.objective == "makespan"
-    before = 2 if is_end_first else 3
-    return not better(terms[:before], other[:before])

@@ -19,7 +19,7 @@ from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.baselines.heft import heft_placement
 from kfp_placement_engine.search.baselines.random_placement import random_nodes
 from kfp_placement_engine.search.baselines.tie_breaks import simulate_ties
-from kfp_placement_engine.search.fitness import better, is_as_good_before_completions
+from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.island import Island
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules, run_orders
@@ -103,7 +103,6 @@ class GeneticSearch:
         self._threads = max(1, min(threads, params.islands))
         states = np.random.SeedSequence(seed).generate_state(4 * params.islands, np.uint64)
         self._seed_schedules = 0
-        self._floor: Candidate | None = None
         self._islands = [
             Island(problem, params, number, states[4 * number : 4 * number + 4])
             for number in range(params.islands)
@@ -171,34 +170,7 @@ class GeneticSearch:
             kind.sort(key=lambda candidate: tuple(candidate.schedule.terms))
         for island in self._islands:
             island.start(free)
-        is_held_better = held and better(held[0].schedule.terms, free[0].schedule.terms)
-        self._floor = held[0] if is_held_better else free[0]
         return free[0], held[0] if held else None, generation
-
-    def others(self, best: Candidate, most: int) -> tuple[Candidate, ...]:
-        """The next best plans of the search, each with another schedule.
-
-        As good as the best in what counts before completions, and no worse than any plan that the
-        search started from: that is promised of every plan that is handed out.
-
-        Args:
-            best: what `run` returned.
-            most: of how many.
-        """
-        assert self._floor is not None  # set by `run`
-        found, known = list[Candidate](), {_identity(best)}
-        plans = [each for island in self._islands for each in island.individuals()]
-        for plan in sorted(plans, key=lambda each: tuple(each.terms)):
-            if len(found) == most or better(self._floor.schedule.terms, plan.terms):
-                break
-            candidate = Candidate(plan.placement, simulate(self._problem, plan.placement))
-            terms = candidate.schedule.terms
-            is_new = _identity(candidate) not in known
-            is_as_good = is_as_good_before_completions(self._problem, best.schedule.terms, terms)
-            if is_new and is_as_good and not better(self._floor.schedule.terms, terms):
-                known.add(_identity(candidate))
-                found.append(candidate)
-        return tuple(found)
 
     def _schedules(self) -> int:
         """How many were decoded, plans to start from included."""
@@ -211,11 +183,6 @@ class GeneticSearch:
             if better(other.best_terms, best.best_terms):
                 best = other
         return best
-
-
-def _identity(candidate: Candidate) -> tuple[bytes, bytes]:
-    """Equal for plans of which the same is expected."""
-    return candidate.schedule.node.tobytes(), candidate.schedule.start.tobytes()
 
 
 def _best_terms(terms: Floats, held: Candidate | None) -> Floats:

@@ -1,7 +1,7 @@
 """One population of the search; it starts again once it has found nothing better for long."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,6 @@ from kfp_placement_engine.search.result import Candidate
 
 _SCHEDULES_A_CHILD = 4
 """More are not decoded for one child, as far as a budget of schedules is concerned."""
-
-
-_BESTS = 8
-"""Plans from before it started again, which are kept."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,6 @@ class Island:
         self.population = native.Population(problem, self._size, random_state)
         self._starts: Sequence[Candidate] = ()
         self._earlier: Individual | None = None
-        self._bests: list[Individual] = []
         self._improved_at = 0
 
     def start(self, candidates: Sequence[Candidate]) -> None:
@@ -97,11 +92,6 @@ class Island:
             return unbeaten
         return self._at(0)
 
-    def individuals(self) -> Iterator[Individual]:
-        """All plans that are here, and some of those that were best when it started again."""
-        yield from self._bests
-        yield from map(self._at, range(self._size))
-
     def _at(self, slot: int) -> Individual:
         genes, keys = self.population.genes[slot].copy(), self.population.keys[slot].copy()
         return Individual(Placement(genes, keys, np.empty(0)), self.population.terms[slot].copy())
@@ -129,7 +119,5 @@ class Island:
                 self._improved_at = self.schedules
             trials -= batch
         if self.schedules - self._improved_at > self._patience:
-            bests = [*self._bests, self._at(0)]
-            self._bests = sorted(bests, key=lambda each: tuple(each.terms))[:_BESTS]
             self._earlier = self.best
             self.start(self._starts)

@@ -25,8 +25,6 @@ class Result:
             with the seed they replay the plan.
         seed: of the random generator.
         seconds: time searched.
-        others: the next best plans that were found, best first; each is as good in what counts
-            before completions, and no worse than any plan that the search started from.
         exact: all assignments were tried, under `ordered` with all orders. Held starts
             (`Placement.not_before`) were not: a plan that keeps a step waiting although it could
             start may be better still.
@@ -37,5 +35,4 @@ class Result:
     generations: int
     seed: int
     seconds: float
-    others: tuple[Candidate, ...] = ()
     exact: bool = False

@@ -78,33 +78,6 @@ def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
     return _played(problem, DISPATCH_POLICIES[problem.dispatch], nodes, priority, not_before)
 
 
-def simulate_durations(
-    problem: PlacementProblem, placement: Placement, durations: Floats
-) -> tuple[Floats, Floats]:
-    """Play a placement many times, each time with other run times.
-
-    Args:
-        problem: the problem.
-        placement: of it.
-        durations: [S, A] seconds on the reference node, 0 or more.
-
-    Returns:
-        [S, A] starts and [S, A] ends, seconds after submission.
-
-    Raises:
-        PlanningError: the placement or the durations do not fit the problem.
-    """
-    times = np.ascontiguousarray(durations, np.float64)
-    if (
-        times.ndim != 2
-        or times.shape[1] != problem.activities
-        or not ((times >= 0) & np.isfinite(times)).all()
-    ):
-        raise PlanningError("the run times belong to another problem, or are not times")
-    policy = DISPATCH_POLICIES[problem.dispatch]
-    return native.sample(problem, policy, *_arrays(problem, placement), times)
-
-
 def _arrays(problem: PlacementProblem, placement: Placement) -> tuple[Integers, Floats, Floats]:
     """A placement as the kernel takes it: nodes, priorities, and starts to wait for.
 

@@ -29,7 +29,6 @@ def solve(
     warm_start: Placement | None = None,
     *,
     threads: int = 0,
-    others: int = 0,
     report: GenerationProgress = no_generation_progress,
 ) -> Result:
     """Find a good placement.
@@ -46,8 +45,6 @@ def solve(
         params: of the search.
         warm_start: a plan to start from as well.
         threads: how many to use, at most one per island; 0 = as many as there are cores.
-        others: how many of the next best plans to hand out as well, at most; only of the default
-            search, and of a run that is not tiny.
         report: called after every generation, for progress.
 
     Raises:
@@ -75,9 +72,7 @@ def solve(
         )
     search = GeneticSearch(problem, params, seed, threads or os.cpu_count() or 1)
     best, generations = search.run(stop, warm_start, report)
-    next_best = search.others(best, others) if others else ()
-    seconds = time.monotonic() - started
-    return Result(best.placement, best.schedule, generations, seed, seconds, others=next_best)
+    return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
 
 
 def is_tiny(problem: PlacementProblem, exact_below: int) -> bool:

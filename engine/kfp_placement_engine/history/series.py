@@ -1,0 +1,151 @@
+"""The last values of one thing, such as the run times of a step, and what the next one may be.
+
+Everything is in logarithms: a step takes twice as long about as often as half as long.
+"""
+
+import math
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+RECENT = 5
+"""The median of so many last values is the next one: a change is followed within three runs."""
+
+KEPT = 20
+"""Values of a series."""
+
+SAME = math.log(1.1)
+"""Amounts nearer to each other than this are one amount."""
+
+_PRIOR_WEIGHT = 3.0
+"""How many values the spread counts that is expected before any value is seen."""
+
+_LARGEST_MISSES = 5.0
+"""What missed by more spreads counts as this in a spread: one outlier is not all that follows."""
+
+NO_SIZE_BYTES = 1e6
+"""Sizes below tell nothing of run times."""
+
+Factors = tuple[float, ...]
+"""Logarithms of what a value may follow: the size of inputs, then numeric arguments; NaN = not
+known, and () where nothing is."""
+
+Columns = Sequence[Sequence[float]]
+"""Logarithms of values, the oldest first; then, for each factor, what it was of each value."""
+
+
+def factors_of(input_bytes: float | None = None, arguments: Iterable[float] = ()) -> Factors:
+    """What a value may follow; arguments of 0 and less are no amounts, and count as unknown."""
+    size = math.nan if input_bytes is None else math.log(input_bytes + NO_SIZE_BYTES)
+    factors = (size, *(math.log(each) if each > 0 else math.nan for each in arguments))
+    return () if all(map(math.isnan, factors)) else factors
+
+
+class Estimate(NamedTuple):
+    """What the next value may be.
+
+    Attributes:
+        log_value: its logarithm.
+        spread: standard deviation of that.
+        misses: by how much past values lay above what was known of them.
+        factor: position of the factor that it follows; None = none.
+        beyond: how much of the spread comes of lying beyond what was seen of the factor.
+    """
+
+    log_value: float
+    spread: float
+    misses: Sequence[float] = ()
+    factor: int | None = None
+    beyond: float = 0.0
+
+
+class Series:
+    """The last values of one thing, in an array: a namespace has a million of them."""
+
+    __slots__ = ("_numbers", "_width")
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._numbers = array("d")
+        self._width = 1
+
+    def __len__(self) -> int:
+        """How many values there are."""
+        return len(self._numbers) // self._width
+
+    def add(self, log_value: float, factors: Factors = (), kept: int = KEPT) -> None:
+        """Append a value; the oldest goes where there are more than `kept`.
+
+        Where it has another number of factors than those before, their meaning has changed: the
+        values stay, without factors.
+        """
+        if len(factors) + 1 != self._width:
+            logs, width = self._numbers[:: self._width], len(factors) + 1
+            unknown = [math.nan] * len(factors)
+            self._numbers = array("d", (each for log in logs for each in (log, *unknown)))
+            self._width = width
+        # Made anew, it takes no more room than its numbers.
+        before = self._numbers[self._width * max(0, len(self) + 1 - kept) :]
+        self._numbers = before + array("d", (log_value, *factors))
+
+    @property
+    def columns(self) -> Columns:
+        """All values with their factors."""
+        numbers = self._numbers.tolist()
+        return [numbers[at :: self._width] for at in range(self._width)]
+
+    def typical(self) -> tuple[float, Factors]:
+        """The median of the last values, with the last factors."""
+        last = self._numbers[1 - self._width :] if self._width > 1 else ()
+        return median(self._numbers[-RECENT * self._width :: self._width]), tuple(last)
+
+
+def columns_of(rows: Sequence[tuple[float, Factors]]) -> Columns:
+    """Values with their factors, of which some may have fewer."""
+    width = max(len(factors) for _, factors in rows)
+    of_factors = (
+        [factors[at] if at < len(factors) else math.nan for _, factors in rows]
+        for at in range(width)
+    )
+    return [[log for log, _ in rows], *of_factors]
+
+
+def centred(logs: Sequence[float], prior: float, recent: int = RECENT) -> Estimate:
+    """Estimate the next value by the median of the last ones.
+
+    Args:
+        logs: past values, the oldest first; at least one.
+        prior: the spread that is expected before any value is seen.
+        recent: how many last values say where the next one lies.
+    """
+    centre = median(logs[-recent:])
+    misses = [each - centre for each in logs]
+    return Estimate(centre, spread_of(misses, prior), misses)
+
+
+def spread_of(misses: Sequence[float], prior: float) -> float:
+    """How far the next value may lie off: as past ones did, shrunk to what is expected.
+
+    Args:
+        misses: of past values; at least one.
+        prior: the spread that is expected.
+    """
+    sizes = [abs(each) for each in misses]
+    most = _LARGEST_MISSES * max(prior, 1.5 * median(sizes))
+    squares = sum([min(each, most) ** 2 for each in sizes])
+    variance = (_PRIOR_WEIGHT * prior**2 + squares) / (_PRIOR_WEIGHT + len(misses) - 1)
+    # The middle of a few values is off that of many, too.
+    return math.sqrt(variance * (1 + 1 / min(len(misses), RECENT)))
+
+
+def mean_miss(misses: Sequence[float]) -> float:
+    """The mean of their sizes."""
+    return sum([abs(each) for each in misses]) / len(misses)
+
+
+def median(numbers: Sequence[float]) -> float:
+    """Their median: that of `statistics` takes five times as long for a few numbers."""
+    ascending, middle = sorted(numbers), len(numbers) // 2
+    if len(numbers) % 2:
+        return ascending[middle]
+    return (ascending[middle - 1] + ascending[middle]) / 2

@@ -1,0 +1,284 @@
+"""Run times of steps: those of ended runs in, forecasts of the next ones out."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from kfp_placement_engine.history.by_factor import next_value
+from kfp_placement_engine.history.ranges import Kind, Ranges, kind_of, range_around
+from kfp_placement_engine.history.recent import Recent
+from kfp_placement_engine.history.series import (
+    KEPT,
+    RECENT,
+    Columns,
+    Estimate,
+    Factors,
+    Series,
+    columns_of,
+    factors_of,
+    median,
+)
+from kfp_placement_engine.model.forecast import Basis, Forecast, Level
+from kfp_placement_engine.model.history import (
+    PastStep,
+    StepIdentity,
+    are_usable_arguments,
+    is_usable_size,
+)
+from kfp_placement_engine.model.promise import CONFIDENCE
+
+SPREADS = {
+    Level.ITERATION: 0.08,
+    Level.STEP: 0.4,
+    Level.COMPONENT: 0.6,
+    Level.IMAGE: 0.8,
+    Level.NAMESPACE: 1.2,
+}
+"""How far apart the run times of steps lie before any is seen, as standard deviations."""
+
+_WIDER = {1: 1.4, 2: 1.1, RECENT: 1.0}
+"""By how much further off than expected forecasts are that rest on at least so many values."""
+
+LEAST_SECONDS, SHORT_SECONDS = 0.5, 2.0
+"""What is shorter takes the first; what is shorter than the second tells nothing of misses, since
+times are cut to whole seconds."""
+
+_RESOLUTION_SECONDS = 1 / math.sqrt(12)
+"""Standard deviation of what cutting to whole seconds takes away."""
+
+MOST_STEPS = 10_000
+"""Steps of a namespace; those that were not seen for longest go first."""
+
+MOST_ITERATIONS = 1_000
+"""Iterations of a step, likewise."""
+
+_VALUES_OF_STEP, _LEAST_OF_ITERATION = 2_000, 5
+"""Values of all iterations of a step that are kept, but of none fewer than the second."""
+
+_MOST_ALIKE = 50
+"""Steps with something in common that are asked: those seen last."""
+
+_MOST_COMPARED = 200
+"""Steps of one run that are compared with other steps of their kind."""
+
+_NO_ARGUMENTS: Mapping[str, float] = MappingProxyType({})
+
+
+class _Found(NamedTuple):
+    """An estimate of a run time, and what it rests on.
+
+    Attributes:
+        estimate: the run time.
+        level: which past steps told of it.
+        runs: how many runs these were.
+        kind: which estimates miss as this one does.
+    """
+
+    estimate: Estimate
+    level: Level
+    runs: int
+    kind: Kind
+
+
+class _Step:
+    """What is known of a step.
+
+    Attributes:
+        component, image: the last that it ran.
+        runs: in how many runs it was seen.
+        last_run: number of the last of these among the runs of its pipeline.
+        iterations: the values of each iteration; that which was seen last is at the end.
+    """
+
+    __slots__ = ("component", "image", "iterations", "last_run", "runs")
+
+    def __init__(self) -> None:
+        self.component = self.image = ""
+        self.runs = self.last_run = 0
+        self.iterations: Recent[str, Series] = Recent(MOST_ITERATIONS)
+
+    def add(self, name: str, log_seconds: float, factors: Factors) -> None:
+        """Keep a value of an iteration."""
+        series = self.iterations.used(name, Series)
+        kept = max(_LEAST_OF_ITERATION, min(KEPT, _VALUES_OF_STEP // len(self.iterations)))
+        series.add(log_seconds, factors, kept)
+
+    def typical(self, besides: str | None = None) -> list[tuple[float, Factors]]:
+        """Of each iteration the median of its last values, with its last factors."""
+        return [each.typical() for name, each in self.iterations.items() if name != besides]
+
+    def log_seconds(self) -> float:
+        """What it takes, whatever the iteration."""
+        return median([log for log, _ in self.typical()])
+
+
+class StepTimes:
+    """What is known of the steps of one namespace, or of one pipeline in it.
+
+    A forecast rests on the first of these that was seen: the same iteration of the step, the step,
+    its component, its image, all steps. The same runs in the same order make the same forecasts.
+
+    Attributes:
+        ranges: how forecasts have missed.
+    """
+
+    def __init__(self, of_namespace: "StepTimes | None" = None) -> None:
+        """Begin with nothing known.
+
+        Args:
+            of_namespace: what is known of the whole namespace, if this is of one pipeline: that is
+                asked for steps that this has not seen, and how forecasts miss. None = this is it.
+        """
+        self._of_namespace = of_namespace
+        self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
+        self._ended_well: dict[str, int] = {}
+        self.ranges = Ranges()
+        self._alike: dict[tuple[Level, str], tuple[list[float], int]] = {}
+
+    def rest_on(self, of_namespace: "StepTimes") -> None:
+        """Ask this one of the namespace from now on, if this is of one pipeline."""
+        self._of_namespace = of_namespace
+
+    def predict(
+        self,
+        identity: StepIdentity,
+        input_bytes: float | None = None,
+        arguments: Mapping[str, float] = _NO_ARGUMENTS,
+        confidence: float = CONFIDENCE,
+    ) -> Forecast | None:
+        """How long a step takes on the reference node.
+
+        Args:
+            identity: the step.
+            input_bytes: size of its inputs; None = unknown, and so is what cannot be true.
+            arguments: its numeric arguments by name, in the order of their names; likewise.
+            confidence: how often the range is to hold.
+
+        Returns:
+            The forecast; None = nothing has been seen that tells of it.
+        """
+        if self._of_namespace is not None and identity.key not in self._steps:
+            return self._of_namespace.predict(identity, input_bytes, arguments, confidence)
+        size = input_bytes if input_bytes is not None and is_usable_size(input_bytes) else None
+        known = arguments if are_usable_arguments(arguments.values()) else _NO_ARGUMENTS
+        found = self._nearest(identity, factors_of(size, known.values()))
+        if found is None:
+            return None
+        scores = (self._of_namespace or self).ranges.scores(found.kind)
+        factor = found.estimate.factor
+        basis = Basis(found.level, found.runs, factor == 0, ("", *known)[factor] if factor else "")
+        return Forecast(range_around(found.estimate, scores, confidence), basis)
+
+    def observe(self, steps: Iterable[PastStep], *, ended_well: str = "") -> None:
+        """Learn from the steps of one run that has ended.
+
+        All are compared first with what was forecast of them before the run, then they are kept.
+
+        Args:
+            steps: those that ended well; others, and what cannot be true, are left out.
+            ended_well: the pipeline of the run, if that ended well as a whole.
+        """
+        usable = [each for each in steps if each.seconds is not None and each.is_usable]
+        is_compared = self._of_namespace is None
+        new = [each for each in usable if is_compared and not self._compare(each)]
+        if ended_well:
+            self._ended_well[ended_well] = self._ended_well.get(ended_well, 0) + 1
+        for key, each in {each.identity.key: each for each in usable}.items():
+            step = self._steps.used(key, _Step)
+            step.component, step.image = each.identity.component, each.identity.image
+            step.runs += 1
+            step.last_run = self._ended_well.get(key[0], 0)
+        for each in (each for each in usable if each.identity.key in self._steps):
+            self._steps[each.identity.key].add(_name(each), _log_seconds(each), _factors(each))
+        self._alike.clear()
+        self._compare_iterations(new[:: 1 + len(new) // _MOST_COMPARED])
+
+    def runs_without(self, pipeline: str, step: str) -> int:
+        """How many of the last runs in a row have ended well without a step."""
+        known = self._steps.get((pipeline, step))
+        return self._ended_well.get(pipeline, 0) - (0 if known is None else known.last_run)
+
+    def steps_of(self, pipeline: str) -> Iterator[str]:
+        """The steps of a pipeline that were seen, by their paths."""
+        return (step for name, step in self._steps if name == pipeline)
+
+    def _compare(self, each: PastStep) -> bool:
+        """Learn by how much a forecast has missed; returns whether it was of the very step."""
+        found = self._nearest(each.identity, _factors(each))
+        if found is not None:
+            self._score(found, _log_seconds(each))
+        return found is not None and found.level in (Level.ITERATION, Level.STEP)
+
+    def _compare_iterations(self, new: Sequence[PastStep]) -> None:
+        """Learn by how much iterations of new steps are missed by the others of the step."""
+        for each in new:
+            step = self._steps[each.identity.key]
+            others = step.typical(besides=_name(each))
+            if others:
+                found = _estimated(columns_of(others), Level.STEP, _factors(each), step.runs)
+                self._score(found, _log_seconds(each))
+
+    def _score(self, found: _Found, log_seconds: float) -> None:
+        if max(found.estimate.log_value, log_seconds) >= math.log(SHORT_SECONDS):
+            self.ranges.learn(found.kind, found.estimate, log_seconds)
+
+    def _nearest(self, identity: StepIdentity, factors: Factors) -> _Found | None:
+        """By the first that was seen: iteration, step, component, image, all steps."""
+        step = self._steps.get(identity.key)
+        if step is not None:
+            name = identity.iteration
+            series = None if name is None else step.iterations.get(name)
+            if series is None:
+                return _estimated(columns_of(step.typical()), Level.STEP, factors, step.runs)
+            runs = min(step.runs, len(series))
+            return _estimated(series.columns, Level.ITERATION, factors, runs)
+        names = {
+            Level.COMPONENT: identity.component, Level.IMAGE: identity.image, Level.NAMESPACE: "all"
+        }  # fmt: skip
+        for level, name in names.items():
+            logs, runs = self._of_alike(level, name) if name else ([], 0)
+            if logs:
+                return _estimated([logs], level, (), runs)
+        return None
+
+    def _of_alike(self, level: Level, name: str) -> tuple[list[float], int]:
+        """What steps with something in common take, those seen last; and runs of the best known."""
+        if (level, name) not in self._alike:
+            steps = [each for each in self._steps.values() if _has(each, level, name)]
+            steps = steps[-_MOST_ALIKE:]
+            logs = [each.log_seconds() for each in steps]
+            if level is Level.NAMESPACE:
+                logs = [each for each in logs if each >= math.log(SHORT_SECONDS)] or logs
+            self._alike[level, name] = logs, max((each.runs for each in steps), default=0)
+        return self._alike[level, name]
+
+
+def _has(step: _Step, level: Level, name: str) -> bool:
+    if level is Level.COMPONENT:
+        return step.component == name
+    return step.image == name if level is Level.IMAGE else True
+
+
+def _estimated(columns: Columns, level: Level, factors: Factors, runs: int) -> _Found:
+    count = len(columns[0])
+    recent = RECENT if level is Level.ITERATION else count
+    found = next_value(columns, SPREADS[level], factors, recent)
+    resolution = _RESOLUTION_SECONDS / math.exp(found.log_value)
+    widened = found._replace(spread=math.hypot(found.spread, resolution))
+    kind = kind_of(level, count, _WIDER) if level is Level.ITERATION else Kind(level)
+    return _Found(widened, level, runs, kind)
+
+
+def _log_seconds(each: PastStep) -> float:
+    assert each.seconds is not None  # of usable steps
+    return math.log(max(LEAST_SECONDS, each.seconds))
+
+
+def _factors(each: PastStep) -> Factors:
+    return factors_of(each.input_bytes, each.arguments)
+
+
+def _name(each: PastStep) -> str:
+    """What tells an iteration from the others of its step."""
+    return each.identity.iteration or ""
