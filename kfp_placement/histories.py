@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kfp_placement.exceptions import MarkValueError
-from kfp_placement.report.values import counted
 from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.views.formatting import counted
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:

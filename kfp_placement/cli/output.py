@@ -10,6 +10,7 @@ from kfp_placement._files import unwritable, write_whole
 from kfp_placement.cli.terminal import columns_of, has_colour
 from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
+from kfp_placement_engine.render.text import TextStyle
 
 _SUFFIXES = {
     "": "table",
@@ -94,3 +95,10 @@ def table_style(target: Path | None, *, wide: bool) -> TableStyle:
     if target is not None:
         return TableStyle(wide=wide)
     return TableStyle(wide=wide, columns=columns_of(sys.stdout), colour=has_colour(sys.stdout))
+
+
+def text_style(target: Path | None) -> TextStyle:
+    """Width and colours of a terminal; neither for files and pipes."""
+    if target is not None:
+        return TextStyle()
+    return TextStyle(columns=columns_of(sys.stdout), colour=has_colour(sys.stdout))

@@ -17,13 +17,13 @@ from kfp_placement.live.past_times import PipelineDetails, PipelineTimes
 from kfp_placement.live.promises import first_promise_of, promise_after_start_of, promise_of
 from kfp_placement.live.queues import QueueView
 from kfp_placement.live.runs import RunView, StepView
-from kfp_placement.report.document import basis_document
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.memory_texts import advised_bytes, memory_advice
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.render.plan_json import basis_document
 
 Document = dict[str, Any]
 
