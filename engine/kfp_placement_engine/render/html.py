@@ -46,7 +46,7 @@ TIME_LINE_ON_PAGE, TIME_LINE_IN_NOTEBOOK = 1100.0, 690.0
 
 def html_page(document: Document) -> str:
     """One self-contained page: nothing is loaded from anywhere."""
-    return _rendered("page.html.j2", document, _page_style(), tooltips=True)
+    return _rendered("page.html.j2", document, _page_style(), tooltips=True) + "\n"
 
 
 def html_fragment(document: Document) -> str:

@@ -100,6 +100,6 @@ def test_nodes_take_fills_in_turn():
     colours = PlaceColours([f"node-{index}" for index in range(9)])
     assert colours.css_class("node-0") == colours.css_class("node-8") == "n0"
     assert colours.css_class("node-7") == "n7"
-    assert colours.css_class(None) == colours.css_class("gone") == "n-none"
+    assert colours.css_class("") == colours.css_class("gone") == "n-none"
     assert colours.repeat
     assert not PlaceColours(["a"]).repeat
