@@ -34,6 +34,9 @@ _SAID_HERE = frozenset(
 )
 """Notices of the planner that a rule here gives, with or without a cluster."""
 
+_NATIVE_RESOURCES = frozenset({"cpu", "ephemeral-storage", "memory"})
+"""Resources that have no domain."""
+
 _NAMED = 5
 """Steps that a finding on several names; JSON has all."""
 
@@ -178,6 +181,21 @@ def _accelerators(graph: RunGraph) -> Iterator[Finding]:
             )
 
 
+def _resource_names(graph: RunGraph) -> Iterator[Finding]:
+    """Resources without a domain, which Kubernetes refuses: `A100`, where `nvidia.com/gpu` is."""
+    for step in container_tasks(graph):
+        asked = {*step.requests, *(step.workers.requests if step.workers else ())}
+        for name in sorted(asked - _NATIVE_RESOURCES):
+            if "/" not in name and not name.startswith("hugepages-"):
+                yield Finding(
+                    Level.ERROR,
+                    "resource-domain",
+                    f"asks for {name!r:.80}, which Kubernetes refuses: a resource beside cpu and"
+                    f" memory needs a domain; use the name nodes offer it under, such as {GPU}",
+                    step.task,
+                )
+
+
 def _shared_volumes(graph: RunGraph) -> Iterator[Finding]:
     """Volumes that the run makes, each once whatever the number of iterations."""
     users: dict[str, list[Step]] = {}
@@ -260,6 +278,7 @@ _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
     _requests,
     _retries,
     _accelerators,
+    _resource_names,
     _shared_volumes,
     _images,
     _pod_less,

@@ -48,47 +48,33 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     cluster, namespace = connect(Target(**target))
     # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.exit_codes import ExitCode
-    from kfp_placement.cli.output import emit, table_style
-    from kfp_placement.live.choosing import planned_run, steps_named
-    from kfp_placement.live.documents import document_text, explanation_document
-    from kfp_placement.live.explanation import (
-        explanation,
-        unplanned_explanation,
-        without_past_plan,
-    )
+    from kfp_placement.cli.output import emit, emit_view
+    from kfp_placement.live.documents import explanation_document, serialized
+    from kfp_placement.live.fetching import look_at
+    from kfp_placement.live.finding import steps_named
     from kfp_placement.live.memory import with_memory_advice
     from kfp_placement.live.policy import why_off
-    from kfp_placement.live.promises import promise_after_start_of
-    from kfp_placement.live.queues import queue_of, waiting_text
-    from kfp_placement.live.workflows import why_no_plan
+    from kfp_placement.live.queues import queue_of
+    from kfp_placement_engine.views.explanation import explanation
+    from kfp_placement_engine.views.runs import UNREADABLE
 
     named_run = the_run(cluster, namespace, run)
     is_document = output_format in ("json", "yaml")
     queue = None if is_document else queue_of(cluster, named_run.key)
-    if queue is not None and named_run.raw is None:
-        why = why_no_plan(cluster, named_run.namespace, named_run.name)
-        emit(unplanned_explanation(queue, why), None)
-        return ExitCode.OK
-    view, missing = planned_run(cluster, named_run)
+    seen = look_at(cluster, named_run, now(), queue)
     off = why_off(cluster)
-    view = without_past_plan(view, queue)
-    steps = view.steps if step is None else steps_named(view, step)
+    steps = seen.steps if step is None else steps_named(seen, step)
     in_full = output_format == "wide" or step is not None
     if is_document or in_full:
-        steps = with_memory_advice(cluster, view, steps)
+        steps = with_memory_advice(cluster, seen, steps)
     if is_document:
-        document = explanation_document(view, steps, now(), missing, off)
-        emit(document_text(document, output_format), None)
+        emit(serialized(explanation_document(seen, steps, off), output_format), None)
     else:
         warn(off)
-        style = table_style(None, wide=output_format == "wide")
-        if queue is not None and queue.is_waiting:
-            promised = promise_after_start_of(view) is not None
-            emit(f"{waiting_text(queue, promised=promised)}\n", None)
-        emit(explanation(view, steps, now(), style, in_full=in_full), None)
-    for each in missing:
+        emit_view(explanation(seen, steps, in_full=in_full))
+    for each in seen.missing:
         warn(each)
-    return ExitCode.FAILURE if view.placement is None else ExitCode.OK
+    return ExitCode.FAILURE if seen.phase == UNREADABLE else ExitCode.OK
 
 
 def _refuse_file(run: str) -> None:

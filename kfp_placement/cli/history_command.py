@@ -210,8 +210,8 @@ class _Source:
 
 
 def _show_pipelines(source: _Source, output_format: str) -> None:
-    from kfp_placement.cli.output import emit, table_style
-    from kfp_placement.live.documents import document_text, history_document
+    from kfp_placement.cli.output import emit, emit_view
+    from kfp_placement.live.documents import history_document, serialized
     from kfp_placement.live.history import pipelines_table
     from kfp_placement.live.past_times import pipelines_of
 
@@ -219,31 +219,28 @@ def _show_pipelines(source: _Source, output_format: str) -> None:
     if not pipelines and source.connection is not None:
         warn_of_namespace(source.connection.cluster, source.namespace)
     if output_format != "table":
-        emit(document_text(history_document(pipelines), output_format), None)
+        emit(serialized(history_document(pipelines), output_format), None)
     elif pipelines:
         is_of_several = len({each.key[0] for each in pipelines}) > 1
         namespaces = is_of_several or not source.namespace
-        emit(
-            pipelines_table(pipelines, now(), table_style(None, wide=False), namespaces=namespaces),
-            None,
-        )
+        emit_view(pipelines_table(pipelines, now(), namespaces=namespaces))
     else:
         why = ": no run has ended there since histories are kept" if source.connection else ""
         click.echo(f"N{source.none[1:]}{why}{source.elsewhere}.", err=True)
 
 
 def _show_pipeline(source: _Source, name: str, output_format: str) -> None:
-    from kfp_placement.cli.output import emit, table_style
-    from kfp_placement.live.documents import document_text, pipeline_document
-    from kfp_placement.live.history import details_text
+    from kfp_placement.cli.output import emit, emit_view
+    from kfp_placement.live.documents import pipeline_document, serialized
+    from kfp_placement.live.history import details_view
     from kfp_placement.live.past_times import details_of
 
     histories = source.histories()
     details = details_of(histories, source.of(histories, name))
     if output_format == "table":
-        emit(details_text(details, now(), table_style(None, wide=False)), None)
+        emit_view(details_view(details, now()))
     else:
-        emit(document_text(pipeline_document(details), output_format), None)
+        emit(serialized(pipeline_document(details), output_format), None)
 
 
 def _export(source: _Source, name: str | None, output: Path, output_format: str | None) -> None:

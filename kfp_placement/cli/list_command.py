@@ -12,6 +12,7 @@ from kfp_placement.cli.live_options import (
     format_option,
     namespace_options,
     now,
+    searched,
     warn_of_namespace,
 )
 from kfp_placement.cli.terminal import warn
@@ -36,38 +37,36 @@ def list_runs(output_format: str, **target: Any) -> None:
     """
     cluster, namespace = connect(Target(**target))
     # Only now: without a cluster the answer needs none of it.
-    from kfp_placement.cli.output import emit, table_style
+    from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live import fetching
-    from kfp_placement.live.choosing import candidates
-    from kfp_placement.live.documents import document_text, runs_document
-    from kfp_placement.live.listing import runs_table
+    from kfp_placement.live.documents import runs_document, serialized
+    from kfp_placement.live.finding import candidates
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import waiting_runs
     from kfp_placement.live.workflows import unplanned_runs, unplanned_text
+    from kfp_placement_engine.views.run_list import runs_table
+    from kfp_placement_engine.views.runs import waiting_run
 
-    runs, more = fetching.list_runs(cluster, namespace)
+    at = now()
+    runs, more = fetching.list_runs(cluster, namespace, at)
     if not runs:
         warn_of_namespace(cluster, namespace)
     off = why_off(cluster)
     planned = {run.key for run in runs}
-    unplanned = () if more else unplanned_runs(cluster, namespace, planned, now())
+    unplanned = () if more else unplanned_runs(cluster, namespace, planned, at)
     if output_format in ("json", "yaml"):
-        document = runs_document(runs, now(), off, unplanned)
-        emit(document_text(document, output_format), None)
+        emit(serialized(runs_document(runs, off, unplanned), output_format), None)
         return
     warn(off)
     warn(unplanned_text(unplanned, candidates(unplanned)))
     queued = waiting_runs(cluster, namespace)
+    shown = [run.in_queue(queued.get(run.key)) for run in runs]
     # Where not all runs are listed, those left out may have a plan.
-    only_queued = [] if more else [view for key, view in queued.items() if key not in planned]
-    if runs or only_queued:
-        style = table_style(None, wide=output_format == "wide")
-        table = runs_table(runs, now(), style, queued, only_queued, namespaces=not namespace)
-        emit(table, None)
+    left = () if more else queued.items()
+    shown += [waiting_run(view, at) for key, view in left if key not in planned]
+    if shown:
+        emit_view(runs_table(shown, wide=output_format == "wide", namespaces=not namespace))
     else:
-        searched = (
-            f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"
-        )
-        click.echo(f"No runs in {searched}.", err=True)
+        click.echo(f"No runs in {searched(namespace)}.", err=True)
     if more:
         click.echo(f"Only {len(runs):,} runs are shown; choose a namespace with -n.", err=True)

@@ -2,16 +2,16 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
 import click
 
-from kfp_placement.cli.output import emit, table_style
-from kfp_placement.cli.terminal import can_redraw
-from kfp_placement.report.table import TableStyle
-from kfp_placement.report.visible import clip_columns
+from kfp_placement.cli.output import emit
+from kfp_placement.cli.terminal import can_redraw, columns_of, has_colour
+from kfp_placement_engine.render.terminal import clip_columns
+from kfp_placement_engine.render.text import TextStyle, document_text
+from kfp_placement_engine.views.document import Document
 
 
 class LiveBlock:
@@ -31,14 +31,15 @@ class LiveBlock:
             emit(f"{line}\n", None)
         self._show(lines)
 
-    def draw(self, lines: Callable[[TableStyle], Sequence[str]]) -> None:
-        """Show the block again; nothing where there is no terminal."""
+    def draw(self, view: Document) -> None:
+        """Show a view instead of the one before; nothing where there is no terminal."""
         if not self._on:
             return
         columns, rows = shutil.get_terminal_size()
-        block_lines = list(lines(table_style(None, wide=False)))
+        style = TextStyle(columns_of(sys.stdout), has_colour(sys.stdout))
+        lines = ["", *document_text(view, style).splitlines()]
         self.clear()
-        self._show([clip_columns(line, columns - 1) for line in block_lines[: max(rows - 2, 1)]])
+        self._show([clip_columns(line, columns - 1) for line in lines[: max(rows - 2, 1)]])
 
     def clear(self) -> None:
         """Take the block off the terminal."""

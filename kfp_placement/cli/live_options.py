@@ -13,8 +13,8 @@ from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
-    from kfp_placement.live.fetching import NamedRun
     from kfp_placement.live.kinds import Api
+    from kfp_placement_engine.views.runs import NamedRun
 
 _Command = Callable[..., Any]
 
@@ -105,11 +105,11 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "NamedRun":
         ClusterMissingError: none.
         ClusterError: refused, or no answer.
     """
-    from kfp_placement.live import choosing
+    from kfp_placement.live import finding
     from kfp_placement.live.exceptions import ClusterAmbiguousError
 
     try:
-        return choosing.the_run(api, namespace, wanted, wider="-A")
+        return finding.the_run(api, namespace, wanted, wider="-A")
     except ClusterAmbiguousError as error:
         raise click.UsageError(str(error)) from error
 
@@ -120,10 +120,15 @@ def warn_of_namespace(api: "Api", namespace: str) -> None:
     Raises:
         ClusterError: no answer.
     """
-    from kfp_placement.live.fetching import lacks_namespace
+    from kfp_placement.live.kinds import lacks_namespace
 
     if namespace and lacks_namespace(api, namespace):
         warn(f"there is no namespace {namespace} in the cluster")
+
+
+def searched(namespace: str) -> str:
+    """Where was looked, and how to look further."""
+    return f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"
 
 
 def now() -> datetime:

@@ -8,9 +8,9 @@ import click
 
 from kfp_placement._files import unwritable, write_whole
 from kfp_placement.cli.terminal import columns_of, has_colour
-from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
-from kfp_placement_engine.render.text import TextStyle
+from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
+from kfp_placement_engine.views.document import Document, Table
 
 _SUFFIXES = {
     "": "table",
@@ -90,15 +90,17 @@ def _is_device(target: Path) -> bool:
     return target.exists() and not target.is_file()
 
 
-def table_style(target: Path | None, *, wide: bool) -> TableStyle:
-    """Width and colours of a terminal; neither for files and pipes."""
-    if target is not None:
-        return TableStyle(wide=wide)
-    return TableStyle(wide=wide, columns=columns_of(sys.stdout), colour=has_colour(sys.stdout))
-
-
 def text_style(target: Path | None) -> TextStyle:
     """Width and colours of a terminal; neither for files and pipes."""
     if target is not None:
         return TextStyle()
     return TextStyle(columns=columns_of(sys.stdout), colour=has_colour(sys.stdout))
+
+
+def emit_view(view: Document | Table) -> None:
+    """Print a view on stdout, as wide as the terminal."""
+    style = text_style(None)
+    if isinstance(view, Document):
+        emit(document_text(view, style), None)
+    else:
+        emit("".join(f"{line.rstrip()}\n" for line in table_lines(view, style)), None)

@@ -111,7 +111,7 @@ def make_plan(given: PlanInputs) -> PlannedRun:
             run = with_durations(run, read_durations_file(given.durations_file))
         run = known.noted_on(run)
         if is_live and live is not None and known.past is not None:
-            from kfp_placement.live.queues_ahead import queue_notices
+            from kfp_placement.live.queues import queue_notices
 
             queued = queue_notices(live.cluster, namespace or live.namespace)
             run = replace(run, notices=(*run.notices, *queued))

@@ -12,6 +12,7 @@ from kfp_placement.cli.live_options import (
     format_option,
     namespace_options,
     now,
+    searched,
     the_run,
     warn_of_namespace,
 )
@@ -20,7 +21,7 @@ from kfp_placement.cli.terminal import warn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kfp_placement.live.queues import QueueView
+    from kfp_placement_engine.views.queues import QueueView
 
 _QUEUE_EPILOG = """\b
 Examples:
@@ -72,11 +73,11 @@ def queue(output_format: str, **target: Any) -> None:
     """List runs by queue: who waits for what, in which position, who was admitted."""
     cluster, namespace = connect(Target(**target))
     # Only now: without a cluster the answer needs none of it.
-    from kfp_placement.cli.output import emit, table_style
-    from kfp_placement.live.documents import document_text, queue_document
-    from kfp_placement.live.queue_readiness import default_queues, not_ready_text
-    from kfp_placement.live.queues import list_queued, queue_table
+    from kfp_placement.cli.output import emit, emit_view
+    from kfp_placement.live.documents import queue_document, serialized
+    from kfp_placement.live.queues import default_queues, list_queued
     from kfp_placement_engine.contract.run_request import RequestPhase
+    from kfp_placement_engine.views.queues import not_ready_text, queue_table
 
     views = [
         each for each in list_queued(cluster, namespace) if each.phase != RequestPhase.FINISHED
@@ -85,24 +86,18 @@ def queue(output_format: str, **target: Any) -> None:
     for each in queues or ():
         warn(not_ready_text(each, namespaces=not namespace))
     if output_format in ("json", "yaml"):
-        emit(document_text(queue_document(views), output_format), None)
+        emit(serialized(queue_document(views), output_format), None)
         return
     if views:
-        style = table_style(None, wide=output_format == "wide")
-        emit(queue_table(views, now(), style, namespaces=not namespace), None)
+        is_wide = output_format == "wide"
+        emit_view(queue_table(views, now(), wide=is_wide, namespaces=not namespace))
     else:
         warn_of_namespace(cluster, namespace)
-    has_no_queue = bool(namespace) and queues == ()
-    if has_no_queue:
+    if namespace and queues == ():
         lacks = f"Namespace {namespace} has no RunQueue default: its runs do not wait."
         click.echo(lacks, err=True)
     elif not views:
-        click.echo(_nothing_text(namespace), err=True)
-
-
-def _nothing_text(namespace: str) -> str:
-    where = f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"
-    return f"No run waits or runs in a queue in {where}."
+        click.echo(f"No run waits or runs in a queue in {searched(namespace)}.", err=True)
 
 
 @click.command("admit", epilog=_ADMIT_EPILOG)

@@ -111,8 +111,8 @@ def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bo
     done = open_gates(
         cluster, chosen, lambda pod: click.echo(f"{word} {visible(pod)}"), dry_run=dry_run
     )
-    number = counted(len(done.opened), "pod")
-    if done.opened:
+    number = counted(len(done.freed), "pod")
+    if done.freed:
         text = f"{number} {'would be released' if dry_run else 'released'}."
     elif done.failures or done.unsatisfiable:
         text = f"{number} released."
@@ -132,7 +132,7 @@ def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bo
 def _let_begin(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
     """Let runs begin that wait in queues; where there are none, nothing is said of them."""
     from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
-    from kfp_placement.live.holding import release_held
+    from kfp_placement.live.releasing import release_held
     from kfp_placement_engine.views.formatting import counted
 
     try:
@@ -142,14 +142,14 @@ def _let_begin(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) 
     except ClusterError as error:
         tell_error(f"no run that waits in a queue is released: {error}")
         return False
-    for key in done.begun:
-        click.echo(f"{visible('/'.join(key))} {'would begin' if dry_run else 'begins'}")
-    if done.begun:
-        number = counted(len(done.begun), "run")
+    for run in done.freed:
+        click.echo(f"{visible(run)} {'would begin' if dry_run else 'begins'}")
+    if done.freed:
+        number = counted(len(done.freed), "run")
         text = f"{number} that waited in a queue {'would begin' if dry_run else 'released'}."
         click.echo(_result(text, dry_run))
-    for key, why in done.failures.items():
-        tell_error(f"{'/'.join(key)} still waits in its queue: {why}")
+    for run, why in done.failures.items():
+        tell_error(f"{run} still waits in its queue: {why}")
     return not done.failures
 
 

@@ -1,5 +1,6 @@
 """`watch`: follows a run until it ends."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,9 @@ from kfp_placement.cli.terminal import warn, warning
 if TYPE_CHECKING:
     from kfp_placement.cli.live_block import LiveBlock
     from kfp_placement.live.watching import Look, Outcome
+
+_MAX_STEPS = 100
+"""Steps that are laid out for a terminal; what does not fit on it is cut off."""
 
 _EPILOG = """\b
 RUN is as for `explain`. On a terminal the steps that run or wait are shown and redrawn; elsewhere
@@ -90,8 +94,7 @@ def _end(outcome: "Outcome", block: "LiveBlock") -> ExitCode:
 
 
 def _redraw(look: "Look", block: "LiveBlock") -> None:
-    from kfp_placement.live.explanation import active_lines
+    from kfp_placement_engine.views.explanation import progress
 
-    run = look.run
-    if run is not None:
-        block.draw(lambda style: active_lines(run, now(), style))
+    if look.run is not None:
+        block.draw(progress(replace(look.run, seen_at=now()), _MAX_STEPS))

@@ -1,12 +1,11 @@
 """A live cluster, read as what `kubectl get nodes,pods,pvc,pv,loc,plpol -A` prints is."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.fetching import lacks_namespace, object_if_allowed
 from kfp_placement.live.kinds import (
     CLAIMS,
     LOCATIONS,
@@ -18,6 +17,9 @@ from kfp_placement.live.kinds import (
     Api,
     JsonObject,
     Kind,
+    lacks_namespace,
+    object_if_allowed,
+    objects,
 )
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.exceptions import LimitError
@@ -34,42 +36,15 @@ SOURCE = "live"
 """What the cluster is called in a plan."""
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """A kind to read.
-
-    Attributes:
-        kind: which.
-        without: what is assumed where it may not be read; "" = then nothing can be planned.
-    """
-
-    kind: Kind
-    without: str = ""
-
-
-@dataclass(frozen=True)
-class _Unread:
-    """A kind that may not be read as a whole.
-
-    Attributes:
-        kind: which.
-        without: what that means for the plan.
-        refusal: the server's words.
-    """
-
-    kind: Kind
-    without: str
-    refusal: ClusterForbiddenError
-
-
-_WANTED = (
-    _Wanted(NODES),
-    _Wanted(PODS, "room on nodes is unknown: they are taken to be empty"),
-    _Wanted(CLAIMS, "volume claims are taken to be unbound and unused"),
-    _Wanted(VOLUMES, "bound volumes are taken to be reachable from every node"),
-    _Wanted(LOCATIONS, "latencies are those of node labels"),
-    _Wanted(POLICIES, "the planner's own assumptions hold"),
-)
+_WANTED = {
+    NODES: "",
+    PODS: "room on nodes is unknown: they are taken to be empty",
+    CLAIMS: "volume claims are taken to be unbound and unused",
+    VOLUMES: "bound volumes are taken to be reachable from every node",
+    LOCATIONS: "latencies are those of node labels",
+    POLICIES: "the planner's own assumptions hold",
+}
+"""Kinds to read, and what is assumed where one may not be read; "" = without it no plan is made."""
 
 
 def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
@@ -88,89 +63,89 @@ def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
         EngineError: a node cannot be read, or the cluster is too large.
     """
     documents: list[Any] = []
-    unread: list[_Unread] = []
-    for number, wanted in enumerate(_WANTED):
-        share = number / len(_WANTED)
-        documents += _read(api, wanted, namespace, unread, partial(progress, share))
+    unread = _Unread()
+    for number, kind in enumerate(_WANTED):
+        tell = partial(progress, number / len(_WANTED))
+        documents += _read(api, kind, namespace, unread, tell)
     documents += _namespaces_of_all_pipelines(api, namespace)
     cluster = read_objects(documents, name=SOURCE)
-    notices = [*_notices(unread), *_namespace_notices(api, namespace)]
+    notices = [*unread.notices]
+    if lacks_namespace(api, namespace):
+        missing = f"there is no namespace {namespace} in the cluster"
+        notices.append(Notice("no-namespace", missing))
     return replace(cluster, notices=(*notices, *cluster.notices))
+
+
+@dataclass
+class _Unread:
+    """Kinds that may not be read as a whole.
+
+    Attributes:
+        without: what that means for the plan, by name of the kind.
+        refusal: the server's words about the first.
+    """
+
+    without: dict[str, str] = field(default_factory=dict)
+    refusal: str = ""
+
+    @property
+    def notices(self) -> list[Notice]:
+        """One for all of them: the first refusal speaks for the others."""
+        if not self.without:
+            return []
+        assumed = "; ".join(self.without.values())
+        words = f"may not read {', '.join(self.without)}: {assumed} ({self.refusal})"
+        return [Notice("not-allowed", words)]
 
 
 def _namespaces_of_all_pipelines(api: Api, namespace: str) -> list[JsonObject]:
     """Namespaces that plan all KFP runs: all there are, or if we may not list them, the one."""
     selector = f"{PIPELINES_LABEL}={ALL_PIPELINES}"
     try:
-        pages = list(api.pages(NAMESPACES, label_selector=selector))
+        return list(objects(api, NAMESPACES, label_selector=selector))
     except ClusterForbiddenError:
         raw = object_if_allowed(api, NAMESPACES, namespace)
         return [] if raw is None else [raw]
-    return [raw for page in pages for raw in page.items]
-
-
-def _namespace_notices(api: Api, namespace: str) -> list[Notice]:
-    if not lacks_namespace(api, namespace):
-        return []
-    return [Notice("no-namespace", f"there is no namespace {namespace} in the cluster")]
-
-
-def _notices(unread: Sequence[_Unread]) -> list[Notice]:
-    """One for all that may not be read: the first refusal speaks for the others."""
-    if not unread:
-        return []
-    kinds = ", ".join(each.kind.plural for each in unread)
-    assumed = "; ".join(each.without for each in unread)
-    return [Notice("not-allowed", f"may not read {kinds}: {assumed} ({unread[0].refusal})")]
 
 
 def _read(
-    api: Api,
-    wanted: _Wanted,
-    namespace: str,
-    unread: list[_Unread],
-    tell: Callable[[str], None],
+    api: Api, kind: Kind, namespace: str, unread: _Unread, tell: Callable[[str], None]
 ) -> list[JsonObject]:
-    kind = wanted.kind
+    """All objects of a kind, else those of one namespace, else none."""
     try:
         return _list(api, kind, "", tell)
     except ClusterMissingError:
         # Ours: the controller is not installed, and there are none.
         return []
     except ClusterForbiddenError as error:
-        if not wanted.without:
+        without = _WANTED[kind]
+        if not without:
             raise ClusterForbiddenError(
                 f"{error}; without nodes nothing can be planned: ask for a Cluster file instead,"
                 " which whoever may list nodes makes with `kfp-placement cluster live --output"
                 " cluster.yaml`"
             ) from error
-        objects, without = _of_one_namespace(api, wanted, namespace, tell)
-        unread.append(_Unread(kind, without, error))
-        return objects
-
-
-def _of_one_namespace(
-    api: Api, wanted: _Wanted, namespace: str, tell: Callable[[str], None]
-) -> tuple[list[JsonObject], str]:
-    """Those of one namespace, or none; and what that means for the plan."""
-    if wanted.kind.namespaced:
+        unread.refusal = unread.refusal or str(error)
+    found: list[JsonObject] = []
+    if kind.namespaced:
         try:
-            objects = _list(api, wanted.kind, namespace, tell)
-            return objects, f"only {wanted.kind.plural} of namespace {namespace} are counted"
+            found = _list(api, kind, namespace, tell)
+            without = f"only {kind.plural} of namespace {namespace} are counted"
         except ClusterForbiddenError:
             pass  # the first refusal is reported
-    return [], wanted.without
+    unread.without[kind.plural] = without
+    return found
 
 
 def _list(api: Api, kind: Kind, namespace: str, tell: Callable[[str], None]) -> list[JsonObject]:
-    objects: list[JsonObject] = []
+    found: list[JsonObject] = []
     tell(f"reading {kind.plural}")
     for page in api.pages(kind, namespace=namespace):
-        objects += map(_slim, page.items)
-        tell(f"reading {kind.plural}: {len(objects):,}")
-        if len(objects) > MAX_OBJECTS:
+        found += map(_slim, page.items)
+        tell(f"reading {kind.plural}: {len(found):,}")
+        if len(found) > MAX_OBJECTS:
             raise LimitError(f"more than {MAX_OBJECTS:,} {kind.plural}; that is too many to read")
-    return objects
+    return found
 
 
 def _slim(raw: Mapping[str, Any]) -> JsonObject:

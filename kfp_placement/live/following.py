@@ -8,8 +8,9 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import PLACEMENTS, Api, JsonObject, Kind
+from kfp_placement.live.kinds import Api, JsonObject, Kind
 from kfp_placement_engine.model.durations import whole_seconds_text
+from kfp_placement_engine.model.keys import RunKey
 
 MAX_REFUSALS = 5
 """Refusals in a row that are borne: a server that has just started knows no kinds and rights."""
@@ -24,32 +25,33 @@ Tell = Callable[[str], None]
 
 
 def follow(
-    api: Api, namespace: str, name: str, *, pause: Pause, tell: Tell, kind: Kind = PLACEMENTS
+    api: Api, kind: Kind, run: RunKey, *, pause: Pause, tell: Tell
 ) -> Iterator[JsonObject | None]:
-    """An object of the run as it changes, without end; None = there is none (any more).
+    """An object of a run as it changes, without end; None = there is none (any more).
 
     Args:
         api: the cluster.
-        namespace: where.
-        name: of the object.
+        kind: of the object, which is named like the run.
+        run: namespace and name.
         pause: waits for this many seconds.
         tell: told why nothing comes.
-        kind: of the object; by default its PipelinePlacement.
 
     Raises:
         ClusterError: the server refuses repeatedly.
     """
+    namespace, only = run.namespace, f"metadata.name={run.name}"
     failures = 0
     version = ""
     while True:
         try:
             if not version:
-                current, version = _current(api, kind, namespace, name)
+                current = None
+                for page in api.pages(kind, namespace=namespace, field_selector=only):
+                    version = page.resource_version
+                    current = next(iter(page.items), current)
                 failures = 0
                 yield current
-            for change, raw in api.stream(
-                kind, version, namespace=namespace, field_selector=_only(name)
-            ):
+            for change, raw in api.stream(kind, version, namespace=namespace, field_selector=only):
                 failures = 0
                 version = _version(raw) or version
                 if change in ("ADDED", "MODIFIED"):
@@ -68,18 +70,6 @@ def follow(
             seconds = min(2.0 ** (failures - 1), LONGEST_PAUSE_SECONDS)
             tell(f"{error} (again in {whole_seconds_text(seconds)})")
             pause(seconds)
-
-
-def _current(api: Api, kind: Kind, namespace: str, name: str) -> tuple[JsonObject | None, str]:
-    current, version = None, ""
-    for page in api.pages(kind, namespace=namespace, field_selector=_only(name)):
-        version = page.resource_version
-        current = next(iter(page.items), current)
-    return current, version
-
-
-def _only(name: str) -> str:
-    return f"metadata.name={name}"
 
 
 def _version(raw: JsonObject) -> str:

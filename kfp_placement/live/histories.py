@@ -12,7 +12,6 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
 )
 from kfp_placement.live.kinds import HISTORIES, Api, JsonObject
-from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.pipeline_history import (
     HISTORIES_PER_PAGE,
     MAX_FORGOTTEN_STEPS,
@@ -23,6 +22,7 @@ from kfp_placement_engine.contract.pipeline_history import (
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.views.formatting import shown
 from kfp_placement_kube.client import modify
 
 NO_HISTORIES = (

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement_engine.contract.keys import (
     HISTORY_NAMES,
     LOCATION_NAMES,
@@ -38,6 +39,9 @@ __all__ = [
     "Api",
     "JsonObject",
     "Kind",
+    "lacks_namespace",
+    "object_if_allowed",
+    "objects",
 ]
 
 JsonObject = dict[str, Any]
@@ -101,3 +105,42 @@ class Api(Protocol):
     ) -> Iterator[tuple[str, JsonObject]]:
         """Changes as they happen: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
         ...
+
+
+def objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
+    """Those that `Api.pages` brings, one by one.
+
+    Args:
+        api: the cluster.
+        kind: of the objects.
+        **chosen: which of them, and how many at a time, as for `pages`.
+
+    Raises:
+        ClusterError: refused, or no answer.
+    """
+    for page in api.pages(kind, **chosen):
+        yield from page.items
+
+
+def object_if_allowed(api: Api, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
+    """An object; None = there is none, or we may not know.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    try:
+        return api.get(kind, name, namespace)
+    except (ClusterForbiddenError, ClusterMissingError):
+        return None
+
+
+def lacks_namespace(api: Api, namespace: str) -> bool:
+    """There is no such namespace; False where we may not know.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    try:
+        return api.get(NAMESPACES, namespace) is None
+    except ClusterForbiddenError:
+        return False

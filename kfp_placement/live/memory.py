@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from kfp_placement.live.exceptions import ClusterError
 from kfp_placement.live.kinds import HISTORIES, WORKFLOWS, Api, JsonObject
-from kfp_placement.live.runs import RunView, StepView
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import EngineError
@@ -15,6 +14,8 @@ from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.memory_advice import advice_on
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.views.runs import RunView
+from kfp_placement_engine.views.steps import StepView
 
 
 def with_memory_advice(api: Api, run: RunView, steps: Sequence[StepView]) -> tuple[StepView, ...]:

@@ -2,38 +2,30 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from kfp_placement.exceptions import MarkValueError, UnknownStepError, UsageError
-from kfp_placement.live.choosing import planned_run, steps_named, the_run
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterMissingError
-from kfp_placement.live.explanation import (
-    ACTIVE,
-    explanation,
-    step_table,
-    unplanned_explanation,
-    without_past_plan,
-)
-from kfp_placement.live.fetching import NamedRun
-from kfp_placement.live.formatting import clock_text, makespans_text, progress_text, run_title
+from kfp_placement.live.fetching import look_at
+from kfp_placement.live.finding import steps_named, the_run
 from kfp_placement.live.kinds import Api
 from kfp_placement.live.policy import why_off
-from kfp_placement.live.promises import promise_after_start_of, run_ends_sentence
-from kfp_placement.live.queues import QueueView, queue_of, queue_text, waiting_text
-from kfp_placement.live.runs import RunView, StepView, run_view
+from kfp_placement.live.queues import queue_of
 from kfp_placement.live.watching import Clock, Look, Outcome, looks
-from kfp_placement.live.workflows import why_no_plan
-from kfp_placement.report.markup import Markup, tag, text
-from kfp_placement.report.table import TableStyle
-from kfp_placement.report.visible import visible
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.render.text import document_text
+from kfp_placement_engine.views.explanation import explanation, snapshot
+from kfp_placement_engine.views.formatting import visible
+from kfp_placement_engine.views.queues import QueueView
+from kfp_placement_engine.views.run_texts import summary
+from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
 
 MAX_ROWS = 60
 """Steps that a cell shows; where there are more, those that run or wait come first."""
@@ -45,9 +37,6 @@ REDRAW_SECONDS = 5.0
 """A cell in which nothing has changed is drawn again after this: running times grow."""
 
 _WIDER = "namespace=''"
-# Notebooks lay tables out in their own way, and those that are not trusted keep no style sheets.
-_TABLE_STYLE = "border-collapse:collapse;table-layout:auto;margin:4px 0"
-_CELL_STYLE = "text-align:left;vertical-align:top;padding:2px 12px 2px 0;white-space:normal"
 
 
 def run(
@@ -115,15 +104,15 @@ class Run:
         self._api = api
         self._named_run = named_run
         self._now = now
-        known = None
+        known = RunView(self.name, self.namespace, now())
         if named_run.raw is not None:
-            known = run_view(named_run.raw, run_name=named_run.run_name)
-        self._latest = self._snapshot(known, queue)
+            known = run_view(named_run.raw, now(), run_name=named_run.run_name)
+        self._latest = _Snapshot(known.in_queue(queue))
 
     @property
     def phase(self) -> str:
         """Its phase when it was last looked at: `Running`, `Succeeded`; "" = it has no plan."""
-        return "" if self._latest.run is None else self._latest.run.phase
+        return self._latest.run.phase
 
     @property
     def queue(self) -> QueueView | None:
@@ -151,13 +140,12 @@ class Run:
         show = _screen()
         off = why_off(self._api)
         if off:
-            show(self._looked(self._same(warnings=(visible(off),))))
+            show(self._told(f"Warning: {visible(off)}"))
         try:
             for look in looks(self._api, self._named_run, now=self._now, timeout_seconds=seconds):
                 show(self._looked(look))
         except KeyboardInterrupt:
-            stopped = ("Stopped watching; the run goes on.",)
-            show(self._looked(self._same(notes=stopped)))
+            show(self._told("Stopped watching; the run goes on."))
 
     def explain(self, step: str | None = None) -> str:
         """Where a step is, why there, why not yet and until when, as the cluster says now.
@@ -171,59 +159,35 @@ class Run:
                 answer.
         """
         named = the_run(self._api, "", f"{self.namespace}/{self.name}", wider=_WIDER)
-        queue = queue_of(self._api, named.key)
-        if queue is not None and named.raw is None:
-            self._latest = self._snapshot(None, queue)
-            why = why_no_plan(self._api, self.namespace, self.name)
-            return _Answer(unplanned_explanation(queue, why))
-        view, missing = planned_run(self._api, named)
-        view = without_past_plan(view, queue)
-        self._latest = self._snapshot(view, queue)
+        seen = look_at(self._api, named, self._now(), queue_of(self._api, named.key))
+        self._latest = _Snapshot(seen)
         try:
-            steps = view.steps if step is None else steps_named(view, step)
+            steps = seen.steps if step is None else steps_named(seen, step)
         except ClusterMissingError as error:
-            raise UnknownStepError(str(error)) from error
-        answer = explanation(view, steps, self._now(), TableStyle(), in_full=step is not None)
-        waits: list[str] = []
-        if queue is not None and queue.is_waiting:
-            promised = promise_after_start_of(view) is not None
-            waits = [waiting_text(queue, promised=promised)]
-        warnings = (f"Warning: {visible(each)}" for each in missing)
-        return _Answer("\n".join([*warnings, *waits, answer]))
-
-    def _same(self, *, notes: tuple[str, ...] = (), warnings: tuple[str, ...] = ()) -> Look:
-        """What was seen last, with something to say."""
-        return Look(self._latest.run, notes=notes, warnings=warnings, queue=self._latest.queue)
+            raise UnknownStepError(str(error)) from None
+        answer = document_text(explanation(seen, steps, in_full=step is not None))
+        return _Answer("\n".join([*(f"Warning: {visible(each)}" for each in seen.missing), answer]))
 
     def _looked(self, look: Look) -> "_Snapshot":
         """What there is to show after a look."""
-        ended = (_OUTCOMES[look.outcome],) if look.outcome in _OUTCOMES else ()
+        timed_out = look.outcome is Outcome.TIMED_OUT
+        ended = ("Timed out; the run has not ended.",) if timed_out else ()
         warnings = (f"Warning: {each}" for each in look.warnings)
-        news = (*look.notes, *warnings, *look.lines, *ended)
-        run = look.run or self._latest.run
-        self._latest = self._snapshot(run, look.queue, news, self._latest.remarks)
-        return self._latest
+        seen = replace(look.run or self._latest.run, seen_at=self._now()).in_queue(look.queue)
+        return self._told(*look.notes, *warnings, *look.lines, *ended, run=seen)
 
-    def _snapshot(
-        self,
-        run: RunView | None,
-        queue: QueueView | None,
-        news: tuple[str, ...] = (),
-        before: tuple[str, ...] = (),
-    ) -> "_Snapshot":
-        remarks = (*before, *news)[-MAX_NOTES:]
-        return _Snapshot(f"{self.namespace}/{self.name}", run, queue, self._now(), news, remarks)
+    def _told(self, *news: str, run: RunView | None = None) -> "_Snapshot":
+        """The latest snapshot, with something to say."""
+        remarks = (*self._latest.remarks, *news)[-MAX_NOTES:]
+        self._latest = _Snapshot(run or self._latest.run, news, remarks)
+        return self._latest
 
     # `typing.override` is there from Python 3.12 on.
     def __repr__(self) -> str:  # type: ignore[explicit-override]
-        return f"<Run {self._latest.title}>"
+        return f"<Run {summary(self._latest.run)}>"
 
     def _repr_html_(self) -> str:
-        return self._latest.markup()
-
-
-_OUTCOMES = {Outcome.TIMED_OUT: "Timed out; the run has not ended."}
-"""Said of the ends that no look has told."""
+        return self._latest._repr_html_()
 
 
 class _Answer(str):
@@ -241,64 +205,23 @@ class _Snapshot:
     """A run at a moment.
 
     Attributes:
-        key: namespace and name.
-        run: as it was; None = it had no plan.
-        queue: how it waited; None = in no queue.
-        moment: when.
+        run: as it was.
         news: changes since the snapshot before; empty = nothing.
         remarks: the latest of these and of earlier ones.
     """
 
-    key: str
-    run: RunView | None
-    queue: QueueView | None
-    moment: datetime
-    news: tuple[str, ...]
-    remarks: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """One line."""
-        queue = self.queue
-        waits = [queue_text(queue)] if queue is not None and queue.is_waiting else []
-        if self.run is None:
-            return f"{visible(self.key)}: {', '.join(['no plan yet', *waits])}"
-        run = without_past_plan(self.run, queue)
-        facts = [visible(run.phase), progress_text(run), makespans_text(run)]
-        facts += filter(None, [run_ends_sentence(run, self.moment)])
-        return f"{run_title(run)}: {', '.join([*facts, *waits])}"
-
-    def markup(self) -> Markup:
-        """A small table; bounded whatever the run is, and without a style sheet."""
-        parts = [tag("p", tag("b", text(self.title)))]
-        if self.run is not None and self.run.steps:
-            chosen = _chosen(without_past_plan(self.run, self.queue).steps)
-            columns, rows = step_table(self.run, chosen, self.moment)
-            titles = [column.title.lower() for column in columns]
-            table = [_row("th", titles), *(_row("td", row) for row in rows)]
-            parts.append(tag("table", *table, style=_TABLE_STYLE))
-            hidden = len(self.run.steps) - len(chosen)
-            parts += [tag("p", text(f"{hidden:,} more steps are not shown."))] if hidden else []
-        parts += [tag("p", text(remark)) for remark in self.remarks]
-        parts.append(tag("p", text(f"as of {clock_text(self.moment)} UTC")))
-        return tag("div", *parts)
+    run: RunView
+    news: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     # `typing.override` is there from Python 3.12 on.
     def __repr__(self) -> str:  # type: ignore[explicit-override]
-        return "\n".join((self.title, *self.remarks))
+        return "\n".join((summary(self.run), *self.remarks))
 
     def _repr_html_(self) -> str:
-        return self.markup()
+        from kfp_placement_engine.render.html import html_fragment
 
-
-def _chosen(steps: tuple[StepView, ...]) -> tuple[StepView, ...]:
-    if len(steps) <= MAX_ROWS:
-        return steps
-    return tuple(sorted(steps, key=lambda step: step.state not in ACTIVE)[:MAX_ROWS])
-
-
-def _row(kind: str, cells: Sequence[str]) -> Markup:
-    return tag("tr", *(tag(kind, text(cell), style=_CELL_STYLE) for cell in cells))
+        return html_fragment(snapshot(self.run, self.remarks, MAX_ROWS))
 
 
 _Screen = Callable[[_Snapshot], None]
@@ -341,4 +264,4 @@ def _seconds(timeout: object) -> float:
     try:
         return parse_duration(timeout)
     except QuantityError as error:
-        raise MarkValueError(f"watch: timeout: {error}") from error
+        raise MarkValueError(f"watch: timeout: {error}") from None

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
-from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.history import History, Past
 from kfp_placement_engine.model.forecast import OWN_LEVELS, Basis, Level
@@ -23,6 +22,7 @@ from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.planning.learned_times import rests_on_own_runs
 from kfp_placement_engine.planning.stored_past import past_of
+from kfp_placement_engine.views.formatting import shown
 
 PipelineKey = tuple[str, str]
 """Namespace, and name of the pipeline."""

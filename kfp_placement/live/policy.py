@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.formatting import moment_text, sentence
-from kfp_placement.live.kinds import POLICIES, Api
-from kfp_placement.report.visible import shown
+from kfp_placement.live.kinds import POLICIES, Api, objects
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Condition, PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
+from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.views.formatting import shown
+from kfp_placement_engine.views.words import sentence
 
 _GATES_READY = "GatesReady"
 _NO_PLANNER = "NoPlanner"
@@ -33,21 +34,15 @@ def why_off(api: Api) -> str:
     Raises:
         ClusterError: no answer.
     """
+    default = f"metadata.name={POLICY_NAME}"
     try:
-        policies = [raw for page in api.pages(POLICIES) for raw in page.items]
+        raw = next(objects(api, POLICIES, field_selector=default), None)
     except (ClusterForbiddenError, ClusterMissingError):
         return ""
-    return _why_off(next((raw for raw in policies if _is_default(raw)), None))
+    return _NO_POLICY if raw is None else _why_off(raw)
 
 
-def _is_default(raw: Mapping[str, Any]) -> bool:
-    metadata = raw.get("metadata")
-    return isinstance(metadata, dict) and metadata.get("name") == POLICY_NAME
-
-
-def _why_off(raw: Mapping[str, Any] | None) -> str:
-    if raw is None:
-        return _NO_POLICY
+def _why_off(raw: Mapping[str, Any]) -> str:
     try:
         policy = read_resource(PlacementPolicy, raw)
     except InputError as error:
@@ -76,7 +71,7 @@ def _no_planner(condition: Condition | None) -> str:
 def _since(condition: Condition | None) -> str:
     if condition is None:
         return ": nobody has said yet that it is otherwise"
-    since = f" since {moment_text(condition.last_transition_time)}"
+    since = f" since {time_text(condition.last_transition_time)}"
     return f"{since} ({condition.reason}): {condition.message}"
 
 

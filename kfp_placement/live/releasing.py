@@ -1,4 +1,4 @@
-"""Pauses the policy and takes our gates off pods, or lets the policy go on."""
+"""Pauses the policy, takes our gates off pods, and lets runs go on that wait in queues."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,11 +11,31 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.kinds import NOT_INSTALLED, PODS, POLICIES, Api, JsonObject
+from kfp_placement.live.kinds import (
+    NOT_INSTALLED,
+    PODS,
+    POLICIES,
+    RUN_QUEUES,
+    WORKFLOWS,
+    Api,
+    JsonObject,
+    Kind,
+    objects,
+)
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.policy_status import new_policy, pause_patch
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.readers.argo.holds import (
+    HELD_SELECTOR,
+    PREEMPTED_SELECTOR,
+    has_ended,
+    held_message,
+    is_held,
+    is_preempted,
+    releasing_patch,
+    resuming_patch,
+)
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.gates import is_gated, opening_patch
@@ -25,8 +45,6 @@ from kfp_placement_kube.client import modify
 
 MAX_ROUNDS = 20
 """Times the pods are listed: admission learns of a pause a moment later, and gates until then."""
-
-Tell = Callable[[str], None]
 
 
 class PolicyChange(Enum):
@@ -47,13 +65,14 @@ class Released:
     """What was done.
 
     Attributes:
-        opened: namespace/name of pods whose gate was taken off, or would be.
-        failures: those whose gate is still there, and why.
+        freed: namespace/name of the pods whose gate was taken off, or of the runs that may go on;
+            of a dry run: would be.
+        failures: those that still wait, and why.
         unsatisfiable: pods that go nowhere even so: under gates no node was within their latency
             limit.
     """
 
-    opened: list[str] = field(default_factory=list)
+    freed: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     unsatisfiable: list[str] = field(default_factory=list)
 
@@ -69,16 +88,36 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
         ClusterError: refused, or no answer.
     """
     policy = api.get(POLICIES, POLICY_NAME)
-    if policy is None:
-        return _create_policy(api, paused, dry_run=dry_run)
-    spec = policy.get("spec")
-    if isinstance(spec, dict) and bool(spec.get("paused")) == paused:
-        return PolicyChange.NONE
+    if policy is not None:
+        spec = policy.get("spec")
+        if isinstance(spec, dict) and bool(spec.get("paused")) == paused:
+            return PolicyChange.NONE
+    elif not paused:
+        return _no_policy(api)
+    else:
+        try:
+            api.create(POLICIES, new_policy(paused=True), dry_run=dry_run)
+            return PolicyChange.CREATED
+        except ClusterMissingError as error:
+            raise ClusterMissingError(NOT_INSTALLED.format(POLICIES.kind)) from error
+        except ClusterConflictError:
+            pass  # the controller has been faster
     api.patch(POLICIES, POLICY_NAME, "", pause_patch(paused), dry_run=dry_run)
     return PolicyChange.WRITTEN
 
 
-def open_gates(api: Api, runs: Iterable[RunKey] | None, tell: Tell, *, dry_run: bool) -> Released:
+def _no_policy(api: Api) -> PolicyChange:
+    """Nothing to do, if there may be policies at all."""
+    try:
+        next(api.pages(POLICIES))
+    except ClusterMissingError as error:
+        raise ClusterMissingError(NOT_INSTALLED.format(POLICIES.kind)) from error
+    return PolicyChange.NONE
+
+
+def open_gates(
+    api: Api, runs: Iterable[RunKey] | None, tell: Callable[[str], None], *, dry_run: bool
+) -> Released:
     """Take our gates off, and only ours, until no pod has one any more.
 
     Args:
@@ -93,100 +132,138 @@ def open_gates(api: Api, runs: Iterable[RunKey] | None, tell: Tell, *, dry_run: 
     done = Released()
     chosen = None if runs is None else list(runs)
     for _ in range(1 if dry_run else MAX_ROUNDS):
-        gated: list[JsonObject] = []
-        done.unsatisfiable.clear()
-        for pod in _pending(api, chosen):
-            if _is_unsatisfiable(pod):
-                done.unsatisfiable.append(_name(pod))
-            if _is_gated(pod) and _name(pod) not in done.failures:
-                gated.append(pod)
+        pods = list(_pending(api, chosen))
+        done.unsatisfiable = [_name(pod) for pod in pods if _is(_goes_nowhere, pod)]
+        gated = [pod for pod in pods if _is(is_gated, pod) and _name(pod) not in done.failures]
+        for pod in gated:
+            if _free(api, PODS, pod, _opening, done, dry_run=dry_run):
+                tell(_name(pod))
         if not gated:
             break
-        for pod in gated:
-            _open(api, pod, done, tell, dry_run=dry_run)
     return done
 
 
-def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
+def release_held(api: Api, runs: Iterable[RunKey] | None, *, dry_run: bool) -> Released:
+    """Let runs go on that wait; where queues are not installed, there are none.
+
+    Runs that others have suspended are left alone.
+
+    Args:
+        api: the cluster.
+        runs: namespace and Workflow name of those that are meant; None = all.
+        dry_run: the server checks every write and keeps none.
+
+    Raises:
+        ClusterError: Workflows may not be read, or there is no answer.
+    """
+    done = Released()
     try:
-        if not paused:
-            # Only to check that the kind of policies exists at all.
-            next(api.pages(POLICIES))
-            return PolicyChange.NONE
-        api.create(POLICIES, new_policy(paused=True), dry_run=dry_run)
-    except ClusterMissingError as error:
-        raise ClusterMissingError(NOT_INSTALLED.format(POLICIES.kind)) from error
-    except ClusterConflictError:
-        # The controller has been faster.
-        api.patch(POLICIES, POLICY_NAME, "", pause_patch(True), dry_run=dry_run)
-        return PolicyChange.WRITTEN
-    return PolicyChange.CREATED
+        next(api.pages(RUN_QUEUES))
+    except ClusterMissingError:
+        return done
+    for workflow in _waiting(api, runs):
+        _free(api, WORKFLOWS, workflow, _resuming, done, dry_run=dry_run)
+    return done
 
 
-def _pending(api: Api, runs: list[RunKey] | None) -> Iterator[JsonObject]:
-    """Pods without a node, gated ones among them."""
-    if runs is None:
-        yield from _pods(api, "", "")
-        return
-    for namespace, workflow in runs:
-        yield from _pods(api, namespace, f"{WORKFLOW_LABEL}={workflow}")
+def _free(
+    api: Api,
+    kind: Kind,
+    listed: JsonObject,
+    patch_of: Callable[[JsonObject], Mapping[str, Any] | None],
+    done: Released,
+    *,
+    dry_run: bool,
+) -> bool:
+    """Change an object, unless another of its name has taken its place; says whether it was.
 
-
-def _pods(api: Api, namespace: str, label_selector: str) -> Iterator[JsonObject]:
-    for page in api.pages(
-        PODS,
-        namespace=namespace,
-        label_selector=label_selector,
-        field_selector="status.phase=Pending,spec.nodeName=",
-    ):
-        yield from page.items
-
-
-def _is_gated(pod: Mapping[str, Any]) -> bool:
-    try:
-        return is_gated(pod)
-    except InputError:
-        return False
-
-
-def _is_unsatisfiable(pod: Mapping[str, Any]) -> bool:
-    try:
-        return is_unsatisfiable(Fields(pod, Place("pod")))
-    except InputError:
-        return False
-
-
-def _open(api: Api, pod: JsonObject, done: Released, tell: Tell, *, dry_run: bool) -> None:
-    metadata, name = pod["metadata"], _name(pod)
+    Args:
+        api: the cluster.
+        kind: of the object.
+        listed: as it was.
+        patch_of: what frees it as it is now; None = it waits no more.
+        done: where that is noted.
+        dry_run: the server checks the write and does not keep it.
+    """
+    metadata, name = listed["metadata"], _name(listed)
+    key = metadata["name"], metadata["namespace"]
 
     def write(now: JsonObject | None) -> bool:
-        patch = opening_patch(now, metadata.get("uid"))
-        if patch is None:
+        if now is None or now["metadata"].get("uid") != metadata.get("uid"):
             return False
-        api.patch(PODS, metadata["name"], metadata["namespace"], patch, dry_run=dry_run)
-        return True
+        patch = patch_of(now)
+        if patch is not None:
+            api.patch(kind, *key, patch, dry_run=dry_run)
+        return patch is not None
 
-    def read() -> JsonObject | None:
-        return api.get(PODS, metadata["name"], metadata["namespace"])
-
-    listed: JsonObject | None = pod
+    first: JsonObject | None = listed
     try:
-        opened = modify(listed, write, read, again_on=(ClusterConflictError,))
+        freed = modify(first, write, lambda: api.get(kind, *key), again_on=(ClusterConflictError,))
     except ClusterMissingError:
-        # It is gone, and so is its gate.
-        return
+        return False
     except ClusterUnreachableError:
         raise
     except ClusterConflictError:
         done.failures[name] = "somebody else keeps writing it; try again"
+        return False
     except ClusterError as error:
         done.failures[name] = str(error)
-    else:
-        if opened:
-            done.opened.append(name)
-            tell(name)
+        return False
+    done.freed += [name] if freed else []
+    return freed
 
 
-def _name(pod: Mapping[str, Any]) -> str:
-    metadata = pod["metadata"]
+def _pending(api: Api, runs: list[RunKey] | None) -> Iterator[JsonObject]:
+    """Pods without a node, gated ones among them."""
+    everywhere = [("", "")]
+    chosen = [(space, f"{WORKFLOW_LABEL}={name}") for space, name in runs or ()]
+    for namespace, selector in everywhere if runs is None else chosen:
+        yield from objects(
+            api,
+            PODS,
+            namespace=namespace,
+            label_selector=selector,
+            field_selector="status.phase=Pending,spec.nodeName=",
+        )
+
+
+def _waiting(api: Api, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
+    if runs is None:
+        for selector in (HELD_SELECTOR, PREEMPTED_SELECTOR):
+            yield from objects(api, WORKFLOWS, label_selector=selector)
+        return
+    for namespace, name in runs:
+        workflow = api.get(WORKFLOWS, name, namespace)
+        if workflow is not None:
+            yield workflow
+
+
+def _opening(pod: JsonObject) -> Mapping[str, Any] | None:
+    return opening_patch(pod, pod["metadata"].get("uid"))
+
+
+def _resuming(workflow: JsonObject) -> Mapping[str, Any] | None:
+    """What lets a run go on; None = it does not wait in a queue."""
+    version = workflow["metadata"]["resourceVersion"]
+    if is_held(workflow):
+        return releasing_patch(version, says_so=bool(held_message(workflow)))
+    if is_preempted(workflow) and not has_ended(workflow):
+        return resuming_patch(version)
+    return None
+
+
+def _goes_nowhere(pod: JsonObject) -> bool:
+    return is_unsatisfiable(Fields(pod, Place("pod")))
+
+
+def _is(what: Callable[[JsonObject], bool], pod: JsonObject) -> bool:
+    """Whether that holds of a pod; not of one that cannot be read."""
+    try:
+        return what(pod)
+    except InputError:
+        return False
+
+
+def _name(raw: Mapping[str, Any]) -> str:
+    metadata = raw["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}"

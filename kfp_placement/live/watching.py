@@ -1,34 +1,31 @@
 """What happens to one run until it ends: for a terminal, and for a cell of a notebook."""
 
+import math
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from functools import partial
 
-from kfp_placement.live.changes import (
-    changes,
-    is_promised_anew,
-    is_replanned,
-    with_states_seen,
-)
 from kfp_placement.live.exceptions import (
     ClusterError,
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.fetching import NamedRun
 from kfp_placement.live.following import follow
-from kfp_placement.live.formatting import clock_text
-from kfp_placement.live.kinds import RUN_REQUESTS, Api, JsonObject
-from kfp_placement.live.queues import QueueView, place_text, queue_of, queue_text, queue_view
-from kfp_placement.live.runs import RunView, run_view
-from kfp_placement.live.workflows import with_failure
-from kfp_placement.report.visible import visible
+from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, Api, JsonObject, Kind
+from kfp_placement.live.queues import queue_of
+from kfp_placement.live.workflows import failure_of
 from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.run_request import RequestedEnd, RequestPhase
+from kfp_placement_engine.views.formatting import visible
+from kfp_placement_engine.views.queues import QueueView, place_text, queue_text, queue_view
+from kfp_placement_engine.views.run_changes import changes, is_news
+from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
+from kfp_placement_engine.views.words import clock_text
 
 LOOK_SECONDS = 1.0
 """Where nothing comes, a look is due after this: running times grow."""
@@ -52,7 +49,7 @@ class Look:
     """What there is to see.
 
     Attributes:
-        run: as it is now; None = it has no plan yet.
+        run: as it was when it was last read; None = it has no plan yet.
         lines: what has changed since the last look, each with the time of day.
         notes: what is awaited.
         warnings: what is not known.
@@ -85,37 +82,31 @@ def looks(
     Raises:
         ClusterError: the server refuses to go on.
     """
-    deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-    follower, watcher = _Follower(api, named_run), _Watcher(api, named_run)
-    queued = watcher.queued(_queue_now(api, named_run), now())
-    if queued.lines:
-        yield queued
-    follower.start()
-    while queued.outcome is None:
-        wait = LOOK_SECONDS
-        if deadline is not None:
-            wait = min(wait, deadline - time.monotonic())
-            if wait <= 0:
-                yield watcher.look(outcome=Outcome.TIMED_OUT)
-                return
-        look = _next(follower, watcher, wait, now)
+    deadline = time.monotonic() + (math.inf if timeout_seconds is None else timeout_seconds)
+    watcher = _Watcher(api, named_run, now)
+    look = watcher.queued(_queue_now(api, named_run))
+    if look.lines:
         yield look
-        if look.outcome is not None:
-            return
+    seen = _followed(api, named_run, watcher)
+    while look.outcome is None:
+        wait_seconds = min(LOOK_SECONDS, deadline - time.monotonic())
+        if wait_seconds > 0:
+            look = _next(seen, watcher, wait_seconds)
+        else:
+            look = watcher.look(outcome=Outcome.TIMED_OUT)
+        yield look
 
 
-def _next(follower: "_Follower", watcher: "_Watcher", wait_seconds: float, now: Clock) -> Look:
+_Seen = queue.Queue[Callable[[], Look]]
+"""What other threads have seen, each as a call that looks at it."""
+
+
+def _next(seen: _Seen, watcher: "_Watcher", wait_seconds: float) -> Look:
     try:
-        seen = follower.seen.get(timeout=wait_seconds)
+        look_at_it = seen.get(timeout=wait_seconds)
     except queue.Empty:
         return watcher.look()
-    if isinstance(seen, Exception):
-        raise seen
-    if isinstance(seen, str):
-        return watcher.look(notes=(visible(seen),))
-    if isinstance(seen, _SeenRequest):
-        return watcher.queued(seen.view, now())
-    return watcher.absent() if seen is None else watcher.saw(seen, now())
+    return look_at_it()
 
 
 def _queue_now(api: Api, named_run: NamedRun) -> QueueView | None:
@@ -126,117 +117,98 @@ def _queue_now(api: Api, named_run: NamedRun) -> QueueView | None:
         return None
 
 
-@dataclass(frozen=True)
-class _SeenRequest:
-    """How a run waits; None = it is in no queue."""
+def _followed(api: Api, named_run: NamedRun, watcher: "_Watcher") -> _Seen:
+    """Follow the run and its RunRequest in threads, until the program ends or an error does it."""
+    seen: _Seen = queue.Queue()
 
-    view: QueueView | None
-
-
-class _Follower:
-    """Follows the run and its RunRequest in threads; what they see goes into one queue."""
-
-    def __init__(self, api: Api, named_run: NamedRun) -> None:
-        self.seen: queue.Queue[JsonObject | _SeenRequest | str | Exception | None] = queue.Queue()
-        self._api = api
-        self._named_run = named_run
-
-    def start(self) -> None:
-        """Until the program ends, or an error ends it."""
-        for each in (self._follow_plan, self._follow_request):
-            threading.Thread(target=self._follow, args=(each,), name="watch", daemon=True).start()
-
-    def _follow(self, follow_one: Callable[[], None]) -> None:
+    def follow_kind(
+        kind: Kind, look_at: Callable[[JsonObject | None], Look], tell: Callable[[str], None]
+    ) -> None:
         try:
-            follow_one()
+            for raw in follow(api, kind, named_run.key, pause=time.sleep, tell=tell):
+                seen.put(partial(look_at, raw))
         except Exception as error:
+            refused = isinstance(error, ClusterForbiddenError | ClusterMissingError)
+            if kind is RUN_REQUESTS and refused:
+                return  # no queues there, or we may not look
             # Raised again where people see it; nobody would see this thread's end.
-            self.seen.put(error)
+            seen.put(partial(_fail, error))
 
-    def _follow_plan(self) -> None:
-        name, namespace = self._named_run.name, self._named_run.namespace
-        for placement in follow(self._api, namespace, name, pause=time.sleep, tell=self.seen.put):
-            self.seen.put(placement)
+    def tell(text: str) -> None:
+        seen.put(partial(watcher.look, (visible(text),)))
 
-    def _follow_request(self) -> None:
-        name, namespace = self._named_run.name, self._named_run.namespace
-        requests = follow(
-            self._api,
-            namespace,
-            name,
-            pause=time.sleep,
-            tell=lambda _: None,  # the same is said of the plan
-            kind=RUN_REQUESTS,
-        )
-        try:
-            for raw in requests:
-                self.seen.put(_SeenRequest(None if raw is None else queue_view(raw)))
-        except (ClusterForbiddenError, ClusterMissingError):
-            return  # no queues there, or we may not look
+    for each in (
+        (PLACEMENTS, watcher.saw, tell),
+        # The same is said of the plan.
+        (RUN_REQUESTS, watcher.saw_request, lambda _: None),
+    ):
+        threading.Thread(target=follow_kind, args=each, name="watch", daemon=True).start()
+    return seen
+
+
+def _fail(error: Exception) -> Look:
+    raise error
 
 
 class _Watcher:
     """What has been seen so far."""
 
-    def __init__(self, api: Api, named_run: NamedRun) -> None:
+    def __init__(self, api: Api, named_run: NamedRun, now: Clock) -> None:
         self._api = api
         self._named_run = named_run
-        self.run: RunView | None = None
+        self._now = now
+        self._run: RunView | None = None
         self._queue: QueueView | None = None
         self._announced: RunView | None = None
 
     def look(self, notes: tuple[str, ...] = (), outcome: Outcome | None = None) -> Look:
         """What is known, without a change."""
-        return Look(self.run, notes=notes, outcome=outcome, queue=self._queue)
+        return Look(self._run, notes=notes, outcome=outcome, queue=self._queue)
 
-    def queued(self, view: QueueView | None, moment: datetime) -> Look:
+    def saw_request(self, raw: JsonObject | None) -> Look:
+        """Its RunRequest has changed, or there is none."""
+        return self.queued(None if raw is None else queue_view(raw))
+
+    def queued(self, view: QueueView | None) -> Look:
         """How the run waits, or that it may run; a new likely start alone is not reported."""
         before, self._queue = self._queue, view
-        if view is None or (not view.is_waiting and before is None and self._is_planned):
+        is_planned = self._run is not None or self._named_run.raw is not None
+        if view is None or (not view.is_waiting and before is None and is_planned):
             return self.look()
-        is_new = before is None or _said(before) != _said(view)
-        lines = (f"{clock_text(moment)} {queue_text(view)}",) if is_new else ()
-        return Look(self.run, lines, outcome=self._end_without_plan(view), queue=view)
-
-    @property
-    def _is_planned(self) -> bool:
-        return self.run is not None or self._named_run.raw is not None
-
-    def _end_without_plan(self, view: QueueView) -> Outcome | None:
-        """How a run has ended of which only its queue knows."""
-        if self._is_planned or view.phase != RequestPhase.FINISHED:
-            return None
-        is_success = view.end == RequestedEnd.SUCCEEDED
-        return Outcome.SUCCEEDED if is_success else Outcome.FAILED
-
-    def saw(self, placement: JsonObject, moment: datetime) -> Look:
-        """The run has changed."""
-        run = with_states_seen(self.run, run_view(placement, run_name=self._named_run.run_name))
-        warnings: tuple[str, ...] = ()
-        try:
-            run = with_failure(self._api, run)
-        except ClusterError as error:
-            warnings = (f"why it failed is not known: {visible(str(error))}",)
-        lines = changes(self.run, run, moment, self._announced)
-        told = tuple(f"{clock_text(moment)} {line}" for line in lines)
-        if self._announced is None or self._is_news(self._announced, run):
-            self._announced = run if run.placement is not None else None
-        self.run = run
+        lines: tuple[str, ...] = ()
+        if before is None or _said(before) != _said(view):
+            lines = (f"{clock_text(self._now())} {queue_text(view)}",)
         outcome = None
-        if run.ended:
-            outcome = Outcome.SUCCEEDED if run.phase == Phase.SUCCEEDED else Outcome.FAILED
-        return Look(run, told, warnings=warnings, outcome=outcome, queue=self._queue)
+        if not is_planned and view.phase == RequestPhase.FINISHED:
+            # Only its queue knows of it.
+            outcome = _outcome(is_success=view.end == RequestedEnd.SUCCEEDED)
+        return Look(self._run, lines, outcome=outcome, queue=view)
 
-    @staticmethod
-    def _is_news(announced: RunView, run: RunView) -> bool:
-        return is_replanned(announced, run) or is_promised_anew(announced, run)
-
-    def absent(self) -> Look:
-        """There is no plan, or no longer one."""
-        if self.run is None:
+    def saw(self, raw: JsonObject | None) -> Look:
+        """The run has changed; None = there is no plan, or no longer one."""
+        before, moment = self._run, self._now()
+        if raw is None and before is not None:
+            return self.look(("The run has been deleted.",), Outcome.DELETED)
+        if raw is None:
             is_queued = self._queue is not None
             return self.look(() if is_queued else ("The run has no plan yet; waiting for one.",))
-        return self.look(("The run has been deleted.",), Outcome.DELETED)
+        run = run_view(raw, moment, run_name=self._named_run.run_name).with_states_of(before)
+        warnings: tuple[str, ...] = ()
+        try:
+            run = replace(run, workflow_message=failure_of(self._api, run))
+        except ClusterError as error:
+            warnings = (f"why it failed is not known: {visible(str(error))}",)
+        told = changes(before, run, self._announced)
+        lines = tuple(f"{clock_text(moment)} {line}" for line in told)
+        if self._announced is None or is_news(self._announced, run):
+            self._announced = run if run.has_plan else None
+        self._run = run
+        outcome = _outcome(is_success=run.phase == Phase.SUCCEEDED) if run.ended else None
+        return Look(run, lines, warnings=warnings, outcome=outcome, queue=self._queue)
+
+
+def _outcome(*, is_success: bool) -> Outcome:
+    return Outcome.SUCCEEDED if is_success else Outcome.FAILED
 
 
 def _said(view: QueueView) -> tuple[str, tuple[str, ...]]:

@@ -2,14 +2,19 @@
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.fetching import NAMES_PAGE, object_if_allowed
-from kfp_placement.live.kinds import NAMESPACES, WORKFLOW_METADATA, WORKFLOWS, Api, JsonObject
-from kfp_placement.live.pods import MAX_TEXT_CHARACTERS
-from kfp_placement.live.runs import RunView
+from kfp_placement.live.finding import NAMES_PAGE
+from kfp_placement.live.kinds import (
+    NAMESPACES,
+    WORKFLOW_METADATA,
+    WORKFLOWS,
+    Api,
+    JsonObject,
+    object_if_allowed,
+    objects,
+)
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
     ENABLED_LABEL,
@@ -25,6 +30,8 @@ from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.views.pods import MAX_TEXT_CHARACTERS
+from kfp_placement_engine.views.runs import RunView
 
 PLANNED_AFTER_SECONDS = 30.0
 """A planner that works has planned a new run by then."""
@@ -120,8 +127,8 @@ def _is_of_all_pipelines(api: Api, namespace: str, workflow: JsonObject) -> bool
     return labels.get(PIPELINES_LABEL) == ALL_PIPELINES
 
 
-def with_failure(api: Api, run: RunView) -> RunView:
-    """The run, with what Argo says of it if it failed and the Workflow can be read.
+def failure_of(api: Api, run: RunView) -> str:
+    """What Argo says of a run that failed; "" = it did not, or its Workflow cannot be read.
 
     That is the message of the first node that failed on its own, else the Workflow's own.
 
@@ -129,15 +136,15 @@ def with_failure(api: Api, run: RunView) -> RunView:
         ClusterError: no answer.
     """
     if not run.failed:
-        return run
+        return ""
     raw = object_if_allowed(api, WORKFLOWS, run.name, run.namespace) or {}
     try:
         status = Fields(raw, _WORKFLOW).fields("status")
         message = status.text("message")
     except InputError:
-        return run
+        return ""
     cause = _first_failure(status.get("nodes"), run.name) or message
-    return replace(run, workflow_message=cause[:MAX_TEXT_CHARACTERS].strip())
+    return cause[:MAX_TEXT_CHARACTERS].strip()
 
 
 def _first_failure(nodes: object, run: str) -> str:
@@ -160,17 +167,16 @@ def _first_failure(nodes: object, run: str) -> str:
 
 def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:
     """When each was made, and its name; those made a moment ago are left out."""
-    pages = api.pages(
-        WORKFLOW_METADATA, namespace=namespace, label_selector=_NOT_ENDED, limit=NAMES_PAGE
+    found = objects(
+        api, WORKFLOW_METADATA, namespace=namespace, label_selector=_NOT_ENDED, limit=NAMES_PAGE
     )
-    for page in pages:
-        for raw in page.items:
-            try:
-                metadata = Fields(raw, _WORKFLOW).fields("metadata")
-                made = metadata.text("creationTimestamp")
-                age_seconds = (now - parse_time(made)).total_seconds()
-                name, space = metadata.text("name"), metadata.text("namespace")
-            except InputError:
-                continue
-            if age_seconds >= PLANNED_AFTER_SECONDS:
-                yield made, RunKey(space, name)
+    for raw in found:
+        try:
+            metadata = Fields(raw, _WORKFLOW).fields("metadata")
+            made = metadata.text("creationTimestamp")
+            age_seconds = (now - parse_time(made)).total_seconds()
+            key = RunKey(metadata.text("namespace"), metadata.text("name"))
+        except InputError:
+            continue
+        if age_seconds >= PLANNED_AFTER_SECONDS:
+            yield made, key

@@ -120,7 +120,7 @@ def preview(
         if share is not None and learned.past is None:
             run = replace(run, notices=(*run.notices, CONFIDENCE_UNUSED))
         if api is not None and learned.past is not None:
-            from kfp_placement.live.queues_ahead import queue_notices
+            from kfp_placement.live.queues import queue_notices
 
             queued = queue_notices(api, namespace or api.namespace)
             run = replace(run, notices=(*run.notices, *queued))

@@ -84,7 +84,7 @@ def confidence(value: object) -> float:
     try:
         return parse_confidence(value)
     except QuantityError as error:
-        raise MarkValueError(f"preview: confidence: {error}") from error
+        raise MarkValueError(f"preview: confidence: {error}") from None
 
 
 def _names(option: str, value: object) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def _duration(option: str, value: object) -> float:
     try:
         return parse_duration(value)
     except QuantityError as error:
-        raise MarkValueError(f"preview: {option}: {error}") from error
+        raise MarkValueError(f"preview: {option}: {error}") from None
 
 
 def _flag(option: str, value: object) -> bool:

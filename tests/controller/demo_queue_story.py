@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
-from kfp_placement.live.queues import QueueView, queue_text, queue_view, starts_text
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import RunRequest, read_resource
 from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus, StartRange
+from kfp_placement_engine.views.queues import QueueView, queue_text, queue_view, starts_text
 from tests.controller.cluster_bench.recorder import SeenRun
 from tests.controller.demo_queue_runs import (
     MINUTES,

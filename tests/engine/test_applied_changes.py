@@ -119,6 +119,14 @@ def test_steps_loops_and_volumes_change():
     assert changed("step work duration=1s")[0].steps[2].duration_seconds == 1
 
 
+def test_a_loop_may_be_called_as_its_author_does():
+    root, loop, *iterations = RUN.groups
+    run = replace(RUN, groups=(root, replace(loop, display_name="trials"), *iterations))
+    for name in ("trials", "for-loop-1"):
+        changed_run, _ = with_changes(run, CLUSTER, [read_change(f"loop {name} limit=2")])
+        assert changed_run.groups[1].parallelism == 2
+
+
 WRONG = (
     "+1 of wroker",
     "-3 of worker",

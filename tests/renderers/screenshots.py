@@ -15,7 +15,7 @@ from kfp_placement_engine.render.text import TextStyle
 from kfp_placement_engine.render.time_line import draw_time_line
 from kfp_placement_engine.views.plans.detail import NOTEBOOK
 from kfp_placement_engine.views.plans.time_line import places, plan_time_line
-from tests.renderers.jupyter import jupyter_server, notebook_of
+from tests.renderers.jupyter import NO_DIALOG, jupyter_server, notebook_of
 from tests.support.browser import find_chromium
 from tests.support.devtools import Page, headless_page
 from tests.support.renderings import plan_fragment
@@ -46,6 +46,7 @@ def _photograph(page: Page, plan: Plan, folder: Path) -> None:
         page.evaluate("jupyterapp.commands.execute('application:toggle-left-area').then(() => 1)")
         for theme in ("light", "dark"):
             server.set_theme(page, dark=theme == "dark")
+            page.wait_for(NO_DIALOG)
             page.screenshot(PICTURES / f"notebook-{theme}.png")
 
 

@@ -151,6 +151,13 @@ def looping():
     return pipeline
 
 
+def test_a_mark_that_is_nearly_an_option_names_that():
+    with pytest.raises(UnknownOptionError, match="or here 'durations'"):
+        preview("pipeline.yaml", duration={"train": "40m"})  # type: ignore[arg-type]
+    with pytest.raises(UnknownOptionError, match=r"use place\(\) or @placed$"):
+        preview("pipeline.yaml", memory="4Gi")  # type: ignore[arg-type]
+
+
 def test_loops_of_unknown_width_take_the_width_given():
     assert len(preview(looping(), CLUSTER, **QUICK).steps) == 1 + 3
     given = preview(looping(), CLUSTER, loop_widths={"for-loop-1": 5}, **QUICK)

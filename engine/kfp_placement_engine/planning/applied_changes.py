@@ -194,8 +194,10 @@ def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster
 
 
 def _with_loop_limit(graph: RunGraph, change: LoopLimit) -> RunGraph:
-    loops = [group.name for group in graph.groups if group.kind is GroupKind.LOOP]
-    names = StepNames(((name, task_of(name), "") for name in loops), noun="loop")
+    loops = [group for group in graph.groups if group.kind is GroupKind.LOOP]
+    names = StepNames(
+        ((loop.name, task_of(loop.name), loop.display_name) for loop in loops), noun="loop"
+    )
     meant = names.meant(change.loop)
     if not meant:
         raise UnknownLoopError(f"{graph.name:.80}: {names.problem(change.loop)}")

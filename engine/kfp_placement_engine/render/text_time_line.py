@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kfp_placement_engine.render.scale import Scale, lanes
+from kfp_placement_engine.render.scale import Scale
 from kfp_placement_engine.render.terminal import clip_columns, width
 from kfp_placement_engine.views.document import Lane, Schedule
 from kfp_placement_engine.views.formatting import duration, visible
@@ -11,6 +11,10 @@ _GAP = 3
 _TICK_COLUMNS = 12
 _LONGEST_NAME = 24
 _LEAST_COLUMNS = 20
+_MOST_SHIFT = 2
+"""Columns by which a bar is drawn too late at most, to share a line with one before it."""
+
+_SAME_MOMENT_SECONDS = 1e-9
 
 
 def time_lines(schedules: Sequence[Schedule], columns: int = 100) -> list[str]:
@@ -46,20 +50,25 @@ def time_lines(schedules: Sequence[Schedule], columns: int = 100) -> list[str]:
 
 
 def _drawn(lane: Lane, scale: Scale) -> list[str]:
-    """As few lines as hold the bars of a lane."""
-    spans = []
-    for bar in lane.bars:
-        first = round(scale.x(bar.start_seconds))
-        spans.append((first, max(round(scale.x(bar.finish_seconds)), first + 1)))
-    drawn = []
-    for indexes in lanes(spans):
-        line = ""
-        for index in indexes:
-            first, last = spans[index]
-            line += " " * (first - width(line)) + _bar(
-                visible(lane.bars[index].label), last - first
-            )
-        drawn.append(line)
+    """As few lines as hold the bars of a lane; those that follow each other share one."""
+    drawn: list[str] = []
+    ends: list[float] = []
+    for bar in sorted(lane.bars, key=lambda bar: bar.start_seconds):
+        begin, first = bar.start_seconds, round(scale.x(bar.start_seconds))
+        latest = min(first + _MOST_SHIFT, scale.right)
+        free = (
+            at
+            for at, end in enumerate(ends)
+            if end <= begin + _SAME_MOMENT_SECONDS and width(drawn[at]) <= latest
+        )
+        line = next(free, len(drawn))
+        if line == len(drawn):
+            drawn.append("")
+            ends.append(0.0)
+        before = drawn[line].ljust(first + len(drawn[line]) - width(drawn[line]))
+        last = max(round(scale.x(bar.finish_seconds)), width(before) + 1)
+        drawn[line] = before + _bar(visible(bar.label), last - width(before))
+        ends[line] = bar.finish_seconds
     return drawn
 
 

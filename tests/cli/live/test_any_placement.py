@@ -5,13 +5,14 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kfp_placement.live.changes import changes
-from kfp_placement.live.documents import document_text, explanation_document, runs_document
-from kfp_placement.live.explanation import active_lines, explanation
-from kfp_placement.live.listing import runs_table
-from kfp_placement.live.pods import pods_by_step
-from kfp_placement.live.runs import run_view
-from kfp_placement.report.table import TableStyle
+from kfp_placement.live.documents import explanation_document, runs_document, serialized
+from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
+from kfp_placement_engine.views.explanation import explanation, progress, snapshot
+from kfp_placement_engine.views.pods import pods_by_step
+from kfp_placement_engine.views.run_changes import changes
+from kfp_placement_engine.views.run_list import runs_table
+from kfp_placement_engine.views.run_texts import summary
+from kfp_placement_engine.views.runs import run_view
 from tests.cli.live.conftest import NOW, placement
 from tests.support.fake_cluster import executor_pod
 
@@ -28,7 +29,7 @@ FIELDS = st.dictionaries(
     VALUES | ROWS,
     max_size=3,
 )
-STYLES = st.builds(TableStyle, wide=st.booleans(), columns=st.none() | st.integers(20, 200))
+STYLES = st.builds(TextStyle, columns=st.none() | st.integers(20, 200))
 
 
 def shown(text):
@@ -36,29 +37,37 @@ def shown(text):
     assert "\x1b" not in text
 
 
-@given(FIELDS, FIELDS, VALUES, STYLES)
-@example(spec={}, status={"phase": None}, metadata=None, style=TableStyle())
-def test_any_fields(spec, status, metadata, style):
+@given(FIELDS, FIELDS, VALUES, STYLES, st.booleans())
+@example(spec={}, status={"phase": None}, metadata=None, style=TextStyle(), wide=False)
+def test_any_fields(spec, status, metadata, style, wide):
     raw = placement(spec=spec, status=status)
     if isinstance(metadata, dict):
         raw["metadata"] |= {"labels": metadata, "annotations": metadata}
-    look_at(raw, style)
+    look_at(raw, style, wide)
 
 
-@given(st.dictionaries(TEXT, VALUES, max_size=3), STYLES)
-def test_any_object(raw, style):
-    look_at(raw, style)
+@given(st.dictionaries(TEXT, VALUES, max_size=3), STYLES, st.booleans())
+def test_any_object(raw, style, wide):
+    look_at(raw, style, wide)
 
 
-def look_at(raw, style):
-    run = run_view(raw)
-    shown(runs_table([run], NOW, style, namespaces=True))
-    shown(explanation(run, run.steps, NOW, style, in_full=style.wide))
-    for line in (*active_lines(run, NOW, style), *changes(run_view(placement()), run, NOW)):
+def look_at(raw, style, wide):
+    run = run_view(raw, NOW)
+    for line in (
+        *table_lines(runs_table([run], wide=wide, namespaces=True), style),
+        *changes(run_view(placement(), NOW), run),
+        summary(run),
+    ):
         shown(line)
-    for document in (runs_document([run], NOW), explanation_document(run, run.steps, NOW, ())):
-        shown(document_text(document, "yaml"))
-        json.loads(document_text(document, "json"))
+    for view in (
+        explanation(run, run.steps, in_full=wide),
+        progress(run, 100),
+        snapshot(run, [], 60),
+    ):
+        shown(document_text(view, style))
+    for document in (runs_document([run]), explanation_document(run, run.steps)):
+        shown(serialized(document, "yaml"))
+        json.loads(serialized(document, "json"))
 
 
 @given(st.lists(VALUES, max_size=3), st.dictionaries(TEXT, VALUES, max_size=3), VALUES)
@@ -68,5 +77,5 @@ def test_any_pods_and_events(gates, fields, status):
     pod["status"] = status
     events = [{"reason": "PlacedElsewhere", "involvedObject": fields, "message": status}, fields]
     found = pods_by_step([pod, fields], events, "taxi-x7k2p", ["train"])
-    look = run_view(placement(), found)
-    shown(explanation(look, look.steps, NOW, TableStyle(), in_full=True))
+    look = run_view(placement(), NOW, found)
+    shown(document_text(explanation(look, look.steps, in_full=True)))

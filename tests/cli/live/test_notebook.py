@@ -61,7 +61,7 @@ def test_a_run_is_one_line_of_text_and_a_small_table(the_run, golden):
     run = the_run("taxi-x7k2p")
     assert (run.namespace, run.name, run.phase) == ("team-a", "taxi-x7k2p", "Running")
     golden(repr(run), "line")
-    golden(run._repr_html_(), "table")
+    golden(parse_page(run._repr_html_()).text, "table")
 
 
 def test_the_cluster_is_the_one_that_is_named(cluster, monkeypatch, tmp_path):
@@ -104,7 +104,6 @@ def test_without_a_notebook_there_is_a_line_for_each_change(the_run, cluster, ca
     the_run("taxi-x7k2p").watch()
     printed = capsys.readouterr().out
     golden(printed)
-    assert "train: succeeded" in printed
 
 
 @pytest.mark.parametrize("in_notebook", [True, False])

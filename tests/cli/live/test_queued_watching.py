@@ -4,9 +4,9 @@ import pytest
 
 from kfp_placement.live import watching
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
-from kfp_placement.live.fetching import NamedRun
 from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS
 from kfp_placement.live.notebook import Run
+from kfp_placement_engine.views.runs import NamedRun
 from tests.cli.live.conftest import NOW, placement
 from tests.cli.live.test_queue import ADMITTED, request
 from tests.support.fake_cluster import workflow
@@ -103,6 +103,7 @@ def test_in_a_notebook_a_run_without_a_plan_explains_itself(plain):
     plain.put(RUN_REQUESTS, second("plain"))
     run = Run(plain, NamedRun("team-a", "plain"), now=lambda: NOW)
     assert run.explain().splitlines() == [
+        "team-a/plain: no plan yet",
         f"queued {LACKS}",
         "takes 1h5m30s once it begins",
         "no plan: none of its steps is marked and its namespace lacks the label"

@@ -1,6 +1,5 @@
 import pytest
 
-from kfp_placement.live.changes import changes, with_states_seen
 from kfp_placement.live.exceptions import (
     ClusterExpiredError,
     ClusterForbiddenError,
@@ -12,7 +11,9 @@ from kfp_placement.live.following import (
     follow,
 )
 from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS
-from kfp_placement.live.runs import run_view
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.views.run_changes import changes
+from kfp_placement_engine.views.runs import run_view
 from tests.cli.live.conftest import NOW, condition, placement
 from tests.support.fake_cluster import FakeCluster, workflow
 
@@ -28,7 +29,7 @@ FAILED = placement(status={"phase": "Failed", "progress": "2/3"})
 
 
 def change_lines(before, after):
-    return list(changes(run_view(before) if before else None, run_view(after), NOW))
+    return list(changes(run_view(before, NOW) if before else None, run_view(after, NOW)))
 
 
 def modified(*looks):
@@ -41,10 +42,6 @@ def test_a_line_for_each_change(golden):
     train, predict = change_lines(RUNNING, PREDICTING)
     *_, last = change_lines(PREDICTING, ENDED)
     golden([first, train, predict, last])
-    assert first.startswith("team-a/taxi-x7k2p: Running")
-    assert train.startswith("train: succeeded")
-    assert predict.startswith("predict: running")
-    assert last.startswith("Succeeded, 3/3")
 
 
 def test_replans_alarms_and_waiting(golden):
@@ -59,25 +56,22 @@ def test_replans_alarms_and_waiting(golden):
     )
     replan, alarm, waiting = change_lines(RUNNING, after)
     golden([replan, alarm, waiting])
-    assert "revision 3" in replan
-    assert "LatencyRuleUnsatisfied" in alarm
-    assert waiting.startswith("train: waits")
     # Told once.
     assert change_lines(after, after) == []
 
 
 def test_a_replan_tells_no_step_again_before_its_status_follows(golden):
     replanned = placement(spec={"revision": 3, "makespan": "23m5s"})
-    seen = run_view(RUNNING)
-    between = with_states_seen(seen, run_view(replanned))
-    (replan,) = changes(seen, between, NOW)
+    seen = run_view(RUNNING, NOW)
+    between = run_view(replanned, NOW).with_states_of(seen)
+    (replan,) = changes(seen, between)
     assert "revision 3" in replan
     states = [*replanned["status"]["steps"][:1], ["succeeded", 0, 49, 1251], ["pending"]]
     followed = placement(
         spec=replanned["spec"], status={"revision": 3, "progress": "2/3", "steps": states}
     )
-    after = with_states_seen(between, run_view(followed))
-    (train,) = changes(between, after, NOW)
+    after = run_view(followed, NOW).with_states_of(between)
+    (train,) = changes(between, after)
     assert train.startswith("train: succeeded")
     golden([replan, train])
 
@@ -146,13 +140,11 @@ def test_an_end_that_is_known_no_more_is_news(golden):
     del unknown["spec"]["makespan"]
     replan = change_lines(RUNNING, unknown)[0]
     golden(replan)
-    assert "revision 3" in replan
 
 
 def test_what_cannot_be_read_any_more_is_told(golden):
     (line,) = change_lines(RUNNING, placement(spec={"nodes": 5}))
     golden(line)
-    assert "spec.nodes" in line
 
 
 @pytest.fixture
@@ -163,7 +155,11 @@ def looks():
         pauses: list[float] = []
         messages: list[str] = []
         following = follow(
-            cluster, "team-a", "taxi-x7k2p", pause=pauses.append, tell=messages.append
+            cluster,
+            PLACEMENTS,
+            RunKey("team-a", "taxi-x7k2p"),
+            pause=pauses.append,
+            tell=messages.append,
         )
         found = [next(following) for _ in range(number)]
         return found, pauses, messages
@@ -197,7 +193,13 @@ def test_pauses_grow(cluster, looks, monkeypatch):
 
     pauses: list[float] = []
     monkeypatch.setattr(cluster, "_may", refuse)
-    following = follow(cluster, "team-a", "taxi-x7k2p", pause=pauses.append, tell=lambda text: None)
+    following = follow(
+        cluster,
+        PLACEMENTS,
+        RunKey("team-a", "taxi-x7k2p"),
+        pause=pauses.append,
+        tell=lambda text: None,
+    )
     look = next(following)
     assert look is not None
     assert look["metadata"]["name"] == "taxi-x7k2p"
@@ -213,7 +215,13 @@ def test_too_old_a_version_is_no_failure(cluster, looks):
 def test_refusals_are_borne_for_a_while(cluster):
     cluster.refused["/"] = ClusterForbiddenError("may not")
     pauses: list[float] = []
-    following = follow(cluster, "team-a", "taxi-x7k2p", pause=pauses.append, tell=lambda text: None)
+    following = follow(
+        cluster,
+        PLACEMENTS,
+        RunKey("team-a", "taxi-x7k2p"),
+        pause=pauses.append,
+        tell=lambda text: None,
+    )
     with pytest.raises(ClusterForbiddenError):
         next(following)
     assert len(pauses) == MAX_REFUSALS
@@ -242,8 +250,6 @@ def test_a_run_that_has_ended(live, cluster, golden):
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 0
     golden(result.stdout)
-    assert "Succeeded" in result.stdout
-    assert "20m" in result.stdout
 
 
 def test_a_run_that_is_deleted(live, cluster, golden):
@@ -251,7 +257,6 @@ def test_a_run_that_is_deleted(live, cluster, golden):
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 1
     golden(result.stderr)
-    assert "deleted" in result.stderr
 
 
 def test_a_run_that_has_no_plan_yet(live, cluster, golden):
@@ -260,14 +265,12 @@ def test_a_run_that_has_no_plan_yet(live, cluster, golden):
     result = live("watch", "new")
     assert result.exit_code == 0
     golden(result.stderr)
-    assert "waiting" in result.stderr
 
 
 def test_a_timeout(live, cluster, golden):
     result = live("watch", "taxi-x7k2p", "--timeout", "200ms")
     assert result.exit_code == 5
     golden(result.stderr)
-    assert "Timed out" in result.stderr
 
 
 def test_no_such_run(live):
@@ -291,5 +294,7 @@ def test_a_server_that_refuses_for_good(live, cluster, monkeypatch):
 def test_following_an_empty_cluster():
     empty = FakeCluster()
     empty.serve(PLACEMENTS)
-    following = follow(empty, "team-a", "r", pause=lambda _: None, tell=lambda _: None)
+    following = follow(
+        empty, PLACEMENTS, RunKey("team-a", "r"), pause=lambda _: None, tell=lambda _: None
+    )
     assert next(following) is None

@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -15,6 +16,8 @@ from kfp_placement_engine.model.limits import (
 )
 from kfp_placement_engine.model.plan import Figures, PlannedDriver
 from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.render.palette import PlaceColours
+from kfp_placement_engine.render.time_line import draw_time_line
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE
 from kfp_placement_engine.views.plans.time_line import plan_time_line
 from tests.support.html_pages import parse_page, selectors
@@ -427,3 +430,25 @@ def test_only_nodes_that_are_not_drawn_are_said_not_to_be(golden):
     )
     assert len(lines) == 1
     golden(lines)
+
+
+def test_steps_that_follow_each_other_share_a_lane_and_all_have_labels():
+    names = ("fetch", "normalise", "train", "choose", "predict")
+    starts = (0.0, 40.0, 80.0, 1990.0, 2010.0, 2030.0)
+    steps = [
+        a_step(
+            name,
+            node="worker",
+            start_seconds=start,
+            finish_seconds=end,
+            duration_seconds=end - start,
+        )
+        for name, (start, end) in zip(names, pairwise(starts), strict=True)
+    ]
+    plan = a_plan(*steps, cluster_nodes=("worker",))
+    view = plan_time_line(plan, NOTEBOOK)
+    drawing = draw_time_line(view, PlaceColours(["worker"]), 690.0).standalone()
+    bars = re.findall(r'<rect x="[^"]*" y="([^"]*)"[^>]*class="outline', drawing)
+    assert len(bars) == len(steps)
+    assert len(set(bars)) == 1
+    assert all(f">{name}<" in drawing for name in names)
