@@ -178,8 +178,8 @@ class _Source:
     @property
     def none(self) -> str:
         """Why there is nothing, once that is known."""
-        from kfp_placement.report.visible import visible
         from kfp_placement_engine.model.step_names import listed
+        from kfp_placement_engine.views.formatting import visible
 
         others = visible(listed(self._elsewhere))
         of_others = f"; the file has those of namespace {others}" if others else ""
@@ -283,8 +283,7 @@ def _forget(name: str, steps: Sequence[str], target: Target, *, yes: bool) -> Ex
     """
     from kfp_placement.live.histories import forget
     from kfp_placement.live.past_times import pipelines_of, steps_named
-    from kfp_placement.report.values import counted
-    from kfp_placement.report.visible import visible
+    from kfp_placement_engine.views.formatting import counted, visible
 
     source = _Source(None, target)
     assert source.connection is not None  # no file

@@ -41,7 +41,7 @@ def test_the_answer_comes_after_the_plan(plan, changes, golden):
     result = plan(*what_if(*changes))
     assert (result.exit_code, result.stderr) == (0, "")
     table, _, answer = result.stdout.rpartition("\n\n")
-    assert table.startswith("unequal-steps ")
+    assert table.startswith("unequal-steps: ")
     assert answer.startswith("What if:\n")
     golden(answer)
 
