@@ -1,11 +1,12 @@
 """What `demo` tells: a story for each sample, as text beside the plan that it tells of."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 
 from kfp_placement._package import Package
-from kfp_placement.planning import GivenOptions, RunSource, plan_request, read_graph
+from kfp_placement.clusters.reading import KnownCluster
+from kfp_placement.planning import PlannedRun, PlanRequest, planned
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress
@@ -74,10 +75,10 @@ class Story:
     plan: Plan
 
 
-def unequal_steps(options: GivenOptions, style: TextStyle, progress: Progress) -> Story:
+def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Progress) -> Story:
     """The lead case: the default scheduler's time line, and the plan's."""
     cluster = read_cluster(_file("three-workers.yaml"), name="three equal workers")
-    _, plan = _planned("unequal-steps.yaml", cluster, options, progress)
+    plan = _planned("unequal-steps.yaml", cluster, options, progress).plan
     default = plan.baselines["kube-default"]
     change = verdict(plan, default)
     columns = min(style.columns or _TIME_LINE_COLUMNS, _TIME_LINE_COLUMNS)
@@ -97,28 +98,20 @@ def unequal_steps(options: GivenOptions, style: TextStyle, progress: Progress) -
     return Story("\n".join(parts), plan)
 
 
-@dataclass(frozen=True)
-class _ForUsers:
-    """The taxi sample, planned for users at a place."""
-
-    location: str
-    graph: RunGraph
-    plan: Plan
-
-
-def taxi(options: GivenOptions, style: TextStyle, progress: Progress) -> Story:
+def taxi(options: Mapping[str, object], style: TextStyle, progress: Progress) -> Story:
     """Training in the cloud, prediction near the users, wherever they are."""
     cluster = read_cluster(_file("cluster.yaml"), name="the thesis' cluster")
-    for_users = [
-        _ForUsers(place, *_planned(f"taxi-{place.lower()}.yaml", cluster, options, progress))
+    for_users = {
+        place: _planned(f"taxi-{place.lower()}.yaml", cluster, options, progress)
         for place in LOCATIONS
-    ]
-    first = for_users[0]
+    }
+    shown = LOCATIONS[0]
+    first = for_users[shown]
     parts = [
         _MARKED + _TAXI_MARKS,
         "The marks travel with the compiled package:\n",
-        _marks(first.graph, style),
-        f"The plan, made before the first step starts, for users at {first.location}:\n",
+        _marks(first.prepared.run, style),
+        f"The plan, made before the first step starts, for users at {shown}:\n",
         # The reasons are the point: they are beside the plan, or below where there is no room.
         _table(first.plan, WITH_REASONS, style),
         "Where the prediction goes when the users are elsewhere:\n",
@@ -128,10 +121,10 @@ def taxi(options: GivenOptions, style: TextStyle, progress: Progress) -> Story:
 
 
 def _planned(
-    file: str, cluster: Cluster, options: GivenOptions, progress: Progress
-) -> tuple[RunGraph, Plan]:
-    graph = read_graph(RunSource(Package(file, _file(file))), cluster, options)
-    return graph, plan_request(graph, cluster, options=options).plan(progress)
+    file: str, cluster: Cluster, options: Mapping[str, object], progress: Progress
+) -> PlannedRun:
+    request = PlanRequest(Package(file, _file(file)), KnownCluster(cluster), options=options)
+    return planned(request, progress)
 
 
 def _file(name: str) -> bytes:
@@ -157,13 +150,11 @@ def _mark(step: Step) -> list[str]:
     return [step.name, step.type, location, run_time, ", ".join(outputs)]
 
 
-def _elsewhere(for_users: list[_ForUsers], style: TextStyle) -> str:
+def _elsewhere(for_users: Mapping[str, PlannedRun], style: TextStyle) -> str:
     rows = []
-    for item in for_users:
-        step = item.plan.step(PREDICT)
-        node = step.node or "no node"
-        end = makespan(item.plan.figures)
-        rows.append([item.location, node, latency(step.latency_ms), end])
+    for location, made in for_users.items():
+        step, end = made.plan.step(PREDICT), makespan(made.plan.figures)
+        rows.append([location, step.node or "no node", latency(step.latency_ms), end])
     return _indented(("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN"), rows, style)
 
 

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 from kfp_placement.cli.demo_stories import unequal_steps
-from kfp_placement.planning import GivenOptions
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.render.html import TIME_LINE_IN_NOTEBOOK
 from kfp_placement_engine.render.palette import PlaceColours
@@ -28,7 +27,7 @@ _WIDTH, _HEIGHT = 1000, 1300
 
 def lead_case() -> Plan:
     """The plan of the demo, found in the same way on every machine."""
-    options = GivenOptions(generations=60, seed=0)
+    options = {"generations": 60, "seed": 0}
     return unequal_steps(options, TextStyle(), lambda *_: None).plan
 
 

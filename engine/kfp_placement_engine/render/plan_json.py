@@ -28,18 +28,15 @@ _SECONDS_DIGITS = 6
 
 _WORD_START = re.compile(r"_(\w)")
 
-_SCHEDULED = ("name", "node", "start_seconds", "finish_seconds")
+_SCHEDULED = "name node start_seconds finish_seconds"
 _STEP = (
-    *("name", "task", "display_name", "kind", "iteration", "assumed", "conditional", "type"),
-    *("location", "node", "start_seconds", "finish_seconds", "image_pull_seconds"),
-    *("transfer_seconds", "duration_seconds", "duration_source", "node_speed", "latency_ms"),
+    "name task display_name kind iteration assumed conditional type location node start_seconds"
+    " finish_seconds image_pull_seconds transfer_seconds duration_seconds duration_source"
+    " node_speed latency_ms"
 )
-_STEP_END = (
-    *("image", "labels", "attempt_limit", "depends_on", "reason", "type_guessed"),
-    *("requests_nothing", "cached"),
-)
-_PIECE = ("step", "kind", "start_seconds", "finish_seconds", "node", "cause")
-_USE = ("start_seconds", "finish_seconds", "resource", "share")
+_STEP_END = "image labels attempt_limit depends_on reason type_guessed requests_nothing cached"
+_PIECE = "step kind start_seconds finish_seconds node cause"
+_USE = "start_seconds finish_seconds resource share"
 """Attributes of the model's nouns whose names and values are those of the document."""
 
 
@@ -66,28 +63,28 @@ def plan_document(plan: Plan, answer: Answer | None = None) -> dict[str, Any]:
         "kind": "Plan",
         "run": {"name": plan.run_name, "source": plan.run_source},
         "cluster": {"nodes": list(plan.cluster_nodes), "source": plan.cluster_source},
-        **_fields(plan, "seed", "generations", "planning_seconds", "dispatch"),
+        **_fields(plan, "seed generations planning_seconds dispatch"),
         "objective": {
             "name": plan.objective,
-            **_fields(plan.figures, "unplaced", "latency_excess_ms", "latency_ms"),
+            **_fields(plan.figures, "unplaced latency_excess_ms latency_ms"),
         },
         "makespanSeconds": _end(plan.figures, plan.figures.makespan_seconds),
-        "lowerBound": _fields(plan.lower_bound, "seconds", "kind"),
+        "lowerBound": _fields(plan.lower_bound, "seconds kind"),
         **_use_of(plan, plan.figures),
-        "weights": _fields(plan.weights, "cpu", "memory"),
+        "weights": _fields(plan.weights, "cpu memory"),
         "baselines": _baselines(plan),
         "steps": [_step(plan, step) for step in plan.steps],
         "unschedulable": _unschedulable(plan),
-        "warnings": [_fields(notice, "code", "step", "message") for notice in plan.notices],
+        "warnings": [_fields(notice, "code step message") for notice in plan.notices],
         "assumptions": list(plan.assumptions),
         "policy": list(plan.policy),
         "latencyTolerance": {
             "ms": number(plan.latency_tolerance.milliseconds),
             "percent": number(100 * plan.latency_tolerance.share),
         },
-        **_fields(plan, "exact", "ordered_makespan_seconds"),
-        "criticalPath": [_fields(piece, *_PIECE) for piece in plan.critical_path],
-        "bindingResources": [_fields(use, *_USE) for use in plan.binding_resources],
+        **_fields(plan, "exact ordered_makespan_seconds"),
+        "criticalPath": [_fields(piece, _PIECE) for piece in plan.critical_path],
+        "bindingResources": [_fields(use, _USE) for use in plan.binding_resources],
         **_promise(plan),
         **_answer(answer),
     }
@@ -104,21 +101,21 @@ def basis_document(basis: Basis | None) -> dict[str, Any] | None:
     """Which past runs a run time rests on; None = on none."""
     if basis is None:
         return None
-    fields = _fields(basis, "level", "runs", "by_size", "by_argument")
+    fields = _fields(basis, "level runs by_size by_argument")
     return {**fields, "byArgument": basis.by_argument or None}
 
 
 def range_document(times: TimeRange | None) -> dict[str, Any] | None:
     """A range of times in seconds; None = not known."""
-    names = ("low_seconds", "typical_seconds", "high_seconds")
-    return None if times is None else _fields(times, *names)
+    names = "low_seconds typical_seconds high_seconds"
+    return None if times is None else _fields(times, names)
 
 
-def _fields(noun: object, *names: str) -> dict[str, Any]:
+def _fields(noun: object, names: str) -> dict[str, Any]:
     """Some attributes of one of the model's nouns, with their names as JSON has them."""
     return {
         _WORD_START.sub(lambda match: match[1].upper(), name): _plain(getattr(noun, name))
-        for name in names
+        for name in names.split()
     }
 
 
@@ -142,16 +139,16 @@ def _baselines(plan: Plan) -> dict[str, Any]:
     rows = {
         name: {
             "makespanSeconds": _end(figures, figures.makespan_seconds),
-            **_fields(figures, "unplaced", "latency_excess_ms", "latency_ms"),
+            **_fields(figures, "unplaced latency_excess_ms latency_ms"),
             "fastestSeconds": _end(figures, figures.fastest_seconds),
             "slowestSeconds": _end(figures, figures.slowest_seconds),
-            **_fields(figures, "tie_breaks", "moves_volumes"),
+            **_fields(figures, "tie_breaks moves_volumes"),
             **_use_of(plan, figures),
         }
         for name, figures in plan.baselines.items()
     }
     if plan.default_schedule and DEFAULT_SCHEDULER in rows:
-        steps = [_fields(step, *_SCHEDULED) for step in plan.default_schedule]
+        steps = [_fields(step, _SCHEDULED) for step in plan.default_schedule]
         rows[DEFAULT_SCHEDULER]["steps"] = steps
     return rows
 
@@ -171,9 +168,9 @@ def _unschedulable(plan: Plan) -> list[dict[str, str]]:
 
 def _step(plan: Plan, step: PlannedStep) -> dict[str, Any]:
     document = {
-        **_fields(step, *_STEP),
+        **_fields(step, _STEP),
         "requests": format_resources(step.requests),
-        **_fields(step, *_STEP_END),
+        **_fields(step, _STEP_END),
     }
     if plan.promise is None:
         return document
@@ -206,7 +203,7 @@ def _answer(answer: Answer | None) -> dict[str, Any]:
             "suggestions": [
                 {
                     "change": each.change.text,
-                    **_fields(each, "makespan_seconds", "gain_seconds", "nodes_added"),
+                    **_fields(each, "makespan_seconds gain_seconds nodes_added"),
                     "cpuAdded": format_resource("cpu", each.cpu_added_milli),
                 }
                 for each in answer.best
@@ -223,6 +220,6 @@ def _changed(answer: ChangedPlan) -> dict[str, Any]:
         "makespanSeconds": number(end_seconds(plan.figures)),
         "gainSeconds": number(answer.gain_seconds),
         **({} if ends is None else {"ends": range_document(ends)}),
-        "steps": [_fields(step, *_SCHEDULED) for step in plan.steps],
+        "steps": [_fields(step, _SCHEDULED) for step in plan.steps],
         "unschedulable": _unschedulable(plan),
     }
