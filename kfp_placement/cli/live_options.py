@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kfp_placement.cli.parameters import FormatType, NamespaceType
+from kfp_placement.cli.parameters import NAMESPACE, FormatType
 from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def namespace_options(command: _Command) -> _Command:
     return click.option(
         "-n",
         "--namespace",
-        type=NamespaceType(),
+        type=NAMESPACE,
         metavar="NAME",
         help="Where to look.  [default: the context's namespace]",
     )(command)
@@ -129,8 +128,3 @@ def warn_of_namespace(api: "Api", namespace: str) -> None:
 def searched(namespace: str) -> str:
     """Where was looked, and how to look further."""
     return f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"
-
-
-def now() -> datetime:
-    """The time."""
-    return datetime.now(UTC)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement.check.findings import Level
-from kfp_placement.check.rules import check_run
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.demand import PodGroup
@@ -23,6 +22,7 @@ from kfp_placement_engine.model.run_graph import (
 )
 from kfp_placement_engine.readers import read_run
 from tests.support.builders import a_policy
+from tests.support.prepared_runs import check_run
 
 MARKED = {
     "scheduler": "kfp-placement",
