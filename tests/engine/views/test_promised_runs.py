@@ -21,7 +21,7 @@ from tests.cli.live.test_queue import request
 from tests.support.json_schemas import closed
 
 ENDS = {"low": "22m", "typical": "26m", "high": "31m"}
-FIRST = {"low": "18m", "typical": "20m", "high": "25m", "played": "22m55s", "promisedAfter": "0s"}
+FIRST = {"low": "18m", "typical": "20m", "high": "25m", "planned": "22m55s", "promisedAfter": "0s"}
 STEPS = [
     ["fetch", 0, 10, 41.8, [], [], ["history", "iteration", 9]],
     ["train", 0, 47, 1249, [], [], ["history", "image", 3, 1]],
