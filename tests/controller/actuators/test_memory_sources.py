@@ -6,7 +6,6 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
 import pytest
-
 from kfp_placement_controller.actuators.memory_sources import MemorySources
 from kfp_placement_controller.actuators.memory_worker import MemoryWorker
 from kfp_placement_controller.planning.memory_watch import (
@@ -14,6 +13,7 @@ from kfp_placement_controller.planning.memory_watch import (
     MemoryPod,
     MemoryQuestion,
 )
+
 from kfp_placement_engine.model.policy import MemorySource
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.configuration import Configuration
