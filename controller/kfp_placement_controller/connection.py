@@ -29,8 +29,8 @@ _HISTORY_TIMEOUT_SECONDS = 5.0
 """Of a request that writes a history; one that is late fails by the version that it names."""
 
 _MEMORY_TIMEOUT_SECONDS = 5.0
-_MOST_MEMORY_BYTES = 16 * 2**20
-"""Of one answer; metrics of 10,000 pods have some 6 MB."""
+_MOST_MEMORY_BYTES = 2**20
+"""Size of one answer; that of 50 pods has some 10 kB."""
 
 _USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
 
@@ -113,15 +113,6 @@ def connect_for_histories(settings: Settings) -> KubeClient:
     return _connected(settings, _HISTORY_TIMEOUT_SECONDS)
 
 
-def connect_for_memory(settings: Settings) -> KubeClient:
-    """The same for metrics of pods, which are wanted soon and in pages, or not at all.
-
-    Raises:
-        SettingsError: no usable configuration.
-    """
-    return _connected(settings, _MEMORY_TIMEOUT_SECONDS, _MOST_MEMORY_BYTES)
-
-
 def transport_to(url: str) -> Transport:
     """A server of metrics that asks for no account; it is never given ours."""
     params = TransportParams(
@@ -134,15 +125,8 @@ def transport_to(url: str) -> Transport:
     return Transport(lambda: Configuration(url.rstrip("/"), lambda: None), params)
 
 
-def _connected(
-    settings: Settings, timeout_seconds: float, max_answer_bytes: int | None = None
-) -> KubeClient:
-    params = TransportParams(
-        _USER_AGENT,
-        timeout_seconds=timeout_seconds,
-        max_answer_bytes=max_answer_bytes,
-        renews_account=True,
-    )
+def _connected(settings: Settings, timeout_seconds: float) -> KubeClient:
+    params = TransportParams(_USER_AGENT, timeout_seconds=timeout_seconds, renews_account=True)
     return KubeClient(
         Transport(partial(configuration, settings), params), ApiMetrics(settings.process)
     )

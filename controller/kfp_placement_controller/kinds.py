@@ -20,8 +20,6 @@ RUN_QUEUES = Kind(*QUEUE_NAMES)
 RUN_REQUESTS = Kind(*REQUEST_NAMES)
 PIPELINE_HISTORIES = Kind(*HISTORY_NAMES)
 
-POD_METRICS = Kind("metrics.k8s.io/v1beta1", "pods", "PodMetrics")
-
 KUEUE_API_VERSION = "kueue.x-k8s.io/v1beta2"
 WORKLOADS = Kind(KUEUE_API_VERSION, "workloads", "Workload")
 LOCAL_QUEUES = Kind(KUEUE_API_VERSION, "localqueues", "LocalQueue")

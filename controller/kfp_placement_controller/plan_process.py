@@ -7,9 +7,8 @@ from datetime import datetime
 
 from kfp_placement_controller.actuators.history_worker import HistoryWorker
 from kfp_placement_controller.actuators.leading import Leading
-from kfp_placement_controller.actuators.memory_sources import MemorySources
-from kfp_placement_controller.actuators.memory_worker import MemoryWorker
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.actuators.prometheus import MemoryWorker, Prometheus
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import (
@@ -17,7 +16,6 @@ from kfp_placement_controller.connection import (
     connect,
     connect_for_histories,
     connect_for_lease,
-    connect_for_memory,
     transport_to,
 )
 from kfp_placement_controller.kinds import (
@@ -30,9 +28,8 @@ from kfp_placement_controller.kinds import (
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.parts import working
-from kfp_placement_controller.planning.actions import HistoryAnswer
+from kfp_placement_controller.planning.actions import HistoryAnswer, MemoryAnswer
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.memory_watch import MemoryAnswer
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings
@@ -132,8 +129,8 @@ class PlanProcess:
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)
         self._worker = SearchWorker(self._round_ended)
         containers = {name for each in sources for name in each.pod_marks.containers}
-        memory = MemorySources(connect_for_memory(settings), transport_to, containers)
-        self._memory = MemoryWorker(memory.peaks, self._memory_answered)
+        prometheus = Prometheus(transport_to, containers)
+        self._memory = MemoryWorker(prometheus.peaks, self._memory_answered)
         self._election = LeaderElection(
             connect_for_lease(settings),
             settings.own_namespace,
@@ -192,7 +189,7 @@ class PlanProcess:
         self._inbox.put(lambda coordinator, now: coordinator.history_answered(answer, now))
 
     def _memory_answered(self, answer: MemoryAnswer) -> None:
-        self._inbox.put(lambda coordinator, _now: coordinator.memory_answered(answer))
+        self._inbox.put(lambda coordinator, now: coordinator.memory_answered(answer, now))
 
     def _round_ended(self, outcome: RoundResult | RoundFailure) -> None:
         self._inbox.put(lambda coordinator, now: coordinator.round_outcome(outcome, now))

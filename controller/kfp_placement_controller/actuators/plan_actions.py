@@ -39,7 +39,6 @@ from kfp_placement_controller.planning.actions import (
     WriteRequest,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.memory_watch import MemoryQuestion
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -69,7 +68,7 @@ class ActionRunner:
         events: EventRecorder,
         worker: SearchWorker,
         clock: Callable[[], datetime],
-        ask_memory: Callable[[MemoryQuestion], None] = lambda _question: None,
+        ask_memory: Callable[[AskMemory], None] = lambda _question: None,
         change_history: Callable[[HistoryTask], None] = lambda _task: None,
     ) -> None:
         """Nothing is written yet.
@@ -126,7 +125,7 @@ class ActionRunner:
             case StartRound():
                 self._worker.submit(action.round)
             case AskMemory():
-                self._ask_memory(action.question)
+                self._ask_memory(action)
             case Announce():
                 owner = action.owner
                 regarding = Regarding(owner.kind, owner.name, action.key[0], owner.uid)

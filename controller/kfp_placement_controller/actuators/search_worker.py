@@ -32,18 +32,14 @@ class WorkerParams:
         grace_seconds: beyond its budget, for making the problem and the explanations.
         grace_factor: likewise, times the budget.
         stop_seconds: for a process to end on its own.
-        forecast_seconds: for a forecast, which searches must wait for.
     """
 
     grace_seconds: float = 30.0
     grace_factor: float = 2.0
     stop_seconds: float = 2.0
-    forecast_seconds: float = 15.0
 
     def limit_seconds(self, asked: PlanningRound) -> float:
         """After which a round is given up."""
-        if asked.is_forecast:
-            return self.forecast_seconds
         return asked.options.budget_seconds * (1 + self.grace_factor) + self.grace_seconds
 
 
@@ -121,10 +117,8 @@ class SearchWorker:
             return RoundFailure(asked.number, why.rstrip(": "), died=True)
         self._kill()
         seconds = time.monotonic() - started
-        what = "the forecast" if asked.is_forecast else "the search"
-        return RoundFailure(
-            asked.number, f"{what} was killed after {whole_seconds_text(seconds)}", died=True
-        )
+        why = f"the search was killed after {whole_seconds_text(seconds)}"
+        return RoundFailure(asked.number, why, died=True)
 
     def _spawn(self) -> "_Searcher":
         self._kill()

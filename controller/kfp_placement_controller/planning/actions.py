@@ -1,14 +1,13 @@
 """What the coordinator has decided and others do: plain data."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import Release
-from kfp_placement_controller.planning.memory_watch import MemoryQuestion
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.policy_status import PolicyFinding
@@ -180,10 +179,48 @@ class HistoryAnswer:
 
 
 @dataclass(frozen=True)
-class AskMemory:
-    """Ask a source how much memory pods use; the answer comes later, or never."""
+class MemoryPod:
+    """A pod whose memory is asked for.
 
-    question: MemoryQuestion
+    Attributes:
+        uid: identifier of the pod.
+        name: its name.
+        since_start_seconds: time since its step began.
+    """
+
+    uid: str
+    name: str
+    since_start_seconds: float
+
+
+@dataclass(frozen=True)
+class AskMemory:
+    """Ask Prometheus how much memory pods used; the answer comes later, or never.
+
+    Attributes:
+        url: address of the server.
+        run: the run that has ended; its namespace is that of the pods.
+        pods: those that ended well.
+    """
+
+    url: str
+    run: RunKey
+    pods: tuple[MemoryPod, ...]
+
+
+@dataclass(frozen=True)
+class MemoryAnswer:
+    """The answer to a question.
+
+    Attributes:
+        question: as it was asked.
+        peaks: bytes by uid of the pod, of those that the server knows.
+        failure: why there is no answer; "" = there is one.
+    """
+
+    question: AskMemory
+    peaks: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""
 
 
 @dataclass(frozen=True)

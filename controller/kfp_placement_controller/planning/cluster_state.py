@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.sources.load import Load, NodeLoad
-from kfp_placement_engine.history import NodeFactors
-from kfp_placement_engine.history.node_factors import as_fast_as_seen
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import is_less
@@ -29,7 +27,6 @@ class ClusterState:
         nodes, volumes: by name.
         claims: by namespace and name.
         locations: by object name.
-        factors: of nodes, as past runs tell.
     """
 
     load: Load
@@ -37,22 +34,16 @@ class ClusterState:
     claims: dict[ClaimKey, ObservedClaim] = field(default_factory=dict)
     volumes: dict[str, ObservedVolume] = field(default_factory=dict)
     locations: dict[str, StatedPlace] = field(default_factory=dict)
-    factors: NodeFactors = field(default_factory=NodeFactors)
 
     def snapshot(self, planned: Container[RunKey], namespaces: Collection[str]) -> Cluster:
-        """The cluster for the engine, its nodes as fast as past runs have found them.
+        """The cluster for the engine.
 
         Args:
             planned: runs whose pods are not load.
             namespaces: of those runs; claims elsewhere cannot matter.
         """
         load = self.load.by_node(planned)
-        # Of several namespaces none may see what another one alone has seen.
-        witness = next(iter(namespaces)) if len(namespaces) == 1 else ""
-        loaded = (self.with_load(name, load) for name in sorted(self.nodes))
-        nodes = tuple(
-            as_fast_as_seen(node, self.factors.learned(node.name, witness)) for node in loaded
-        )
+        nodes = tuple(self.with_load(name, load) for name in sorted(self.nodes))
         return Cluster(
             nodes=nodes,
             latencies=latencies(self.locations, nodes),

@@ -30,6 +30,7 @@ from kfp_placement_controller.planning.actions import (
     Announce,
     ForgetRun,
     HistoryAnswer,
+    MemoryAnswer,
     StartRound,
     WritePlacement,
 )
@@ -37,17 +38,16 @@ from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.evaluations import Evaluations
 from kfp_placement_controller.planning.first_plans import FirstPlans
-from kfp_placement_controller.planning.forecasts import Forecasts
 from kfp_placement_controller.planning.gate_decisions import GateDecisions
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.memory_watch import MemoryAnswer
-from kfp_placement_controller.planning.namespace_past import NamespacePast
+from kfp_placement_controller.planning.known_pasts import KnownPast
 from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.planning.promising import Promising
 from kfp_placement_controller.planning.queue_guard import QueueGuard
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.round_builder import RoundBuilder
@@ -69,9 +69,6 @@ from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VO
 _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-IDLE_PAUSE = timedelta(milliseconds=250)
-"""Between two looks while there is work for idle time: a fiftieth of a core."""
 
 
 @dataclass
@@ -105,7 +102,7 @@ class Coordinator:
     def __post_init__(self) -> None:
         """Make the parts."""
         self.histories = Histories(self.history, settings=self.policy.spec.history)
-        self.cluster = ClusterState(Load(self.sources), factors=self.histories.factors)
+        self.cluster = ClusterState(Load(self.sources))
         self.registry = RunRegistry(
             lambda: self.policy.spec,
             self.sources,
@@ -127,7 +124,7 @@ class Coordinator:
         )
         self.gates = GateDecisions(self.registry, self.cluster, self.params.retry_seconds)
         self.publisher = PlacementPublisher(self.params)
-        self.forecasts = Forecasts(self.registry, builder, self.planner, self.histories)
+        self.promising = Promising(self.registry, builder, self.planner, self.histories)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
         nodes = self.cluster.nodes
@@ -185,8 +182,6 @@ class Coordinator:
 
     def round_outcome(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
         """A search has ended."""
-        if self.forecasts.ended(outcome, now):
-            return
         if isinstance(outcome, RoundResult):
             self.planner.round_ended(outcome, now)
         else:
@@ -207,7 +202,7 @@ class Coordinator:
             step: by how much.
         """
         self.planner.clock_set(step)
-        self.forecasts.clock_set()
+        self.promising.clock_set()
         self.guard.lease.clock_set(step)
         self.queue_guard.lease.clock_set(step)
 
@@ -227,9 +222,9 @@ class Coordinator:
         """A history has been written, or could not be."""
         self._aside(partial(self.histories.answered, answer, now))
 
-    def memory_answered(self, answer: MemoryAnswer) -> None:
-        """A source has said how much memory pods use, or has failed to."""
-        self.learning.memory_answered(answer)
+    def memory_answered(self, answer: MemoryAnswer, now: datetime) -> None:
+        """Prometheus has said how much memory pods used, or has failed to."""
+        self.learning.memory_answered(answer, now)
 
     def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
         """A placement could not be written."""
@@ -246,7 +241,7 @@ class Coordinator:
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
         self.registry.leave_alone()
-        self._aside(partial(self.forecasts.use_histories, policy, now))
+        self._aside(partial(self.promising.use_histories, policy, now))
         changed = self.evaluations.due(now)
         for run in changed:
             attempt(run.key, partial(self.evaluations.evaluate, run, policy, now), run.refuse)
@@ -258,7 +253,7 @@ class Coordinator:
         asked = self.planner.next_round(policy, now)
         if asked is not None:
             actions.append(StartRound(asked))
-        actions += self._aside(partial(self.forecasts.due, policy, now)) or ()
+        self._aside(partial(self.promising.promise, policy, now))
         # An object without a plan would tell nobody anything, and be written again at once.
         awaited = self.first_plans.awaited()
         for run in [run for run in self.registry.open.ordered() if run.key not in awaited]:
@@ -268,7 +263,7 @@ class Coordinator:
         actions += self._others_due(policy, now)
         if self.history:
             self._aside(partial(self.histories.build, is_busy=bool(changed or new or actions)))
-        actions += self.learning.due(policy.history, now)
+        actions += self.learning.due(now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:
@@ -279,8 +274,6 @@ class Coordinator:
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
         others = (self.planner.due_at(), self.learning.unplanned.next_at())
         moments += [moment for moment in others if moment is not None]
-        if self.epoch is not None and self.histories.is_hearing:
-            moments.append(now + IDLE_PAUSE)
         deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))
@@ -325,7 +318,7 @@ class Coordinator:
         for what, due in parts.items():
             yield from self._said.guarded(what, partial(_all_of, due)) or ()
 
-    def _past(self, namespace: str, pipeline: str) -> NamespacePast | None:
+    def _past(self, namespace: str, pipeline: str) -> KnownPast | None:
         """What is known of a pipeline: only who leads has seen all there is at the start."""
         return None if self.epoch is None else self.histories.past(namespace, pipeline)
 
@@ -352,7 +345,7 @@ class Coordinator:
         if gone is not None:
             self.learned.forget(gone.pods)
         self.publisher.forget(key)
-        self.forecasts.forget(key)
+        self.promising.forget(key)
         self.planner.problems.pop(key, None)
         self.learning.run_gone(key, now)
         if self.epoch is not None:
@@ -369,7 +362,8 @@ class Coordinator:
         self.reactions.policy(change, now)
         history = self.policy.spec.history
         if before != history:
-            self._aside(partial(self.forecasts.use_settings, history))
+            self.learning.use(history)
+            self._aside(partial(self.promising.use_settings, history))
 
     def _history(self, change: Change[ObservedHistory], _now: datetime) -> None:
         self._aside(partial(self.histories.changed, change))

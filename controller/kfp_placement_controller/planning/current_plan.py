@@ -85,9 +85,11 @@ def plan_in_force(
     positions = {name: position for position, name in enumerate(plan.cluster_nodes)}
     to_new = table.translation(plan.cluster_nodes)
     to_old = table.translation(before.nodes) if before is not None else None
+    # Where past runs tell of no step, hints and assumptions need not be told apart.
+    is_learned = any(step.duration_basis is not None for step in plan.steps)
     for step in plan.steps:
         known = before.rows.get(step.name) if before is not None else None
-        fresh = _row(step, plan, positions)
+        fresh = _row(step, plan, positions, is_learned=is_learned)
         waits = step.progress is ProgressState.WAITING and step.name not in begun
         if known is None or to_old is None or waits:
             rows[step.name] = fresh.with_nodes(to_new)
@@ -155,9 +157,10 @@ class _NodeTable:
         return translate
 
 
-def _row(step: PlannedStep, plan: Plan, positions: Mapping[str, int]) -> PlannedRow:
+def _row(
+    step: PlannedStep, plan: Plan, positions: Mapping[str, int], *, is_learned: bool
+) -> PlannedRow:
     """A row of the engine's; its nodes are positions in the cluster's list."""
-    is_learned = step.duration_basis is not None or plan.promise is not None
     return PlannedRow(
         name=step.name,
         node=positions.get(step.node or ""),

@@ -1,6 +1,5 @@
 """Gated pods and the queued steps of planned runs; remembers which gates are being opened."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -133,35 +132,11 @@ def _steps_by_progress(
     waiting: list[PlannedStep] = []
     running: dict[str, list[RunningStep]] = {}
     for run in runs:
-        times = _planned_times(run)
+        times = run.planned_times()
         waiting += _waiting_steps(run, times, _expected(run, times, now))
         for node, step in _running_steps(run, times):
             running.setdefault(node, []).append(step)
     return waiting, running
-
-
-def _planned_times(planned: PlannedRun) -> dict[str, PlannedTimes]:
-    """Of all steps that have not ended, in seconds of one clock for all runs.
-
-    A step that began before its plan was made is planned to end when that plan says; one that began
-    later than planned, or earlier, as long after its start as planned.
-    """
-    run, plan = planned.run, planned.plan
-    submitted = run.observed.submitted_at.timestamp()
-    times = {}
-    for name in (step.name for step in planned.graph.steps):
-        status, start, finish = run.statuses.get(name), plan.start_of(name), plan.finish_of(name)
-        if start is None or (status is not None and status.ended):
-            continue
-        seconds = math.inf if finish is None else finish - start
-        if status is None or status.started_at is None:
-            times[name] = PlannedTimes(submitted + start, submitted + start + seconds)
-            continue
-        started = status.started_at.timestamp()
-        is_old = status.started_at < plan.planned_at
-        end = submitted + start if is_old else started
-        times[name] = PlannedTimes(started, end + seconds, runs=True)
-    return times
 
 
 def _expected(

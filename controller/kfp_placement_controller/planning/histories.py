@@ -1,6 +1,6 @@
 """What past runs have taught, namespace by namespace: read from PipelineHistories, and added to.
 
-The objects are the truth; what forecasts are made of is built from them (`built_pasts`). The
+The objects are the truth; what forecasts are made of is built from them (`known_pasts`). The
 process works on without: a run whose past is not built yet is planned as if it had none.
 """
 
@@ -17,14 +17,12 @@ from kfp_placement_controller.planning.actions import (
     HistoryOutcome,
     WriteHistory,
 )
-from kfp_placement_controller.planning.built_pasts import BuiltPasts, Runs
-from kfp_placement_controller.planning.namespace_past import NamespacePast
+from kfp_placement_controller.planning.known_pasts import KnownPast, KnownPasts, StoredRuns
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.unwritten_runs import HistoryKey, UnwrittenRuns
 from kfp_placement_engine.contract.history_status import as_stored
 from kfp_placement_engine.contract.pipeline_history import PipelineHistorySpec, history_name
 from kfp_placement_engine.contract.policy import HistorySettings
-from kfp_placement_engine.history import NodeFactors
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from kfp_placement_kube.change import Change
 
@@ -37,7 +35,7 @@ class Histories:
 
     Attributes:
         enabled: whether it is installed; otherwise nothing is learned and nothing known.
-        settings: how long runs count, and which namespaces share what.
+        settings: how long runs count.
         json_bytes: size of all objects.
     """
 
@@ -51,13 +49,8 @@ class Histories:
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def __post_init__(self) -> None:
-        """Nothing is built yet."""
-        self._pasts = BuiltPasts(self._runs_of, self._stored.keys(), self._said, self.settings)
-
-    @property
-    def factors(self) -> NodeFactors:
-        """Of nodes; namespaces share them."""
-        return self._pasts.factors
+        """Build nothing yet."""
+        self._pasts = KnownPasts(self._runs_of, self._said)
 
     def changed(self, change: Change[ObservedHistory]) -> None:
         """An object is new, has changed or is gone."""
@@ -76,11 +69,15 @@ class Histories:
         else:
             own[key[1]] = new
             self.json_bytes += new.json_bytes
-            if not (self._forgets_as_before(key, before, new) and self._pasts.knows(key, new)):
+            spec = (
+                PipelineHistorySpec(pipeline=new.spec.pipeline) if before is None else before.spec
+            )
+            if spec != new.spec or not self._pasts.knows(key, new):
                 self._pasts.outdated(key)
             self._unwritten.seen(key, new)
         kept = {} if new is None else new.ended
-        self._pasts.let_go(key, () if before is None else before.ended.keys() - kept.keys())
+        gone = before.ended.keys() - kept.keys() if before is not None else ()
+        self._pasts.let_go(key, gone)
 
     def readable(self, is_readable: bool) -> None:
         """Whether the objects can be read; while they cannot, what has ended is only remembered.
@@ -99,18 +96,18 @@ class Histories:
         return sum(map(len, self._stored.values()))
 
     def use(self, settings: HistorySettings) -> None:
-        """The policy says this from now on."""
-        self.settings = settings
-        self._pasts.use(settings)
+        """Follow what the policy says from now on."""
+        before, self.settings = self.settings, settings
+        if before.keep_days != settings.keep_days:
+            self._pasts.drop()
 
     def lead(self) -> None:
-        """Who wrote until now may have changed what was known before."""
-        self._pasts.drop_outdated()
+        """Build all again: the previous leader may have written since our last look."""
+        self._pasts.drop()
 
-    def past(self, namespace: str, pipeline: str) -> NamespacePast | None:
-        """What is known of a pipeline; None = nothing yet, or it is still being built."""
-        without = f"runs of namespace {namespace} are planned without past ones"
-        return self._said.guarded(without, partial(self._of_pipeline, namespace, pipeline))
+    def past(self, namespace: str, pipeline: str) -> KnownPast | None:
+        """Return what is known of a pipeline; None = nothing yet, or it is still being built."""
+        return self._answer((namespace, history_name(pipeline)))
 
     def knows(self, namespace: str, pipeline: str, uid: str, ended_at: datetime) -> bool:
         """Whether a run that ended then has been learned from."""
@@ -129,7 +126,7 @@ class Histories:
             if before >= run.ended_at:
                 return False
             # Nobody knows how long it lay between its ends.
-            run, is_new = replace(run, seconds=None, played_seconds=None), False
+            run, is_new = replace(run, seconds=None, planned_seconds=None), False
         stored = self._of(key)
         if before is None and stored is not None and stored.is_older(run):
             return False
@@ -154,19 +151,14 @@ class Histories:
         """Whether something that was asked for is being built."""
         return self._pasts.is_building
 
-    @property
-    def is_hearing(self) -> bool:
-        """Whether `build` has something left to do in idle time."""
-        return self._pasts.is_hearing
-
     def awaits(self, namespace: str) -> bool:
-        """Whether something of a namespace, or of one that it asks, is not known yet, but soon."""
+        """Return whether something of a namespace is not known yet, but soon."""
         return self._pasts.awaits(namespace)
 
-    def is_current(self, namespace: str, pipeline: str) -> bool:
-        """Whether what has changed of a pipeline counts; it is asked for."""
-        self.past(namespace, pipeline)
-        return self._pasts.is_current((namespace, history_name(pipeline)))
+    def is_current(self, key: HistoryKey) -> bool:
+        """Return whether all that has changed of a pipeline counts; it is asked for."""
+        self._answer(key)
+        return self._pasts.is_current(key)
 
     def due(self, now: datetime) -> list[HistoryAction]:
         """What must be written now; the leader alone asks."""
@@ -214,13 +206,14 @@ class Histories:
         self._deleting |= {(namespace, name) for name in oldest}
         return [DeleteHistory(namespace, name) for name in oldest]
 
-    def _of_pipeline(self, namespace: str, pipeline: str) -> NamespacePast | None:
+    def _answer(self, key: HistoryKey) -> KnownPast | None:
         if not (self.enabled and self._is_readable):
             return None
-        return self._pasts.of_pipeline((namespace, history_name(pipeline)))
+        without = f"runs of namespace {key[0]} are planned without past ones"
+        return self._said.guarded(without, partial(self._pasts.of_pipeline, key))
 
-    def _runs_of(self, key: HistoryKey) -> Runs:
-        """What there is of a pipeline; of the name "", of those of a namespace that ran last."""
+    def _runs_of(self, key: HistoryKey) -> StoredRuns:
+        """Return the runs of a pipeline; of the name "", of those of a namespace that ran last."""
         namespace, name = key
         if name:
             found = self._of(key)
@@ -232,19 +225,10 @@ class Histories:
             unwritten = self._unwritten.of_namespace(namespace)
         named = ((run, (namespace, history_name(run.pipeline))) for run in unwritten)
         remembered = (self._remembered(of, run) for run, of in named)
-        return Runs(stored, [run for run in remembered if run is not None])
+        kept = [run for run in remembered if run is not None]
+        return StoredRuns(stored, kept, self.settings.keep_days)
 
     def _remembered(self, key: HistoryKey, run: PastRun) -> PastRun | None:
         """What of a run counts: people forget what has not been written yet, too."""
         stored = self._of(key)
         return run if stored is None else stored.remembered(run)
-
-    def _forgets_as_before(
-        self, key: HistoryKey, before: ObservedHistory | None, new: ObservedHistory
-    ) -> bool:
-        """Whether what people have decided changes nothing of the runs there are."""
-        spec = PipelineHistorySpec(pipeline="-") if before is None else before.spec
-        if spec == new.spec:
-            return True
-        unwritten = (run.ended_at for run in self._unwritten.of_pipeline(key))
-        return new.forgets_like(spec, (*new.ended.values(), *unwritten))

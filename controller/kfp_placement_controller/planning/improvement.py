@@ -54,12 +54,11 @@ def _with_movable_staying(asked: PlanningRound, options: PlanOptions) -> RunsPla
             warm_start=asked.warm_start,
             reserved=reserved,
         )
-    # What they amount to is all that is asked: nobody reads promises of them.
-    held = tuple(replace(held_run(run, asked.warm_start), forecast=None) for run in asked.movable)
+    held = tuple(_held_run(run, asked.warm_start) for run in asked.movable)
     return plan_runs(held, asked.cluster, replace(options, quick=True), reserved=asked.fixed)
 
 
-def held_run(run: ActiveRun, nodes: WarmStart) -> ActiveRun:
+def _held_run(run: ActiveRun, nodes: WarmStart) -> ActiveRun:
     """The run with every step on its planned node."""
     held = {
         step.name: node

@@ -7,16 +7,16 @@ the planner's own value applies.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from statistics import fmean
 
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_engine.history.estimates import middle_mean
-from kfp_placement_engine.model.run_graph import Group, RunGraph, Step
+from kfp_placement_engine.model.run_graph import Group, Step
 
 MAX_OVERHEAD_SECONDS = 600.0
 """A driver that took longer waited for something; such values are not learned from."""
@@ -46,7 +46,11 @@ class RunningCentre:
     @property
     def value(self) -> float | None:
         """The mean of those in the middle, or None while too little was seen."""
-        return middle_mean(self._values) if len(self._values) >= self.least else None
+        count = len(self._values)
+        if count < self.least:
+            return None
+        outer = max(1, count // 4)
+        return fmean(sorted(self._values)[outer : count - outer])
 
 
 @dataclass
@@ -106,30 +110,6 @@ class LearnedOverheads:
     def forget(self, pods: RunPods) -> None:
         """A run is gone: its pods will not be seen again."""
         self._learned -= {pod.pod.uid for pod in pods}
-
-
-def drivers_in_a_row(
-    graph: RunGraph, statuses: Mapping[str, StepStatus], began_at: datetime | None
-) -> int:
-    """How many drivers waited for each other on the way to the end of a run, as it has run.
-
-    If each driver takes a second more, the run ends later by this many seconds.
-    """
-    groups = {group.name: group for group in graph.groups}
-    steps = {step.name: step for step in graph.steps}
-    found, last = 0, _last(steps, statuses)
-    while last is not None:
-        step = steps[last]
-        found += _drivers(step, groups, statuses, began_at) if step.has_driver else 0
-        last = _last(step.depends_on, statuses)
-    return found
-
-
-def _last(names: Iterable[str], statuses: Mapping[str, StepStatus]) -> str | None:
-    """Which of these steps ended last; None = none is known to have ended."""
-    ends = {name: status.ended_at for name in names if (status := statuses.get(name)) is not None}
-    known = {name: end for name, end in ends.items() if end is not None}
-    return max(known, key=lambda name: (known[name], name), default=None)
 
 
 def _drivers(

@@ -307,7 +307,9 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
     first = run.promises.first
     if first is None:
         return {}
-    ends = FirstEnds.of(first.ends, played=first.played_seconds, promised_after=first.made_seconds)
+    ends = FirstEnds.of(
+        first.ends, planned=first.planned_seconds, promised_after=first.made_seconds
+    )
     return {"first_ends": ends, "confidence": first.confidence}
 
 

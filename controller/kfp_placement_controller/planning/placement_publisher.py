@@ -267,7 +267,7 @@ def _first_promise(placement: PipelinePlacement) -> FirstPromise | None:
     ends = placement.spec.first_ends
     if ends is None:
         return None
-    return FirstPromise(ends.times, ends.played, ends.promised_after, placement.first_confidence)
+    return FirstPromise(ends.times, ends.planned, ends.promised_after, placement.first_confidence)
 
 
 def _promise(placement: PipelinePlacement) -> Promise | None:

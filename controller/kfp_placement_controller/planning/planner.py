@@ -176,7 +176,6 @@ class Planner:
                 self.trigger(run.run, {Trigger.WIDTH}, now)
             elif key in asked.to_replan or run.is_moved_by(plan):
                 self._enforce(run, plan, asked.started_at, quick=False)
-                run.run.promised(plan)
                 changed.append(key)
         return changed
 
@@ -188,10 +187,6 @@ class Planner:
         names = ", ".join(map(key_text, asked.to_replan)) or "others"
         _LOG.warning("round %d (%s): %s", failure.number, names, failure.why)
         PLANNING_ROUNDS.labels("died" if failure.died else "failed").inc()
-        for key in (*asked.to_replan, *asked.movable) if failure.died else ():
-            run = self.registry.runs.get(key)
-            if run is not None:
-                run.forecast_apart = True
         for key in asked.to_replan:
             run = self.registry.runs.get(key)
             if run is not None:

@@ -45,8 +45,6 @@ class Reactions:
         """A node is new, has changed or is gone."""
         name = change.key[1]
         _keep(self.cluster.nodes, name, change.new)
-        if change.new is not None:
-            self.cluster.factors.know_speed(name, change.new.node.speed)
         if not matters(change.old, change.new):
             return
         self.requests.conditions_changed()

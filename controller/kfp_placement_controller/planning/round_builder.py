@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.improvement import held_run
 from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import MOST_LAG, PlanningParams
 from kfp_placement_controller.planning.rounds import PlanningRound
@@ -66,32 +65,8 @@ class RoundBuilder:
 
     def at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> PlanningRound:
         """The round in which a run is planned by list scheduling, beside the others' plans."""
-        asked = self._alone(run, policy, now)
-        # A plan at once promises nothing: to play samples takes longer than to make it.
-        without = tuple(replace(each, forecast=None) for each in asked.to_replan)
-        return replace(asked, to_replan=without)
-
-    def forecast(
-        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
-    ) -> PlanningRound:
-        """The round in which a run keeps its plan, for what can be promised by now."""
-        asked = self._alone(run, policy, now)
-        (alone,) = asked.to_replan
-        held = replace(held_run(alone, asked.warm_start), forecast=run.forecast)
-        return replace(asked, to_replan=(held,), is_forecast=True)
-
-    def forecast_after_start(
-        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
-    ) -> PlanningRound:
-        """The round in which a run that is held back begins now, as if no other were planned.
-
-        Who is there when it begins is not known; how much longer its pipeline took beside others is
-        part of what past runs tell.
-        """
-        asked = self._round([run], [], [], policy, now, self._options(policy, quick=True))
-        (alone,) = asked.to_replan
-        begun = replace(alone, release_seconds=0.0, forecast=run.reading.forecast)
-        return replace(asked, to_replan=(begun,), is_forecast=True)
+        fixed = [other for other in self.registry.planned() if other.run is not run.run]
+        return self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
 
     def plan_alone(
         self,
@@ -114,11 +89,6 @@ class RoundBuilder:
         cluster = self.cluster.snapshot(together, {key.namespace})
         runs = (ActiveRun(key_text(key), graph),)
         return plan_runs(runs, cluster, self._options(policy, quick=True)).plans[key_text(key)]
-
-    def _alone(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> PlanningRound:
-        """One run beside the plans of all others."""
-        fixed = [other for other in self.registry.planned() if other.run is not run.run]
-        return self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
 
     def _options(
         self,

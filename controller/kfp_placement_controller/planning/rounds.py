@@ -24,7 +24,6 @@ class PlanningRound:
         options: how to plan; the budget is for the whole round.
         warm_start: plans in force.
         gain_percent: that a move of `movable` must bring, of all completions.
-        is_forecast: nothing is searched; a run keeps its plan, and only what it promises is new.
     """
 
     number: int
@@ -36,7 +35,6 @@ class PlanningRound:
     options: PlanOptions
     warm_start: WarmStart = field(default_factory=dict)
     gain_percent: float = 2.0
-    is_forecast: bool = False
 
 
 @dataclass(frozen=True)

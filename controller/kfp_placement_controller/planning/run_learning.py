@@ -12,11 +12,11 @@ from typing import NamedTuple, TypeVar
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.nodes import ObservedNode
-from kfp_placement_controller.planning.actions import AskMemory, HistoryAction
+from kfp_placement_controller.planning.actions import AskMemory, HistoryAction, MemoryAnswer
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.kept_promises import KeptPromises
-from kfp_placement_controller.planning.memory_watch import MemoryAnswer, MemoryWatch
+from kfp_placement_controller.planning.memory_peaks import MemoryPeaks
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.said_once import SaidOnce
@@ -52,7 +52,7 @@ class RunLearning:
         registry: the runs.
         nodes: by name, for what transfers take there.
         unplanned: runs without a plan that wait to be learned from.
-        memory: what pods used.
+        memory: most memory that pods used.
         promises: how many have held.
     """
 
@@ -60,11 +60,15 @@ class RunLearning:
     registry: RunRegistry
     nodes: Mapping[str, ObservedNode]
     unplanned: UnplannedRuns
-    memory: MemoryWatch = field(default_factory=MemoryWatch)
+    memory: MemoryPeaks = field(default_factory=MemoryPeaks)
     promises: KeptPromises = field(default_factory=KeptPromises)
     _awaited: dict[RunKey, _Awaited] = field(default_factory=dict)
     _learned: dict[RunKey, datetime] = field(default_factory=dict)
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+
+    def use(self, settings: HistorySettings) -> None:
+        """Follow what the policy says from now on."""
+        self.memory.use(settings)
 
     def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""
@@ -77,15 +81,16 @@ class RunLearning:
         if awaited is not None:
             self._guarded(partial(self._learn, awaited.run, now))
         self._learned.pop(key, None)
+        self.memory.take(key)
 
     def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
         """A run that gets no plan has ended."""
         if self.histories.enabled:
             self._guarded(partial(self.unplanned.add, run, now))
 
-    def memory_answered(self, answer: MemoryAnswer) -> None:
-        """A source has said how much memory pods use, or has failed to."""
-        self._guarded(partial(self.memory.answered, answer))
+    def memory_answered(self, answer: MemoryAnswer, now: datetime) -> None:
+        """Take what Prometheus says of the memory of pods, or why it does not."""
+        self._guarded(partial(self.memory.answered, answer, now))
 
     def follow(self) -> None:
         """Another leads from now on."""
@@ -97,13 +102,8 @@ class RunLearning:
         for ended in self._guarded(partial(self.unplanned.due, now)) or ():
             self._guarded(partial(self._learn_unplanned, ended, now))
 
-    def due(self, settings: HistorySettings, now: datetime) -> list[LearningAction]:
-        """What must be written and asked now; the leader alone asks.
-
-        Args:
-            settings: of the policy in force.
-            now: the time.
-        """
+    def due(self, now: datetime) -> list[LearningAction]:
+        """Return what must be written and asked now; the leader alone asks."""
         if not self.histories.enabled:
             return []
         learned = 0
@@ -114,21 +114,16 @@ class RunLearning:
             if not self._guarded(partial(self._is_awaited, run, since, now)):
                 del self._awaited[run.key]
                 learned += self._guarded(partial(self._learn, run, now)) or 0
-        asked = self._guarded(partial(self._question, settings, now))
+        question = self._guarded(partial(self._question, now))
         writes = self._guarded(partial(self.histories.due, now)) or []
-        return [*writes, *([] if asked is None else [asked])]
+        return [*writes, *([] if question is None else [question])]
 
     def _is_awaited(self, run: TrackedRun, since: datetime, now: datetime) -> bool:
-        """Whether more may be known soon of a run that has ended."""
+        """Return whether more may be known soon of a run that has ended."""
         return lasts(SETTLED, since, now) or self.memory.awaits(run, now)
 
-    def _question(self, settings: HistorySettings, now: datetime) -> AskMemory | None:
-        runs = [
-            *(each.run for each in self.registry.active()),
-            *(each.run for each in self._awaited.values()),
-        ]
-        asked = self.memory.due(settings, runs, now)
-        return None if asked is None else AskMemory(asked)
+    def _question(self, now: datetime) -> AskMemory | None:
+        return self.memory.due([each.run for each in self._awaited.values()], now)
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:
         """Learn from a run; returns how many steps have been looked at for that."""
@@ -143,11 +138,11 @@ class RunLearning:
             # Of those that a new leader finds most have been learned from.
             self._learned[run.key] = finished_at
             return 0
-        past = ended_run(run, self.nodes, now, self.memory.peak_of)
+        past = ended_run(run, self.nodes, now, self.memory.take(run.key))
         if past is None:
             return len(run.statuses)
         self._learned[run.key] = finished_at
-        if self.histories.run_ended(run.key.namespace, past) and past.steps:
+        if self.histories.run_ended(run.key.namespace, past):
             self.promises.ended(run)
         return len(run.statuses)
 

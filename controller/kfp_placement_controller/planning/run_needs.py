@@ -142,24 +142,9 @@ class RunNeed:
         self._planned, self.problem = None, problem[:MAX_MESSAGE_CHARACTERS]
 
     @property
-    def planned(self) -> object:
-        """What a plan says of it: the same object as long as that says nothing else."""
-        return self._planned
-
-    @property
-    def alone_seconds(self) -> float:
-        """How long it takes alone; 0 = that is not known."""
-        return 0.0 if self._planned is None else self._planned.makespan_seconds or 0.0
-
-    @property
     def pipeline(self) -> str:
         """The name of its pipeline; "" = it could not be read."""
         return "" if self._reading is None else self._reading.graph.name
-
-    @property
-    def version(self) -> int:
-        """Tells apart the runs of a pipeline that run something else; 0 = it could not be read."""
-        return 0 if self._reading is None else self._reading.version
 
     @property
     def has_begun(self) -> bool:

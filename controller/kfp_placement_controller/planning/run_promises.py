@@ -11,13 +11,13 @@ class FirstPromise:
 
     Attributes:
         ends: when it ends.
-        played_seconds: median end of the plan's samples, before it was corrected.
+        planned_seconds: when it was to end by its plan.
         made_seconds: when that was.
         confidence: of the range.
     """
 
     ends: TimeRange
-    played_seconds: float
+    planned_seconds: float
     made_seconds: float
     confidence: float
 
@@ -29,7 +29,6 @@ class RunPromises:
     Attributes:
         first: the first that was made, and what it was made on.
         last: when it and its steps start and end, since its submission; None = nobody knows.
-        expected: the same as of the last forecast, of which small changes are not promised.
         after_start: the same since its start, for a run that is held back and has not begun; None =
             nobody knows.
         is_counted: an earlier planner has seen the run end, and whether that was as promised.
@@ -37,7 +36,6 @@ class RunPromises:
 
     first: FirstPromise | None = None
     last: Promise | None = None
-    expected: Promise | None = None
     after_start: Promise | None = None
     is_counted: bool = False
 
@@ -65,14 +63,13 @@ class RunPromises:
             held_seconds: how long after the submission the run was held back last.
             may_be_first: no step has ended yet.
         """
-        self.expected = promise
         if self.last is None or promise.differs_from(self.last, held_seconds):
             self.last = promise
-        if promise.ends is None or promise.played_seconds is None:
+        if promise.ends is None or promise.planned_seconds is None:
             return
         if self.first is None and may_be_first:
             self.first = FirstPromise(
-                promise.ends, promise.played_seconds, max(0.0, made_seconds), promise.confidence
+                promise.ends, promise.planned_seconds, max(0.0, made_seconds), promise.confidence
             )
 
     def take_after_start(self, promise: Promise) -> None:
@@ -82,7 +79,7 @@ class RunPromises:
 
     def adopt(self, first: FirstPromise | None, last: Promise | None) -> None:
         """Go on with what an earlier planner has promised."""
-        self.first, self.last, self.expected = first, last, last
+        self.first, self.last = first, last
 
     def now(self, *, is_halted: bool) -> Promise | None:
         """What is promised of its end: since its start if it waits for that.

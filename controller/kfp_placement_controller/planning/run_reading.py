@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from kfp_placement_controller.planning.namespace_past import NamespacePast
+from kfp_placement_controller.planning.known_pasts import KnownPast
 from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
-from kfp_placement_engine.model.promise import RunForecast
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.expected_times import StepOrder
-from kfp_placement_engine.planning.learned_courses import too_wide
+from kfp_placement_engine.planning.learned_times import RunForecast
+from kfp_placement_engine.planning.learned_widths import too_wide
 from kfp_placement_engine.planning.overrides import with_all_marked
 from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
@@ -29,7 +29,7 @@ MAX_READINGS = 4
 
 _NO_WIDTHS: Mapping[str, int] = {}
 
-FindPast = Callable[[str], NamespacePast | None]
+FindPast = Callable[[str], KnownPast | None]
 """What is known of a pipeline, by its name; None = nothing is, or not yet."""
 
 
@@ -56,18 +56,13 @@ class RunReading:
     widths: Mapping[str, int]
     assumptions: Assumptions
     forecast: RunForecast | None = None
-    past: NamespacePast | None = None
+    past: KnownPast | None = None
     past_runs: int = 0
 
     @property
     def is_marked(self) -> bool:
         """Whether any step carries our mark, or counts as marked."""
         return any(step.scheduler for step in self.graph.steps)
-
-    @cached_property
-    def version(self) -> int:
-        """The same of all runs of a pipeline with these steps, however often loops repeat them."""
-        return hash(frozenset((step.task, step.component, step.image) for step in self.graph.steps))
 
     @cached_property
     def order(self) -> StepOrder:
@@ -121,13 +116,13 @@ def read_run(
     graph = _with_learned_widths(run, graph, options, past)
     learned = None if past is None else past.learned_run(graph, policy.history.confidence)
     if learned is not None:
-        graph, forecast = learned.graph, _with_drivers(learned.forecast, assumptions)
+        graph, forecast = learned.graph, learned.forecast
     graph = with_type_defaults(graph, in_force)
     if run.all_marked:
         graph = with_all_marked(graph)
     graph = limited_to(graph, [each.node_selector for each in nodes])
     index = run.content.index(graph)
-    past_runs = 0 if past is None else past.learned
+    past_runs = 0 if past is None else past.runs
     return RunReading(graph, index, widths, assumptions, forecast, past, past_runs)
 
 
@@ -192,18 +187,8 @@ def read_on(
     return ReadOn(reading, outcome)
 
 
-def _with_drivers(forecast: RunForecast, assumptions: Assumptions) -> RunForecast:
-    """Where the pipeline's own past does not tell what drivers take, the policy or we say it.
-
-    What the cluster has shown, by which plans go, is of other namespaces and gone after a restart.
-    """
-    if forecast.driver_seconds is not None:
-        return forecast
-    return replace(forecast, driver_seconds=assumptions.driver_seconds)
-
-
 def _with_learned_widths(
-    run: ObservedRun, graph: RunGraph, options: ReadOptions, past: NamespacePast | None
+    run: ObservedRun, graph: RunGraph, options: ReadOptions, past: KnownPast | None
 ) -> RunGraph:
     """The run with the loop widths of past runs; with a warning, if it were too large with them."""
     widths = {} if past is None else past.learned_widths(graph)

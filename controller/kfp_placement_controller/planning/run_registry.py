@@ -9,7 +9,7 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace, take
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.attach_failures import AttachFailures
-from kfp_placement_controller.planning.namespace_past import NamespacePast
+from kfp_placement_controller.planning.known_pasts import KnownPast
 from kfp_placement_controller.planning.run_reading import Refusal, RunReading, no_past, read_run
 from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -78,7 +78,7 @@ class RunRegistry:
     namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
-    past: Callable[[str, str], NamespacePast | None] = lambda _namespace, _pipeline: None
+    past: Callable[[str, str], KnownPast | None] = lambda _namespace, _pipeline: None
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:

@@ -69,8 +69,6 @@ class RunRequests:
         """A run is new, has changed or is gone."""
         key, observed = RunKey(*change.key), change.new
         need = self._needs.get(key)
-        if observed is None or observed.ended:
-            self._news.waits_no_more(key)
         if observed is None:
             self._needs.pop(key, None)
             self._revisions.pop(key, None)
@@ -184,11 +182,8 @@ class RunRequests:
         key = need.observed.key
         plan_alone = partial(self.builder.plan_alone, key, together, policy)
         find_past = partial(self.histories.past, key.namespace)
-        before = need.planned
         attempt(key, partial(need.plan, plan_alone, policy, self._version, find_past), need.refuse)
-        others = self._news.planned(need, is_as_before=need.planned is before)
-        self._has_more |= bool(others)
-        self._changed |= dict.fromkeys(others)
+        self._news.planned(need)
 
     def _action(self, need: RunNeed, now: datetime) -> WriteRequest | DeleteRequest | None:
         """What makes the RunRequest of a run say what it should; None = it does."""

@@ -3,6 +3,7 @@
 A run that is unread is not tracked. A variant does not change; the run gets another one.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,14 +14,17 @@ from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import group_progress, step_progress
 from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.promise import FirstSamples, RunForecast
+from kfp_placement_engine.model.promise import FirstEnd, Promise
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.expected_times import PlannedTimes, times_by_now
+from kfp_placement_engine.planning.promises import Outlook, outlook_of, promise_of
 
 if TYPE_CHECKING:
     from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -120,17 +124,7 @@ class ReadRun:
             weight=self.weight,
             progress={name: step_progress(each, now) for name, each in run.statuses.items()},
             group_progress=group_progress(self.graph, run.pods, now),
-            forecast=None if run.forecast_apart else self.forecast,
         )
-
-    @property
-    def forecast(self) -> RunForecast | None:
-        """What past runs tell of it, and what was expected of it first; None = nothing is known."""
-        found, promised = self.reading.forecast, self.run.promises.first
-        if found is None or promised is None:
-            return found
-        held_seconds = min(self.run.held_seconds, promised.made_seconds)
-        return replace(found, first_samples=FirstSamples(promised.played_seconds, held_seconds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +243,83 @@ class PlannedRun(ReadRun):
                 begin, end = 0.0, _USUAL.remaining_seconds(planned.seconds, running)
             rooms.append(ReservedRoom(node, begin, end, planned.requests))
         return ReservedRun(key_text(self.key), tuple(rooms), self.weight)
+
+    def planned_times(self) -> dict[str, PlannedTimes]:
+        """Return the times of all steps that have not ended, in seconds of one clock for all runs.
+
+        A step that began before its plan was made is planned to end when that plan says; one that
+        began later than planned, or earlier, as long after its start as planned.
+        """
+        run, plan = self.run, self.plan
+        submitted = run.observed.submitted_at.timestamp()
+        times = {}
+        for name in (step.name for step in self.graph.steps):
+            status, start, finish = (
+                run.statuses.get(name),
+                plan.start_of(name),
+                plan.finish_of(name),
+            )
+            if start is None or (status is not None and status.ended):
+                continue
+            seconds = math.inf if finish is None else finish - start
+            if status is None or status.started_at is None:
+                times[name] = PlannedTimes(submitted + start, submitted + start + seconds)
+                continue
+            started = status.started_at.timestamp()
+            is_old = status.started_at < plan.planned_at
+            end = submitted + start if is_old else started
+            times[name] = PlannedTimes(started, end + seconds, runs=True)
+        return times
+
+    def times_by_now(self, now: datetime) -> Mapping[str, PlannedTimes]:
+        """Return when the steps start and end that have not ended, by what has happened.
+
+        Seconds of the same clock; a run whose order nobody knows goes as planned.
+        """
+        planned, statuses = self.planned_times(), self.run.statuses.items()
+        ended = {name: each.ended_at for name, each in statuses if each.ended}
+        try:
+            order = self.reading.order
+        except PlanningError:
+            return planned
+        return times_by_now(
+            order,
+            planned,
+            {name: at.timestamp() for name, at in ended.items() if at is not None},
+            self.plan.planned_at.timestamp(),
+            now.timestamp(),
+        )
+
+    def promise(self, now: datetime) -> Promise | None:
+        """Return what is promised by now, since the submission; None = nobody asks past runs."""
+        forecast, first = self.reading.forecast, self.run.promises.first
+        if forecast is None:
+            return None
+        elapsed = (now - self.observed.submitted_at).total_seconds()
+        held, known = self.run.held_seconds, None
+        if first is not None and first.confidence == forecast.confidence:
+            held = min(held, first.made_seconds)
+            known = FirstEnd(first.ends.later(-held), first.planned_seconds - held)
+        promise = promise_of(self._outlook(now), self.graph, forecast, held - elapsed, known)
+        return promise.later(elapsed)
+
+    def promise_from_start(self, plan: Plan) -> Promise | None:
+        """Return what is promised of the run since its begin, if that goes by this plan."""
+        forecast = self.reading.forecast
+        return None if forecast is None else promise_of(outlook_of(plan), self.graph, forecast)
+
+    def _outlook(self, now: datetime) -> Outlook:
+        statuses = self.run.statuses.items()
+        times = self.times_by_now(now).items()
+        return Outlook(
+            {
+                name: (each.start_seconds - now.timestamp(), each.end_seconds - now.timestamp())
+                for name, each in times
+                if each.end_seconds < math.inf
+            },
+            begun=frozenset(name for name, each in statuses if not each.unstarted),
+            is_placed=not self.has_unplaced(),
+        )
 
     @cached_property
     def _planned_rooms(self) -> tuple[_PlannedRoom, ...]:

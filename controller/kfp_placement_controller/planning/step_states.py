@@ -30,10 +30,6 @@ class StepStatus:
         waiting: what its pod waits for.
         message: of a step that failed, or "".
         driver: the driver pod before it, for the planner.
-        running_at: when its containers began to run, for the planner; None = not yet, or unknown.
-        failed_attempts: at a step that has not ended, for the planner.
-        last_attempt_at: when the last of these began, of a step that waits for its next one, for
-            the planner.
     """
 
     state: StepState = StepState.PENDING
@@ -43,9 +39,6 @@ class StepStatus:
     waiting: WaitsFor | None = None
     message: str = ""
     driver: StepProgress | None = field(default=None, compare=False)
-    running_at: datetime | None = field(default=None, compare=False)
-    failed_attempts: int = field(default=0, compare=False)
-    last_attempt_at: datetime | None = field(default=None, compare=False)
 
     @property
     def ended(self) -> bool:
@@ -112,32 +105,11 @@ def driver_progress(pod: RunPod, now: datetime) -> StepProgress:
 def step_progress(status: StepStatus, now: datetime) -> StepProgress:
     """A step as the planner sees it."""
     if status.ended:
-        well = status.state is StepState.SUCCEEDED
-        ran = _ran_seconds(status, status.ended_at) if well else None
-        return StepProgress(ProgressState.DONE, status.node or None, ran_seconds=ran)
+        return StepProgress(ProgressState.DONE, status.node or None)
     if status.bound and status.started_at is not None:
         since = _seconds(now - status.started_at)
-        ran = _ran_seconds(status, now) or 0.0
-        return StepProgress(
-            ProgressState.RUNNING,
-            status.node,
-            since,
-            ran_seconds=ran,
-            failed_attempts=status.failed_attempts,
-        )
-    last_at = status.last_attempt_at
-    return StepProgress(
-        driver=status.driver,
-        failed_attempts=status.failed_attempts,
-        since_attempt_seconds=None if last_at is None else _seconds(now - last_at),
-    )
-
-
-def _ran_seconds(status: StepStatus, until: datetime | None) -> float | None:
-    """How long the containers have run; None = they have not, or it is not known."""
-    if status.running_at is None or until is None:
-        return None
-    return _seconds(until - status.running_at)
+        return StepProgress(ProgressState.RUNNING, status.node, since)
+    return StepProgress(driver=status.driver)
 
 
 def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -> StepStatus:
@@ -158,21 +130,8 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
         progress = None if driver is None else driver_progress(driver, now)
         if pod is not None:
             progress = StepProgress(ProgressState.DONE)
-        return StepStatus(
-            state,
-            waiting=waiting,
-            driver=progress,
-            failed_attempts=_failed_attempts(pod, outcome),
-            last_attempt_at=None if pod is None else pod.created_at,
-        )
+        return StepStatus(state, waiting=waiting, driver=progress)
     return _open(pod, now, situation)
-
-
-def _failed_attempts(pod: RunPod | None, outcome: StepOutcome | None) -> int:
-    """At a step that waits for its next attempt, or for its first one."""
-    if pod is None or pod.identity is None:
-        return 0 if outcome is None else outcome.failed
-    return pod.identity.attempt + 1
 
 
 def _end(
@@ -206,7 +165,6 @@ def _ended(state: StepState, outcome: StepOutcome | None, pod: RunPod | None) ->
             pod.bound_at,
             ended_at,
             message=failure or message,
-            running_at=pod.running_at,
         )
     if outcome is None:
         return StepStatus(state)
@@ -239,8 +197,6 @@ def _open(pod: RunPod, now: datetime, situation: RunSituation) -> StepStatus:
         pod.bound_at,
         waiting=waiting,
         driver=StepProgress(ProgressState.DONE),
-        running_at=pod.running_at,
-        failed_attempts=0 if pod.identity is None else pod.identity.attempt,
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.current_plan import CurrentPlan
-from kfp_placement_controller.planning.namespace_past import NamespacePast
+from kfp_placement_controller.planning.known_pasts import KnownPast
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.run_promises import RunPromises
@@ -26,7 +26,6 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.promise import Promise
 from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
 
@@ -85,8 +84,6 @@ class TrackedRun:
         outcome: what its object says of them, likewise.
         first_makespan_seconds: of its first plan.
         promises: of its end, and of its steps.
-        forecast_apart: a search has died that may have died of its forecast, so that its plans are
-            made without.
         pending: why it must be planned again.
         crashes: searches of it that ended a worker.
         changed: something has been observed since the last evaluation.
@@ -103,7 +100,6 @@ class TrackedRun:
     statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
     first_makespan_seconds: float | None = field(init=False, default=None)
     promises: RunPromises = field(init=False, default_factory=RunPromises)
-    forecast_apart: bool = field(init=False, default=False)
     pending: set[Trigger] = field(init=False, default_factory=set)
     crashes: int = field(init=False, default=0)
     changed: bool = field(init=False, default=True)
@@ -171,7 +167,7 @@ class TrackedRun:
         except InputError as error:
             self.refuse(str(error))
 
-    def use_past(self, past: NamespacePast | None) -> None:
+    def use_past(self, past: KnownPast | None) -> None:
         """Its graph is read with this from now on; None = with none, so that it is let go."""
         reading = self.variant.reading
         if reading is not None and reading.past is not past:
@@ -239,14 +235,11 @@ class TrackedRun:
         if self.first_makespan_seconds is None:
             self.first_makespan_seconds = plan.makespan_seconds
 
-    def promised(self, plan: Plan) -> None:
-        """Take what a plan of the engine promises, whose times count from when it was made."""
-        if plan.promise is None:
-            return
+    def promised(self, promise: Promise, now: datetime) -> None:
+        """Take what is promised of it now, since its submission."""
         # The first steps of a run start while its first plan is being made.
         is_early = not any(each.ended for each in self.statuses.values())
-        made_seconds = -plan.release_seconds
-        promise = plan.promise.later(made_seconds)
+        made_seconds = (now - self.observed.submitted_at).total_seconds()
         self.promises.take(promise, made_seconds, self.held_seconds, may_be_first=is_early)
 
     def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:

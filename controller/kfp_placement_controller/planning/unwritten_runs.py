@@ -15,11 +15,9 @@ from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 
 _LOG = logging.getLogger(__name__)
 
-MOST_STEPS = 50_000
-"""Of the runs of a namespace that are kept until they are written, some 20 MB."""
-
-MOST_STEPS_OF_ALL = 4 * MOST_STEPS
-"""The same of all namespaces; the one that has most loses its oldest."""
+MOST_STEPS = 100_000
+"""Steps of runs that are kept until they are written, some 40 MB; the namespace that has most loses
+its oldest."""
 
 WRITE_PAUSE = timedelta(seconds=30)
 """Between two writes of one object. Between two tries it doubles with each that fails."""
@@ -58,22 +56,17 @@ class _Unwritten:
         if run.uid in self.runs:
             self.drop(run.uid)
         self.runs[run.uid] = run
-        self.steps += _steps_of(run)
+        self.steps += len(run.steps)
         while len(self.runs) > MAX_RUNS:
             self.drop(next(iter(self.runs)))
 
     def drop(self, uid: str) -> None:
-        self.steps -= _steps_of(self.runs.pop(uid))
+        self.steps -= len(self.runs.pop(uid).steps)
         self.sent.discard(uid)
 
     def may_be_tried(self, now: datetime) -> bool:
         doublings = min(max(0, self.failures - 1), MOST_DOUBLINGS)
         return not lasts(WRITE_PAUSE * 2**doublings, self.tried_at, now)
-
-
-def _steps_of(run: PastRun) -> int:
-    """Observations that it holds in memory."""
-    return len(run.steps) + len(run.memory)
 
 
 @dataclass
@@ -91,9 +84,8 @@ class UnwrittenRuns:
         # What ended last is the last to go.
         unwritten = own[name] = own.pop(name, _Unwritten(run.pipeline))
         unwritten.add(run)
-        steps = sum(each.steps for each in own.values())
-        while len(own) > 1 and (len(own) > MOST_PIPELINES or steps > MOST_STEPS):
-            steps -= self._drop_oldest(namespace)
+        if len(own) > MOST_PIPELINES:
+            self._drop_oldest(namespace)
         self._make_room()
 
     def get(self, key: HistoryKey, uid: str) -> PastRun | None:
@@ -155,12 +147,12 @@ class UnwrittenRuns:
         return [self._write(key, now) for key in found[:free]]
 
     def _make_room(self) -> None:
-        """Of all namespaces together too many steps wait: those that have most lose some."""
+        """Lose runs of the namespaces that have most, while too many steps wait."""
         steps = {
             namespace: sum(each.steps for each in own.values())
             for namespace, own in self._namespaces.items()
         }
-        while sum(steps.values()) > MOST_STEPS_OF_ALL:
+        while sum(steps.values()) > MOST_STEPS:
             largest = max(steps, key=steps.__getitem__)
             steps[largest] -= self._drop_oldest(largest)
             if not self._namespaces[largest]:

@@ -100,6 +100,50 @@ def expected_times(
     )
 
 
+def times_by_now(
+    order: StepOrder,
+    planned: Mapping[str, PlannedTimes],
+    ended: Mapping[str, float],
+    planned_at_seconds: float,
+    now_seconds: float,
+) -> Mapping[str, PlannedTimes]:
+    """Return when steps start and end that have not ended, as early or late as those before them.
+
+    A waiting step starts as long after all that it waits for as planned: drivers take that time, or
+    others have its node. It may so start earlier than planned, where `expected_times` keeps to the
+    plan, as gates do.
+
+    Args:
+        order: of the run's steps.
+        planned: steps that have not ended.
+        ended: end of each step that has.
+        planned_at_seconds: time of the plan.
+        now_seconds: the time.
+    """
+    # Ends as planned and as expected of all that comes before; what ended before counts for both.
+    plan_ends = [planned_at_seconds] * len(order.names)
+    ends, times = list(plan_ends), dict[str, PlannedTimes]()
+    for index, name in enumerate(order.names):
+        before = order.predecessors[index]
+        plan_ready = max([plan_ends[each] for each in before], default=planned_at_seconds)
+        ready = max([ends[each] for each in before], default=planned_at_seconds)
+        step = planned.get(name)
+        if step is None:
+            own = max(planned_at_seconds, ended.get(name, planned_at_seconds))
+            plan_ends[index], ends[index] = max(plan_ready, own), max(ready, own)
+            if name in ended:
+                plan_ends[index] = ends[index] = own
+            continue
+        start = step.start_seconds
+        if not step.runs:
+            start = max(now_seconds, ready + max(0.0, start - plan_ready))
+        end = start + _known_end(step) - step.start_seconds
+        end = expected_end(start, end, now_seconds) if step.runs else end
+        plan_ends[index], ends[index] = _known_end(step), end
+        times[name] = PlannedTimes(start, end, step.runs)
+    return times
+
+
 def _earliest(
     order: StepOrder, steps: Sequence[PlannedTimes | None], now_seconds: float
 ) -> tuple[list[float], list[float]]:

@@ -70,8 +70,6 @@ class StepOutcome:
         started_at, finished_at: of its last pod; None = not said.
         host: node its last pod ran on, or "".
         message: why it waits or failed, or "".
-        first_started_at: of its first pod; None = not said.
-        failed: pods of it that have failed so far.
     """
 
     state: StepState
@@ -80,8 +78,6 @@ class StepOutcome:
     finished_at: datetime | None = None
     host: str = ""
     message: str = ""
-    first_started_at: datetime | None = None
-    failed: int = 0
 
 
 @dataclass(frozen=True)

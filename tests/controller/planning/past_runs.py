@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistorySpec,
     history_name,
 )
-from kfp_placement_engine.model.history import Observation, PastRun, StepIdentity
+from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 from tests.controller.planning.builders import START
 
 
@@ -31,10 +31,10 @@ def a_past_run(
         pipeline=pipeline,
         ended_at=ended_at or START + timedelta(hours=number),
         steps=tuple(
-            Observation(StepIdentity(pipeline, f"step-{each}", "", component), seconds, node)
+            PastStep(StepIdentity(pipeline, f"step-{each}", "", component), seconds, node)
             for each in range(steps)
         ),
-        played_seconds=seconds,
+        planned_seconds=seconds,
         seconds=seconds,
     )
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.observed.nodes import ObservedNode, observe_node
-from kfp_placement_controller.planning import ended_runs
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
@@ -17,7 +16,7 @@ from kfp_placement_controller.planning.run_reading import read_run
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.model.history import PastRun, Retried
+from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.run_graph import DataInput
 from tests.controller.planning.builders import START, a_pod, a_policy, after
@@ -26,6 +25,7 @@ from tests.controlplane.times import write_time
 from tests.support.kubernetes import node_object
 
 NO_POLICY = PolicyInForce().spec
+NO_NODES: Mapping[str, ObservedNode] = {}
 END_SECONDS = 100
 NOW, BEGIN, RAN_UNTIL, END = (after(each) for each in (1000, 10, 40, END_SECONDS))
 
@@ -60,6 +60,7 @@ def taught(
     promised: float | None = None,
     policy: PlacementPolicySpec = NO_POLICY,
     inputs: tuple[DataInput, ...] = (),
+    nodes: Mapping[str, ObservedNode] = NO_NODES,
 ) -> PastRun | None:
     """What a run teaches whose step `first` ran from one moment to the other."""
     observed = observe_workflow(a_workflow_that_ended(ended_at, phase))
@@ -81,7 +82,7 @@ def taught(
     run.evaluate(policy, now, PlanningParams())
     if promised is not None:
         run.promises.first = FirstPromise(TimeRange(1, 2, 3), promised, 0.0, 0.9)
-    return ended_run(run, {}, now)
+    return ended_run(run, nodes, now)
 
 
 def test_a_step_teaches_the_time_of_its_container():
@@ -90,7 +91,15 @@ def test_a_step_teaches_the_time_of_its_container():
     assert [(each.identity.step, each.seconds, each.node) for each in past.steps] == [
         ("first", 30.0, "n0")
     ]
-    assert (past.seconds, past.played_seconds) == (40, 90)
+    assert (past.seconds, past.planned_seconds) == (40, 90)
+
+
+def test_run_times_are_those_of_a_node_of_speed_1():
+    fast = observe_node(node_object("n0"))
+    fast = replace(fast, node=replace(fast.node, speed=2.0))
+    past = taught(nodes={"n0": fast})
+    assert past is not None
+    assert [each.seconds for each in past.steps] == [60.0]
 
 
 def test_transfers_that_a_plan_adds_again_are_taken_off():
@@ -125,7 +134,7 @@ def test_times_that_cannot_be_true_teach_nothing(times):
 def test_a_plan_that_cannot_be_true_is_left_out(planned):
     past = taught(promised=planned)
     assert past is not None
-    assert past.played_seconds is None
+    assert past.planned_seconds is None
 
 
 def whole_seconds(*pods: tuple[float, float], held_until: float | None = None) -> float | None:
@@ -245,129 +254,23 @@ def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> PastRun 
         run.observe_pod(None, pod, NOW)
     run.evaluate(policy, NOW, PlanningParams())
     nodes = {"n0": observe_node(node_object("n0"))}
-    return ended_run(run, nodes, NOW, lambda _pod: peak)
-
-
-NO_NODES: Mapping[str, ObservedNode] = {}
-
-
-def taught_by_attempts(
-    *began: float | None,
-    phase: str = "Succeeded",
-    failed: str = "Failed",
-    bound: float | None = None,
-    promised: bool = False,
-    nodes: Mapping[str, ObservedNode] = NO_NODES,
-) -> PastRun | None:
-    """What a run teaches whose step `first` had attempts that began then.
-
-    The last has a pod, and so has the first if it says when it got a node.
-    """
-    policy = PolicyInForce().spec
-    raw = a_workflow_that_ended(END)
-    for template in raw["spec"]["templates"]:
-        if "container" in template:
-            template["retryStrategy"] = {"limit": 9}
-    first = raw["status"]["nodes"].pop("w-1")
-    raw["status"]["nodes"]["r"] = {**first, "type": "Retry", "id": "r", "phase": phase}
-    last = len(began) - 1
-    for number, seconds in enumerate(began):
-        node = {**first, "name": f"nightly-0.first({number})", "id": f"w-1-{number}"}
-        node["phase"] = phase if number == last else failed
-        node["startedAt"] = None if seconds is None else write_time(after(seconds))
-        raw["status"]["nodes"][node["id"]] = node
-    observed = observe_workflow(raw)
-    assert observed is not None
-    run = TrackedRun(observed, read_run(observed, policy))
-    pod = a_pod(
-        "last", workflow="nightly-0", argo_node_name=f"nightly-0.first({last})", phase=phase,
-        node_name="n0", started_at=BEGIN, running_at=BEGIN, finished_at=RAN_UNTIL,
-    )  # fmt: skip
-    run.observe_pod(None, pod, NOW)
-    if bound is not None and began[0] is not None:
-        first_pod = a_pod(
-            "failed", workflow="nightly-0", argo_node_name="nightly-0.first(0)", phase="Failed",
-            node_name="n0", created_at=after(began[0]), started_at=after(bound),
-        )  # fmt: skip
-        run.observe_pod(None, first_pod, NOW)
-    run.evaluate(policy, NOW, PlanningParams())
-    if promised:
-        run.promises.first = FirstPromise(TimeRange(1, 2, 3), 90, 0.0, 0.9)
-    return ended_run(run, nodes, NOW)
-
-
-def test_attempts_that_failed_teach_what_they_took():
-    """From the begin of the first to that of the last, though their pods are gone."""
-    past = taught_by_attempts(1, 9, 15)
-    assert past is not None
-    assert past.retried == (Retried("first", 2, 14.0),)
-    assert len(past.steps) == 1
-
-
-def test_attempts_teach_where_it_is_known_how_much_later_the_run_has_ended():
-    """Else that is part of what whole runs take, and would count twice."""
-    known = {"n0": observe_node(node_object("n0"))}
-    past = taught_by_attempts(1, 15, promised=True, nodes=known)
-    assert past is not None
-    assert past.retried == (Retried("first", 1, 14.0),)
-    assert past.failed_seconds == pytest.approx(14.0)
-    unknown = taught_by_attempts(1, 15, promised=True)
-    assert unknown is not None
-    assert (unknown.retried, unknown.failed_seconds) == ((), 0.0)
-    assert unknown.seconds == past.seconds
-
-
-def test_attempts_that_ended_well_did_not_fail():
-    """Where the tasks around a step are tried again, it has run before all the same."""
-    past = taught_by_attempts(1, 15, failed="Succeeded")
-    assert past is not None
-    assert past.retried == ()
-
-
-def test_what_an_attempt_waited_for_room_is_not_what_it_took():
-    past = taught_by_attempts(1, 15, bound=12)
-    assert past is not None
-    assert past.retried == (Retried("first", 1, 3.0),)
-
-
-def test_what_passed_while_a_run_was_suspended_is_not_what_an_attempt_took(monkeypatch):
-    monkeypatch.setattr(ended_runs, "_was_interrupted", lambda *_: True)
-    past = taught_by_attempts(1, 9)
-    assert past is not None
-    assert (past.seconds, past.retried) == (None, ())
-    assert len(past.steps) == 1
-
-
-@pytest.mark.parametrize(
-    "began",
-    [(1,), (15, 1), (1, None), (None, 1), (1, 9e9), (1, 9e5), (-9e5, 1), (-1e4, 1)],
-    ids=str,
-)
-def test_attempts_whose_times_are_odd_teach_no_retry(began):
-    past = taught_by_attempts(*began)
-    assert past is not None
-    assert past.retried == ()
-
-
-def test_a_step_that_never_ended_well_teaches_no_retry():
-    past = taught_by_attempts(1, 9, phase="Failed")
-    assert past is None or past.retried == ()
+    peaks = {} if peak is None else {each.pod.uid: peak for each in run.pods}
+    return ended_run(run, nodes, NOW, peaks)
 
 
 def test_a_step_teaches_the_most_memory_that_it_was_seen_to_use():
     past = taught_by_pods({}, peak=1.5 * GIB)
     assert past is not None
-    (use,) = past.memory
-    assert (use.identity.step, use.peak_bytes, use.asked_bytes) == ("first", 1.5 * GIB, 2 * GIB)
-    assert use.killed_bytes is None
+    (step,) = past.steps
+    assert (step.identity.step, step.peak_bytes, step.asked_bytes) == ("first", 1.5 * GIB, 2 * GIB)
+    assert step.killed_bytes is None
 
 
 def test_a_step_that_was_killed_for_memory_teaches_that_and_no_time():
     past = taught_by_pods({"phase": "Failed", "killed_bytes": 2 * GIB}, peak=GIB)
     assert past is not None
-    (use,) = past.memory
-    assert (use.killed_bytes, use.peak_bytes) == (2 * GIB, None)
-    assert past.steps == ()
+    (step,) = past.steps
+    assert (step.killed_bytes, step.peak_bytes, step.seconds) == (2 * GIB, None, None)
 
 
 def test_of_a_step_that_was_tried_again_both_are_known():
@@ -376,14 +279,14 @@ def test_of_a_step_that_was_tried_again_both_are_known():
         peak=2.5 * GIB,
     )  # fmt: skip
     assert past is not None
-    (use,) = past.memory
-    assert (use.killed_bytes, use.peak_bytes) == (2 * GIB, 2.5 * GIB)
-    assert len(past.steps) == 1
+    (step,) = past.steps
+    assert (step.killed_bytes, step.peak_bytes) == (2 * GIB, 2.5 * GIB)
+    assert step.seconds is not None
 
 
 @pytest.mark.parametrize("peak", [None, 0.0, -1.0, float("nan"), float("inf"), 90.0 * GIB])
 def test_no_step_uses_what_cannot_be_true(peak):
     past = taught_by_pods({}, peak=peak)
     assert past is not None
-    assert past.memory == ()
-    assert len(past.steps) == 1
+    (step,) = past.steps
+    assert (step.peak_bytes, step.seconds) == (None, 30.0)

@@ -2,18 +2,13 @@
 
 import logging
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import namespace_past
-from kfp_placement_controller.planning.forecasts import MOST_FAILURES
-from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+from kfp_placement_controller.planning import known_pasts, run_variants
 from kfp_placement_controller.planning.unwritten_runs import WRITE_PAUSE
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.planning import promises
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator
 
 KNOWN = 4
@@ -52,10 +47,14 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
 
 
-@pytest.mark.parametrize("name", ["observe", "with_history"])
-def test_a_dead_learner_leaves_plans_as_they_were(monkeypatch, caplog, name):
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [(Past, "observe"), (known_pasts, "with_history"), (run_variants, "promise_of")],
+)
+def test_a_defect_in_what_past_runs_tell_leaves_plans_as_they_were(
+    monkeypatch, caplog, place, name
+):
     cluster = a_cluster()
-    place = Past if name == "observe" else namespace_past
     monkeypatch.setattr(place, name, fail)
     cluster.hand_over(a_coordinator(), 2)
     for number in range(10, 12):
@@ -63,81 +62,6 @@ def test_a_dead_learner_leaves_plans_as_they_were(monkeypatch, caplog, name):
         assert is_planned(cluster, run)
         assert cluster.placement(run).spec.first_ends is None
     assert len([each for each in warnings(caplog) if DEFECT in each]) == 1
-
-
-def test_a_dead_forecaster_leaves_plans_as_they_were(monkeypatch, caplog):
-    cluster = a_cluster()
-    monkeypatch.setattr(promises, "simulate_durations", fail)
-    promises.say_defect.cache_clear()
-    for number in range(10, 12):
-        run = cluster.begin_run(number, iterations=SMALL)
-        cluster.run(partial(is_unknown, cluster, run))
-        assert "defect" in unknown(cluster, run)
-        cluster.run()
-        assert is_planned(cluster, run)
-        assert cluster.placement(run).spec.first_ends is None
-    assert len([each for each in warnings(caplog) if DEFECT in each]) == 1
-
-
-def is_unknown(cluster: NoisyCluster, run: str) -> bool:
-    return bool(unknown(cluster, run))
-
-
-def unknown(cluster: NoisyCluster, run: str) -> str:
-    placement = cluster.placements.get(("team", run))
-    status = None if placement is None else placement.status
-    return "" if status is None else status.ends_unknown or ""
-
-
-class MortalSearch:
-    """Searches until it is asked for a promise."""
-
-    def __init__(self) -> None:
-        self.deaths = 0
-
-    def __call__(self, asked: PlanningRound) -> RoundResult | RoundFailure:
-        if any(run.forecast is not None and run.forecast.steps for run in asked.to_replan):
-            self.deaths += 1
-            return RoundFailure(asked.number, "the search was killed after 60 s", died=True)
-        return plan_round(asked)
-
-
-def test_a_search_that_dies_of_promises_goes_on_without(caplog):
-    """One death for the first plan, three for promises of its own; then they are left out."""
-    cluster = a_cluster()
-    cluster.search = search = MortalSearch()
-    run = cluster.play(10, iterations=SMALL)
-    assert is_planned(cluster, run)
-    assert cluster.placement(run).spec.first_ends is None
-    assert not cluster.announced
-    assert search.deaths == 1 + MOST_FAILURES
-    assert len([each for each in warnings(caplog) if "forecast of" in each]) == 1
-    cluster.search = plan_round
-    cluster.now += timedelta(hours=1)
-    assert cluster.first_ends(cluster.play(11, iterations=SMALL))
-
-
-class FailsOnce:
-    """Searches; the first forecast of a run that goes on dies."""
-
-    def __init__(self, cluster: NoisyCluster) -> None:
-        self.forecasts = 0
-        self._of = cluster.coordinator.forecasts
-
-    def __call__(self, asked: PlanningRound) -> RoundResult | RoundFailure:
-        made = self._of._asked
-        if made is not None and made.number == asked.number:
-            self.forecasts += 1
-            if self.forecasts == 1:
-                return RoundFailure(asked.number, "the search was killed after 60 s", died=True)
-        return plan_round(asked)
-
-
-def test_a_forecast_that_fails_once_is_tried_again():
-    cluster = a_cluster()
-    cluster.search = search = FailsOnce(cluster)
-    cluster.play(10, iterations=SMALL)
-    assert search.forecasts > 1
 
 
 def test_where_nothing_can_be_written_runs_teach_all_the_same():
@@ -226,7 +150,7 @@ def test_a_run_that_is_tried_again_counts_once():
     assert cluster.placement(run).spec.first_ends is None
     assert len(uids(cluster)) == len(set(uids(cluster))) == KNOWN + 1
     again = cluster.history().past_runs()[-1]
-    assert (again.uid, again.seconds, again.played_seconds) == (first.uid, None, None)
+    assert (again.uid, again.seconds, again.planned_seconds) == (first.uid, None, None)
     assert len(again.steps) == STEPS
     assert max(each.seconds for each in again.steps) < 1_000
 
@@ -268,7 +192,7 @@ def test_a_run_that_ended_while_no_planner_ran_is_learned_from_at_the_start():
     cluster.play(11, iterations=SMALL)
     past = next(each for each in cluster.history().past_runs() if each.uid == f"workflow-{KNOWN}")
     assert len(past.steps) == STEPS
-    assert past.played_seconds == pytest.approx(promised.played)
+    assert past.planned_seconds == pytest.approx(promised.planned)
 
 
 def test_what_is_there_at_the_start_is_learned_from_once():

@@ -1,4 +1,4 @@
-"""What the PlacementPolicy says of past runs: how sure, how long, and who shares with whom."""
+"""What the PlacementPolicy says of past runs: how sure promises are, and how long runs count."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -8,8 +8,6 @@ import pytest
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
-from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
 from tests.controller.planning.noisy_cluster import NoisyCluster
@@ -18,7 +16,6 @@ from tests.controller.planning.played_cluster import NO_PULLS
 
 RUNS = 4
 SMALL = 2
-SHARED = {"shareBetween": [["team", "other"]]}
 
 
 def say(cluster: NoisyCluster, **history: Any) -> None:
@@ -34,66 +31,6 @@ def played() -> NoisyCluster:
     for number in range(RUNS):
         cluster.play(number, iterations=SMALL)
     return cluster
-
-
-def is_learned(cluster: NoisyCluster, run: str) -> bool:
-    """Whether times of a run rest on past runs."""
-    rows = cluster.placement(run).planned_rows().rows
-    return any(row is not None and row.duration_source == DurationSource.HISTORY for row in rows)
-
-
-def test_without_sharing_nothing_crosses_and_with_it_components_do():
-    cluster = played()
-    assert not is_learned(cluster, cluster.play(0, "other", iterations=SMALL))
-    cluster = played()
-    say(cluster, **SHARED)
-    first = cluster.play(0, "other", iterations=SMALL)
-    assert is_learned(cluster, first)
-    # All that crosses is how long components take; what is kept is each namespace's own.
-    assert [run.uid for run in cluster.history("other").past_runs()] == ["other-0"]
-
-
-def test_a_third_namespace_gets_nothing():
-    cluster = played()
-    say(cluster, **SHARED)
-    assert not is_learned(cluster, cluster.play(0, "third", iterations=SMALL))
-
-
-def test_no_label_of_a_tenant_makes_it_one_of_them():
-    cluster = played()
-    say(cluster, **SHARED)
-    labels = {"kfp-placement.dev/share-between": "team", "kfp-placement.dev/history": "other"}
-    name = cluster.begin_run(0, "third", iterations=SMALL)
-    run = cluster.players[name].workflow
-    run["metadata"].setdefault("labels", {}).update(labels)
-    run["spec"]["templates"][1]["metadata"]["labels"].update(labels)
-    cluster.run()
-    assert not is_learned(cluster, name)
-
-
-def test_a_policy_that_shares_no_more_takes_effect_at_once():
-    cluster = played()
-    say(cluster, **SHARED)
-    cluster.coordinator.tick(cluster.now)
-    assert cluster.coordinator.histories.past("other", "p") is not None
-    say(cluster)
-    assert not is_learned(cluster, cluster.play(0, "other", iterations=SMALL))
-
-
-def test_runs_that_are_planned_learn_of_a_policy_that_shares():
-    cluster = played()
-    name = cluster.begin_run(0, "other", iterations=SMALL)
-    cluster.run(lambda: bool(cluster.pods()) and name in str(cluster.placements))
-    assert not is_learned(cluster, name)
-    say(cluster, **SHARED)
-    cluster.run()
-    assert is_learned(cluster, name)
-
-
-def test_a_namespace_that_has_seen_nothing_is_not_waited_for():
-    cluster = played()
-    say(cluster, shareBetween=[["team", "new", "newer"]])
-    assert cluster.first_ends(cluster.play(RUNS, iterations=SMALL))
 
 
 def test_ranges_are_as_sure_as_the_policy_says():
@@ -164,17 +101,3 @@ def test_a_shorter_time_leaves_out_what_is_known_already():
     forecast = after.past.steps.predict(old.steps[0].identity)
     assert forecast is not None
     assert forecast.basis.runs == 1
-
-
-@pytest.mark.parametrize(("defaults", "seconds"), [({}, 5.0), ({"driver": 3}, 3.0)])
-def test_where_no_run_tells_what_drivers_take_the_policy_does(defaults, seconds):
-    """And not what the cluster has shown, which is of other namespaces, too."""
-    cluster = played()
-    raw = {"metadata": {"name": "default"}, "spec": {**NO_PULLS, "defaults": defaults}}
-    policy = read_resource(PlacementPolicy, raw)
-    cluster.coordinator.handle(POLICIES, Change(("", "default"), None, policy), cluster.now)
-    run = cluster.play(0, "other", iterations=SMALL)
-    reading = cluster.coordinator.registry.runs[RunKey("other", run)].variant.reading
-    assert reading is not None
-    assert reading.forecast is not None
-    assert reading.forecast.driver_seconds == seconds

@@ -9,7 +9,6 @@ import pytest
 from prometheus_client import REGISTRY, generate_latest
 
 from kfp_placement_controller.metrics import PROMISE_COVERAGE
-from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning import kept_promises
 from kfp_placement_controller.planning.actions import (
     Action,
@@ -17,15 +16,10 @@ from kfp_placement_controller.planning.actions import (
     WriteHistory,
     WritePlacement,
 )
-from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.load import Load
-from kfp_placement_engine.history import NodeFactors, node_factors
 from tests.controller.planning.builders import START
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS
-from tests.support.kubernetes import node_object
 
 RUNS = 5
 SMALL = 2
@@ -56,9 +50,7 @@ def objects_of(cluster: NoisyCluster, namespace: str) -> dict[str, Any]:
     return {"histories": histories, "placements": placements}
 
 
-def test_objects_of_a_namespace_are_the_same_with_and_without_another(monkeypatch):
-    # But for the factors of nodes, which they share.
-    monkeypatch.setattr(node_factors, "LEAST_PODS", 1_000_000)
+def test_objects_of_a_namespace_are_the_same_with_and_without_another():
     alone, beside = played(), played("other")
     ours, theirs = objects_of(alone, "team"), objects_of(beside, "team")
     assert ours["histories"] == theirs["histories"]
@@ -197,46 +189,3 @@ def test_who_leads_no_more_tells_no_coverage():
     cluster = NoisyCluster()
     cluster.coordinator.follow()
     assert math.isnan(sample("kfp_placement_promise_coverage"))
-
-
-def a_state(factors: NodeFactors) -> ClusterState:
-    state = ClusterState(Load(DEFAULT_SOURCES), factors=factors)
-    for name in ("fast", "slow"):
-        state.nodes[name] = observe_node(node_object(name))
-    return state
-
-
-def saw(factors: NodeFactors, namespace: str) -> None:
-    """Five runs that took twice as long on one node as on the other."""
-    for _ in range(5):
-        factors.learn(namespace, {"fast": [0.0] * 3, "slow": [math.log(2)] * 3})
-
-
-def test_plans_take_nodes_as_past_runs_have_found_them():
-    factors = NodeFactors()
-    saw(factors, "team")
-    fast, slow = a_state(factors).snapshot((), {"team"}).nodes
-    assert slow.speed < 0.8 * fast.speed
-    assert [each.speed for each in a_state(NodeFactors()).snapshot((), {"team"}).nodes] == [1, 1]
-
-
-def test_plans_of_several_namespaces_take_only_what_several_have_seen():
-    factors = NodeFactors()
-    saw(factors, "team")
-    for namespaces in ({"other"}, {"team", "other"}, set()):
-        nodes = a_state(factors).snapshot((), namespaces).nodes
-        assert [each.speed for each in nodes] == [1, 1]
-    for number in range(3):
-        saw(factors, f"other-{number}")
-    fast, slow = a_state(factors).snapshot((), {"new", "team"}).nodes
-    assert slow.speed < 0.8 * fast.speed
-
-
-def test_declared_speeds_are_known_as_nodes_change():
-    cluster = NoisyCluster()
-    node = node_object("n0")
-    node["metadata"].setdefault("labels", {})["kfp-placement.dev/speed"] = "2"
-    cluster.set_node(node)
-    cluster.tell()
-    factors = cluster.coordinator.histories.factors
-    assert factors.log_factor("n0", "team") == pytest.approx(-math.log(2))

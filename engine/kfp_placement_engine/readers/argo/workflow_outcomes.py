@@ -145,17 +145,8 @@ def _outcome(step_nodes: _StepNodes) -> StepOutcome:
         message = "" if outer is None else outer.message
         finished = None if outer is None or state is StepState.PENDING else outer.finished_at
         return StepOutcome(state, finished_at=finished, message=message)
-    (_, first), (_, last) = pods[0], pods[-1]
-    return StepOutcome(
-        state,
-        len(pods),
-        last.started_at,
-        last.finished_at,
-        last.host,
-        last.message,
-        first.started_at,
-        sum(node.phase in _FAILED for _, node in pods),
-    )
+    _, last = pods[-1]
+    return StepOutcome(state, len(pods), last.started_at, last.finished_at, last.host, last.message)
 
 
 def _order(pod: tuple[int, ArgoNode]) -> tuple[int, str]:

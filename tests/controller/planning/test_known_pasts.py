@@ -8,21 +8,15 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.observed.histories import MAX_OBJECT_BYTES, observe_history
-from kfp_placement_controller.planning import built_pasts
+from kfp_placement_controller.planning import known_pasts
 from kfp_placement_controller.planning.actions import (
     DeleteHistory,
     HistoryAnswer,
     HistoryOutcome,
     WriteHistory,
 )
-from kfp_placement_controller.planning.built_pasts import (
-    BUILD_OBSERVATIONS,
-    MOST_BUILT,
-    MOST_IDLE,
-)
 from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.namespace_past import NamespacePast
-from kfp_placement_engine.contract.policy import HistorySettings
+from kfp_placement_controller.planning.known_pasts import STEPS_AT_ONCE, KnownPast
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
@@ -52,7 +46,7 @@ def with_runs(*runs: PastRun, namespace: str = "team", pipeline: str = "p") -> H
     return known
 
 
-def built(known: Histories, namespace: str = "team", pipeline: str = "p") -> NamespacePast:
+def built(known: Histories, namespace: str = "team", pipeline: str = "p") -> KnownPast:
     for _ in range(10_000):
         past = known.past(namespace, pipeline)
         if past is not None:
@@ -61,7 +55,7 @@ def built(known: Histories, namespace: str = "team", pipeline: str = "p") -> Nam
     raise AssertionError("it is not built")
 
 
-def forecast_seconds(past: NamespacePast, pipeline: str = "p") -> float | None:
+def forecast_seconds(past: KnownPast, pipeline: str = "p") -> float | None:
     """Median of its only step."""
     graph = RunGraph(name=pipeline, source="made up", steps=(Step("step-0", task="step-0"),))
     learned = past.learned_run(graph, CONFIDENCE)
@@ -140,17 +134,17 @@ def test_a_run_teaches_its_pipeline_what_a_new_planner_would_know():
     assert after.duration_seconds == pytest.approx(anew.duration_seconds, rel=0.01)
 
 
-def test_pasts_of_pipelines_that_no_run_asks_for_go():
+@pytest.mark.parametrize("kind", ["MOST_NAMESPACES", "MOST_PIPELINES"])
+def test_only_so_many_pasts_are_kept_and_those_asked_for_last(monkeypatch, kind):
+    monkeypatch.setattr(known_pasts, kind, 2)
     known = Histories(enabled=True)
-    for number in range(MOST_IDLE + 50):
-        store(known, a_history(f"p{number}", [a_past_run(f"p{number}", number)]))
-    for number in range(MOST_IDLE + 50):
-        built(known, pipeline=f"p{number}")
-        known.build()
-    for _ in range(3):
-        known.build()
-    assert sum(bool(name) for _, name in known._pasts._kept) == MOST_IDLE
-    assert built(known, pipeline="p0") is not None
+    keys = [("team", name) if kind == "MOST_PIPELINES" else (name, "p") for name in "abc"]
+    for namespace, pipeline in keys:
+        store(known, a_history(pipeline, [a_past_run(pipeline, 1)], namespace))
+        assert built(known, namespace, pipeline).runs == 1
+    is_of_kind = (lambda key: key[1]) if kind == "MOST_PIPELINES" else (lambda key: not key[1])
+    assert len([key for key in known._pasts._kept if is_of_kind(key)]) == 2
+    assert forecast_seconds(built(known, *keys[0]), keys[0][1]) == pytest.approx(60, rel=0.01)
 
 
 def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwhile():
@@ -161,7 +155,7 @@ def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwh
     while known.past("team", "p") is None:
         known.build()
         parts += 1
-    assert parts >= 20 * 200 / BUILD_OBSERVATIONS - 1
+    assert parts >= 20 * 200 / STEPS_AT_ONCE - 1
     assert not known.is_building
 
 
@@ -188,33 +182,6 @@ def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built()
         edited = [a_past_run("p", 1000 + number, steps=2_000)]
         store(known, a_history("p", edited))
     raise AssertionError("the other namespace is never built")
-
-
-def test_more_namespaces_than_are_kept_do_not_push_each_other_out(monkeypatch, caplog):
-    monkeypatch.setattr(built_pasts, "MOST_BUILT", 2)
-    known = Histories(enabled=True)
-    for name in "abc":
-        store(known, a_history("p", [a_past_run("p", 1)], name))
-    for _ in range(5):
-        known.build()
-        pasts = [known.past(name, "p") for name in "abc"]
-    assert [past is not None for past in pasts] == [True, True, False]
-    (said,) = caplog.messages
-    assert said.startswith("runs of namespace c are planned without past ones while")
-    for _ in range(3):
-        known.build()
-        known.past("a", "p")
-        last = known.past("c", "p")
-    assert last is not None
-
-
-def test_only_so_many_namespaces_are_kept():
-    known = Histories(enabled=True)
-    for number in range(MOST_BUILT + 10):
-        known.build()
-        known.build()
-        assert known.past(f"ns-{number}", "p") is not None
-    assert sum(not name for _, name in known._pasts._kept) == MOST_BUILT
 
 
 def test_of_a_very_wide_run_a_planner_learns_what_is_stored_of_it():
@@ -246,7 +213,7 @@ def test_a_run_that_was_tried_again_counts_once_and_its_end_does_not():
     assert not known.run_ended("team", again)
     (write,) = known.due(START)
     assert isinstance(write, WriteHistory)
-    assert (write.runs[0].seconds, write.runs[0].played_seconds) == (None, None)
+    assert (write.runs[0].seconds, write.runs[0].planned_seconds) == (None, None)
     assert write.runs[0].steps == again.steps
     assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
 
@@ -404,57 +371,6 @@ def test_sizes_of_all_objects_are_known():
     for name in "pq":
         known.changed(Change(("team", name), None, None))
     assert (known.objects, known.json_bytes) == (0, 0)
-
-
-SHARING = HistorySettings(share_between=(("team", "other", "empty"),))
-
-
-def sharing() -> Histories:
-    """`team` has seen nothing of a component that `other` knows."""
-    known = with_runs(*(a_past_run("p", number) for number in range(5)))
-    runs = [
-        a_past_run("q", number, component="c0ffee", seconds=300, steps=200) for number in range(5)
-    ]
-    store(known, a_history("q", runs, "other"))
-    known.use(SHARING)
-    return known
-
-
-def forecast_of_component(past: NamespacePast) -> float | None:
-    step = Step("new", task="new", component="c0ffee")
-    learned = past.learned_run(RunGraph(name="new", source="made up", steps=(step,)), CONFIDENCE)
-    assert learned is not None
-    basis = learned.graph.steps[0].duration_basis
-    return learned.graph.steps[0].duration_seconds if basis and basis.level == "component" else None
-
-
-def test_a_namespace_waits_once_until_those_that_share_with_it_are_built():
-    known = sharing()
-    assert known.past("team", "p") is None
-    past = built(known)
-    assert forecast_of_component(past) == pytest.approx(300, rel=0.01)
-    # Built again, it answers with what it knew: nobody's plans wait for another tenant's changes.
-    known._pasts.outdated(("other", "q"))
-    again = known.past("team", "p")
-    assert again is past
-    assert known.is_building
-    assert forecast_of_component(again) == pytest.approx(300, rel=0.01)
-
-
-def test_where_there_is_no_room_a_namespace_is_planned_by_its_own_past(monkeypatch):
-    monkeypatch.setattr(built_pasts, "MOST_BUILT", 1)
-    known = sharing()
-    past = known.past("team", "p")
-    assert past is not None
-    assert forecast_of_component(past) is None
-
-
-def test_who_shares_no_more_is_not_asked():
-    known = sharing()
-    past = built(known)
-    known.use(HistorySettings())
-    assert forecast_of_component(past) is None
-    assert forecast_of_component(built(known)) is None
 
 
 def test_while_histories_cannot_be_read_runs_are_remembered_and_nothing_is_known(caplog):

@@ -1,0 +1,164 @@
+"""Asks a Prometheus for the memory of pods; it is a server of others."""
+
+import math
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from kfp_placement_controller.actuators.worker import Worker
+from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer, MemoryPod
+from kfp_placement_engine.exceptions import EngineError
+from kfp_placement_kube.exceptions import GarbledError, KubeError
+from kfp_placement_kube.json_text import read_json
+from kfp_placement_kube.transport import Transport
+
+MOST_SECONDS = 20.0
+"""Time for one question; pods that are not known by then are not asked for."""
+
+MOST_PODS_A_QUERY = 50
+
+_MOST_RANGE_SECONDS = 7 * 86400
+_RANGE_MORE_SECONDS = 300
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_FORM = "application/x-www-form-urlencoded"
+
+_USES = (
+    # Zero where runtime or kernel do not keep it.
+    "(max_over_time(container_memory_max_usage_bytes{{{selector}}}[{seconds}s]) > 0)"
+    " or max_over_time(container_memory_working_set_bytes{{{selector}}}[{seconds}s])"
+)
+
+
+class Prometheus:
+    """The servers that a policy may name."""
+
+    def __init__(
+        self,
+        transport_to: Callable[[str], Transport],
+        containers: Collection[str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            transport_to: makes the way to the server of a URL.
+            containers: names of those that run steps.
+            clock: seconds.
+        """
+        self._transport_to = transport_to
+        self._containers = frozenset(containers)
+        self._clock = clock
+
+    def peaks(self, question: AskMemory) -> Mapping[str, float]:
+        """Return the most memory that the pods used, bytes by uid; unknown ones are left out.
+
+        Raises:
+            KubernetesError: refused, or no answer, or none that can be read.
+        """
+        namespace = question.run.namespace
+        # What is in a query must not end it.
+        pods = {each.name: each for each in question.pods if _NAME.fullmatch(each.name)}
+        if not _NAME.fullmatch(namespace):
+            return {}
+        found: dict[str, float] = {}
+        named, until = list(pods.values()), self._clock() + MOST_SECONDS
+        transport = self._transport_to(question.url)
+        for first in range(0, len(named), MOST_PODS_A_QUERY):
+            query = self._query(namespace, named[first : first + MOST_PODS_A_QUERY])
+            for name, amount in _samples(_answer(transport, query)):
+                if name in pods:
+                    uid = pods[name].uid
+                    found[uid] = max(amount, found.get(uid, 0.0))
+            if self._clock() >= until:
+                break
+        return found
+
+    def _query(self, namespace: str, pods: Sequence[MemoryPod]) -> str:
+        longest = max(each.since_start_seconds for each in pods) + _RANGE_MORE_SECONDS
+        selector = (
+            f'namespace="{namespace}",container=~"{_any_of(sorted(self._containers))}",'
+            f'pod=~"{_any_of(each.name for each in pods)}"'
+        )
+        seconds = math.ceil(min(longest, _MOST_RANGE_SECONDS))
+        return f"max by (pod) ({_USES.format(selector=selector, seconds=seconds)})"
+
+
+def _answer(transport: Transport, query: str) -> bytes:
+    body = urlencode({"query": query}).encode()
+    response = transport.send("POST", "/api/v1/query", {}, body, _FORM)
+    text = transport.read(response, "/api/v1/query")
+    if response.status != HTTPStatus.OK:
+        raise GarbledError(response.status, "Refused", f"HTTP status {response.status}")
+    return text
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return "|".join(name.replace(".", "[.]") for name in names)
+
+
+def _samples(text: bytes) -> Iterator[tuple[str, float]]:
+    """Yield what an instant vector says of pods.
+
+    Raises:
+        GarbledError: it is something else.
+    """
+    try:
+        answer = read_json(text)
+    except ValueError as error:
+        raise _garbled("its answer is not JSON") from error
+    match answer:
+        case {"status": "success", "data": {"resultType": "vector", "result": list(samples)}}:
+            pass
+        case {"status": "error", "error": str(why)}:
+            raise _garbled(f"it says {why!r:.200}")
+        case _:
+            raise _garbled("its answer is not that of a query")
+    for each in samples:
+        match each:
+            case {"metric": {"pod": str(pod)}, "value": [_, str(amount)]}:
+                yield from ((pod, value) for value in _floats(amount))
+            case _:
+                pass
+
+
+def _floats(text: str) -> Iterator[float]:
+    try:
+        yield float(text)
+    except ValueError:
+        return
+
+
+def _garbled(why: str) -> GarbledError:
+    return GarbledError(0, "Garbled", why)
+
+
+class MemoryWorker(Worker[AskMemory, MemoryAnswer]):
+    """The thread that asks one question after the other."""
+
+    def __init__(
+        self,
+        peaks: Callable[[AskMemory], Mapping[str, float]],
+        answered: Callable[[MemoryAnswer], None],
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            peaks: asks a server, and waits for it.
+            answered: is given every answer, in this worker's thread.
+        """
+        super().__init__("memory", answered)
+        self._peaks = peaks
+
+    # `typing.override` came with Python 3.12.
+    def answer(self, task: AskMemory) -> MemoryAnswer:  # type: ignore[explicit-override]
+        """Return what the server says."""
+        try:
+            return MemoryAnswer(task, self._peaks(task))
+        except (KubeError, EngineError) as error:
+            return MemoryAnswer(task, failure=f"{error!s:.300}")
+        except Exception as error:
+            # Whatever the server answers, and whatever we make of it: plans do without.
+            what = f"defect: {type(error).__name__}: {error!s:.200}"
+            return MemoryAnswer(task, failure=what)

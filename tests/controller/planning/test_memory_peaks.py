@@ -1,0 +1,138 @@
+"""Peaks of memory: asked for once, soon after the end of a run, and waited for a while."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer
+from kfp_placement_controller.planning.memory_peaks import (
+    PATIENCE,
+    PAUSE_AFTER_FAILURE,
+    SETTLING,
+    MemoryPeaks,
+)
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.planning.run_reading import read_run
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.sources.argo.workflows import observe_workflow
+from kfp_placement_engine.contract.policy import HistorySettings
+from tests.controller.planning.builders import a_pod, after
+from tests.controller.planning.test_ended_runs import END, a_workflow_that_ended
+
+URL = "http://prometheus:9090"
+SETTLED = END + SETTLING
+PEAK = 5e8
+
+
+def settings(url: str = URL) -> HistorySettings:
+    return HistorySettings(memory="prometheus", prometheus_url=url)
+
+
+def ended(name: str = "nightly-0") -> TrackedRun:
+    """A run whose steps `first` and `last` have run; the latter failed."""
+    raw = a_workflow_that_ended(END)
+    raw["metadata"]["name"] = name
+    observed = observe_workflow(raw)
+    assert observed is not None
+    run = TrackedRun(observed, read_run(observed, PolicyInForce().spec))
+    for step, phase in (("first", "Succeeded"), ("last", "Failed")):
+        pod = a_pod(
+            name=f"{name}-{step}",
+            uid=f"{name}-{step}",
+            workflow=name,
+            argo_node_name=f"{name}.{step}",
+            phase=phase,
+            running_at=after(10),
+        )
+        run.observe_pod(None, pod, END)
+    return run
+
+
+def asking(*runs: TrackedRun, now: datetime = SETTLED) -> tuple[MemoryPeaks, AskMemory | None]:
+    peaks = MemoryPeaks()
+    peaks.use(settings())
+    return peaks, peaks.due(runs, now)
+
+
+def test_the_pods_that_ended_well_are_asked_for_once_after_the_run():
+    run = ended()
+    peaks, early = asking(run, now=SETTLED - timedelta(seconds=1))
+    assert early is None
+    asked = peaks.due([run], SETTLED)
+    assert asked is not None
+    assert (asked.url, asked.run) == (URL, run.key)
+    assert [(each.uid, each.since_start_seconds) for each in asked.pods] == [
+        ("nightly-0-first", (SETTLED - after(10)).total_seconds())
+    ]
+    assert peaks.due([run], SETTLED) is None
+    assert peaks.awaits(run, SETTLED)
+    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": PEAK, "another": 1e9}), SETTLED)
+    assert not peaks.awaits(run, SETTLED)
+    assert peaks.due([run], SETTLED) is None
+    assert peaks.take(run.key) == {"nightly-0-first": PEAK}
+    assert peaks.take(run.key) == {}
+
+
+def test_one_run_is_asked_for_after_the_other():
+    runs = [ended(), ended("nightly-1")]
+    peaks, first = asking(*runs)
+    assert first is not None
+    assert peaks.due(runs, SETTLED) is None
+    peaks.answered(MemoryAnswer(first), SETTLED)
+    second = peaks.due(runs, SETTLED)
+    assert second is not None
+    assert [first.run, second.run] == [run.key for run in runs]
+
+
+@pytest.mark.parametrize("amount", [float("nan"), float("inf"), -1.0, 0.0, 1e300])
+def test_amounts_that_cannot_be_true_are_unknown(amount):
+    run = ended()
+    peaks, asked = asking(run)
+    assert asked is not None
+    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": amount}), SETTLED)
+    assert peaks.take(run.key) == {}
+
+
+def test_without_the_source_nothing_is_asked_and_nothing_awaited():
+    run, peaks = ended(), MemoryPeaks()
+    peaks.use(HistorySettings())
+    assert peaks.due([run], SETTLED) is None
+    assert not peaks.awaits(run, END)
+
+
+def test_a_server_that_fails_is_warned_of_once_and_asked_again_after_a_pause(caplog):
+    run = ended()
+    peaks, asked = asking(run)
+    assert asked is not None
+    peaks.answered(MemoryAnswer(asked, failure="refused"), SETTLED)
+    assert not peaks.awaits(run, SETTLED)
+    assert peaks.due([run], SETTLED + PAUSE_AFTER_FAILURE / 2) is None
+    again = peaks.due([run], SETTLED + PAUSE_AFTER_FAILURE)
+    assert again is not None
+    peaks.answered(MemoryAnswer(again, failure="refused"), SETTLED + PAUSE_AFTER_FAILURE)
+    assert len(caplog.messages) == 1
+    assert f"{URL}: refused" in caplog.messages[0]
+    peaks.use(settings("http://other:9090"))
+    assert peaks.due([run], SETTLED) is not None
+
+
+def test_a_server_that_does_not_answer_keeps_nothing_waiting(caplog):
+    run = ended()
+    peaks, asked = asking(run)
+    assert asked is not None
+    late = SETTLED + PATIENCE
+    assert not peaks.awaits(run, END + SETTLING + PATIENCE)
+    assert peaks.due([run], late) is None
+    assert "has not answered in time" in caplog.messages[0]
+    peaks.answered(MemoryAnswer(asked, {"nightly-0-first": PEAK}), late)
+    assert peaks.take(run.key) == {}
+
+
+def test_a_server_that_knows_no_pod_is_the_wrong_one(caplog):
+    peaks = MemoryPeaks()
+    peaks.use(settings())
+    for number in range(20):
+        asked = peaks.due([ended(f"nightly-{number}")], SETTLED)
+        assert asked is not None
+        peaks.answered(MemoryAnswer(asked), SETTLED)
+    assert "it knows none of 20 pods" in caplog.messages[0]
