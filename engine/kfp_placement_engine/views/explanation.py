@@ -160,7 +160,7 @@ def _in_full(run: RunView, step: StepView) -> Notes:
         *(("pod", text) for text in _pod_facts(step)),
     ]
     items = [Note(sentence(text), label) for label, text in known if text]
-    return Notes(f"{name_text(step.name)}: {word(step.state)}", items)
+    return Notes(f"{name_text(step.name)} ({word(step.state)})", items)
 
 
 def _latency(step: StepView) -> str:
