@@ -24,7 +24,7 @@ from kfp_placement_engine.views.run_texts import (
     run_title,
     step_ends,
     step_starts,
-    summary,
+    story,
 )
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import OtherNode, StepView
@@ -84,7 +84,7 @@ def snapshot(run: RunView, remarks: Sequence[str], most_steps: int) -> Document:
     notes = [f"{hidden:,} more steps are not shown."] if hidden else []
     as_of = f"as of {clock_text(run.seen_at)} UTC"
     table = replace(step_table(run, steps), notes=[*notes, *remarks, as_of])
-    return Document(title=summary(run), parts=[table])
+    return Document(title=run_title(run), lead=story(run), parts=[table])
 
 
 def progress(run: RunView, most_steps: int) -> Document:
