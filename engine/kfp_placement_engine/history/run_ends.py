@@ -4,12 +4,10 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from kfp_placement_engine.history.ranges import Ranges, range_around
+from kfp_placement_engine.history.ranges import Kind, Ranges, kind_of, range_around
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.history.series import KEPT, RECENT, SAME, Estimate, centred
-from kfp_placement_engine.history.step_times import WIDER
+from kfp_placement_engine.history.series import KEPT, SAME, Estimate, centred, median
 from kfp_placement_engine.model.history import MOST_PIPELINES
 from kfp_placement_engine.model.promise import CONFIDENCE, TimeRange
 
@@ -18,6 +16,12 @@ _RUN_SPREAD = 0.06
 
 _NEW_RUN_SPREAD = 0.2
 """The same of the first run of a pipeline, around its plan."""
+
+_WIDER = {1: 2.0, 2: 1.8, 3: 1.1, 5: 1.0}
+"""By how much further off than expected ends are that rest on at least so many runs."""
+
+_ENOUGH_PLANS = 3
+"""From so many past runs with a plan on, the plan of the next one counts beside past ends."""
 
 _LEAST_SECONDS = 1.0
 """What is shorter takes this."""
@@ -50,7 +54,9 @@ class PipelineEnds:
         return range_around(self.estimate(_log(planned_seconds)), self.scores, confidence)
 
     def estimate(self, planned: float | None) -> Estimate:
-        """When the run ends: by its plan, if past runs have followed theirs or it is another one.
+        """When the run ends: by past ends and by its plan, each as far as it is known better.
+
+        The plan of a run that is clearly another one than those before counts alone.
 
         Args:
             planned: logarithm of the planned end; None = nobody knows.
@@ -63,9 +69,25 @@ class PipelineEnds:
             return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
         by_plan = centred([ratio for ratio, _ in followed], _RUN_SPREAD)
         by_plan = by_plan._replace(log_value=planned + by_plan.log_value)
-        by_end, plans = centred(ends, _RUN_SPREAD), [plan for _, plan in followed]
-        is_new = not min(plans) - SAME <= planned <= max(plans) + SAME
-        return by_plan if is_new or by_plan.spread < by_end.spread else by_end
+        if _is_another(planned, [plan for _, plan in followed]):
+            return by_plan
+        by_end = centred(ends, _RUN_SPREAD)
+        return _mean(by_end, by_plan) if len(followed) >= _ENOUGH_PLANS else by_end
+
+
+def _is_another(planned: float, plans: Sequence[float]) -> bool:
+    """Whether a plan lies clearly apart from those of the runs before."""
+    # Plans of the first runs differ because little was known of their steps.
+    margin = SAME * max(1.0, _ENOUGH_PLANS / len(plans))
+    return not min(plans) - margin <= planned <= max(plans) + margin
+
+
+def _mean(one: Estimate, other: Estimate) -> Estimate:
+    """The mean of two estimates by their precision, missed as the better of them is."""
+    best = min(one, other, key=lambda each: each.spread)
+    weights = one.spread**-2, other.spread**-2
+    logs = weights[0] * one.log_value + weights[1] * other.log_value
+    return best._replace(log_value=logs / sum(weights))
 
 
 class RunEnds:
@@ -103,13 +125,13 @@ class RunEnds:
         if self._of_namespace is None and (runs or plan is not None):
             of_others = 0.0 if runs else self.of_others(pipeline)
             found = PipelineEnds(tuple(runs), of_others).estimate(plan)
-            self.ranges.learn(*_kind(runs), found, end)
+            self.ranges.learn(_kind(runs), found, end)
         self._runs.used(pipeline, lambda: deque(maxlen=KEPT)).append((end, plan))
 
     def of(self, pipeline: str) -> PipelineEnds:
         """What is known of the end of the next run of a pipeline."""
         of_all, runs = self._of_namespace or self, tuple(self._runs.get(pipeline, ()))
-        scores = of_all.ranges.scores(*_kind(runs))
+        scores = of_all.ranges.scores(_kind(runs))
         return PipelineEnds(runs, 0.0 if runs else of_all.of_others(pipeline), tuple(scores))
 
     def of_others(self, pipeline: str) -> float:
@@ -124,12 +146,9 @@ def _ratio(runs: Iterable[PastEnd]) -> float | None:
     return median(ratios) if ratios else None
 
 
-def _kind(runs: Sequence[PastEnd]) -> tuple[int, float]:
-    """The kind of estimates that rest on these runs, and by how much further off they are."""
-    if not runs:
-        return 0, 1.0
-    least = max(each for each in (1, 2, RECENT) if each <= len(runs))
-    return least, WIDER[least]
+def _kind(runs: Sequence[PastEnd]) -> Kind:
+    """Which estimates miss as those that rest on these runs do."""
+    return kind_of("runs", len(runs), _WIDER)
 
 
 def _log(seconds: float) -> float:
