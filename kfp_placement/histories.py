@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kfp_placement._package import Package
-from kfp_placement.report.values import counted
 from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.views.formatting import counted
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 import numpy as np
+from kfp_placement_engine.planning.choice import chosen_by_samples, others_wanted
 
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from benchmarks.wfinstances import CLUSTERS, FOLDER, instance_files, slot_run
@@ -24,7 +25,6 @@ from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.history import Observation
 from kfp_placement_engine.model.run_graph import DurationSource
-from kfp_placement_engine.planning.choice import chosen_by_samples, others_wanted
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from kfp_placement_engine.history.calibration import UNKNOWN
+from kfp_placement_engine.planning.sampled_times import drawn_times
 
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import LoweringOptions, lower
-from kfp_placement_engine.history.calibration import UNKNOWN
 from kfp_placement_engine.model.forecast import CommonFactor, Distribution
-from kfp_placement_engine.planning.sampled_times import drawn_times
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.simulation import simulate_durations
 

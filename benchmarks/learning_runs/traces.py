@@ -17,10 +17,10 @@ from pathlib import Path
 
 from benchmarks.command import BenchmarkError
 from benchmarks.data import data_files
-from kfp_placement.report.values import counted
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import Observation, StepIdentity, is_usable_memory
+from kfp_placement_engine.views.formatting import counted
 
 FOLDER = "cws-runs"
 COLUMNS = (

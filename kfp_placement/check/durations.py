@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from kfp_placement.check.findings import Finding, Level
 from kfp_placement.check.marks import container_tasks
-from kfp_placement.report.values import counted
 from kfp_placement_engine.contract.forecast_texts import range_text
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
@@ -15,6 +14,7 @@ from kfp_placement_engine.model.history import StepIdentity
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step
 from kfp_placement_engine.planning.learned_times import ENOUGH_RUNS, rests_on_own_runs
 from kfp_placement_engine.planning.plan_rows import sized_input
+from kfp_placement_engine.views.formatting import counted
 
 MOST_OFF = 2.0
 """Hints that are too long or too short by this factor are named."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kfp_placement.report.terminal import Paint, wrapped
-from kfp_placement.report.visible import shown, visible
+from kfp_placement_engine.render.terminal import Paint, wrapped
+from kfp_placement_engine.views.formatting import shown, visible
 
 _MAX_HTML_ROWS = 200
 _MAX_HTML_TEXT = 500

@@ -111,9 +111,9 @@ def check(
 
 
 def _text(report: "CheckReport", output: Path | None) -> str:
-    from kfp_placement.cli.output import table_style
+    from kfp_placement.cli.output import text_style
 
-    style = table_style(output, wide=False)
+    style = text_style(output)
     return "\n".join(report.lines(style.columns, colour=style.colour)) + "\n"
 
 

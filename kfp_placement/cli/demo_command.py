@@ -6,7 +6,7 @@ import click
 
 from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.parameters import DURATION, LOCAL_PATH, WHOLE_NUMBER
-from kfp_placement.report.visible import visible
+from kfp_placement_engine.views.formatting import visible
 
 SAMPLES = ("unequal-steps", "taxi")
 """What can be shown; the first unless one is named."""
@@ -52,19 +52,21 @@ def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     edge, near its users. Contacts nothing and nobody.
     """
     from kfp_placement.cli import demo_stories
-    from kfp_placement.cli.output import check_target, emit, table_style
+    from kfp_placement.cli.output import check_target, emit, text_style
     from kfp_placement.cli.plan_command import finish
     from kfp_placement.cli.progress import LiveLine
-    from kfp_placement.report.html import plan_html
+    from kfp_placement_engine.render.html import html_page
+    from kfp_placement_engine.views.plans.detail import PAGE
+    from kfp_placement_engine.views.plans.view import plan_view
 
     target = output or Path(f"{sample}-plan.html")
     check_target(target)
     tell = demo_stories.taxi if sample == "taxi" else demo_stories.unequal_steps
     options = {"budget_seconds": budget, "seed": seed}
     with LiveLine() as progress:
-        story = tell(options, table_style(None, wide=False), progress)
+        story = tell(options, text_style(None), progress)
     emit(story.text, None)
-    emit(plan_html(story.plan), target)
+    emit(html_page(plan_view(story.plan, PAGE)), target)
     click.echo(f"\nReport with time line and graph: {visible(str(target.resolve()))}")
     click.echo(f"\n{_NEXT}", nl=False)
     return finish(story.plan)

@@ -1,21 +1,26 @@
 """What `demo` tells: a story for each sample, as text beside the plan that it tells of."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 
 from kfp_placement._package import Package
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.planning import PlannedRun, PlanRequest, planned
-from kfp_placement.report import summary, text_timeline, values
-from kfp_placement.report.columns import Column, layout
-from kfp_placement.report.table import TableStyle, plan_table
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.readers import read_cluster
+from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
+from kfp_placement_engine.render.text_time_line import time_lines
+from kfp_placement_engine.views.document import Column, Row, Table
+from kfp_placement_engine.views.formatting import duration, latency
+from kfp_placement_engine.views.plans.comparison import makespan, verdict
+from kfp_placement_engine.views.plans.detail import TEXT, WITH_REASONS, Detail
+from kfp_placement_engine.views.plans.time_line import planned_steps, schedule_of
+from kfp_placement_engine.views.plans.view import plan_view
 
 LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
 """Where the users of the taxi sample may be; there is a package for each, the first is shown in
@@ -70,21 +75,17 @@ class Story:
     plan: Plan
 
 
-def unequal_steps(options: Mapping[str, object], style: TableStyle, progress: Progress) -> Story:
+def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Progress) -> Story:
     """The lead case: the default scheduler's time line, and the plan's."""
     cluster = read_cluster(_file("three-workers.yaml"), name="three equal workers")
     plan = _planned("unequal-steps.yaml", cluster, options, progress).plan
     default = plan.baselines["kube-default"]
-    change = summary.verdict(plan, default)
+    change = verdict(plan, default)
     columns = min(style.columns or _TIME_LINE_COLUMNS, _TIME_LINE_COLUMNS)
-    lines = text_timeline.time_lines(
+    lines = time_lines(
         (
-            text_timeline.TimeLine(
-                f"The default scheduler: {summary.makespan(default)}", plan.default_schedule
-            ),
-            text_timeline.TimeLine(
-                f"The plan: {summary.makespan(plan.figures)}, {change}", text_timeline.planned(plan)
-            ),
+            schedule_of(f"The default scheduler: {makespan(default)}", plan.default_schedule),
+            schedule_of(f"The plan: {makespan(plan.figures)}, {change}", planned_steps(plan)),
         ),
         columns,
     )
@@ -92,12 +93,12 @@ def unequal_steps(options: Mapping[str, object], style: TableStyle, progress: Pr
         _MARKED + _UNEQUAL_MARKS,
         "\n".join(lines) + "\n",
         _GATES,
-        plan_table(plan, replace(style, columns=style.columns or _COLUMNS)),
+        _table(plan, TEXT, style),
     ]
     return Story("\n".join(parts), plan)
 
 
-def taxi(options: Mapping[str, object], style: TableStyle, progress: Progress) -> Story:
+def taxi(options: Mapping[str, object], style: TextStyle, progress: Progress) -> Story:
     """Training in the cloud, prediction near the users, wherever they are."""
     cluster = read_cluster(_file("cluster.yaml"), name="the thesis' cluster")
     for_users = {
@@ -112,7 +113,7 @@ def taxi(options: Mapping[str, object], style: TableStyle, progress: Progress) -
         _marks(first.prepared.run, style),
         f"The plan, made before the first step starts, for users at {shown}:\n",
         # The reasons are the point: they are beside the plan, or below where there is no room.
-        plan_table(first.plan, replace(style, reasons=True, columns=style.columns or _COLUMNS)),
+        _table(first.plan, WITH_REASONS, style),
         "Where the prediction goes when the users are elsewhere:\n",
         _elsewhere(for_users, style),
     ]
@@ -131,34 +132,32 @@ def _file(name: str) -> bytes:
     return resources.files("kfp_placement").joinpath("demo", name).read_bytes()
 
 
-def _marks(graph: RunGraph, style: TableStyle) -> str:
-    columns = [Column(title) for title in ("STEP", "TYPE", "LOCATION", "RUN TIME", "OUTPUTS")]
-    return _indented(layout(columns, [_mark(step) for step in graph.steps], style.columns))
+def _table(plan: Plan, detail: Detail, style: TextStyle) -> str:
+    return document_text(plan_view(plan, detail), replace(style, columns=style.columns or _COLUMNS))
+
+
+def _marks(graph: RunGraph, style: TextStyle) -> str:
+    titles = ("STEP", "TYPE", "LOCATION", "RUN TIME", "OUTPUTS")
+    return _indented(titles, [_mark(step) for step in graph.steps], style)
 
 
 def _mark(step: Step) -> list[str]:
     outputs = [format_resource("memory", size) for size in step.output_bytes.values()]
     location = step.location
     if step.max_latency_ms is not None:
-        location += f" within {values.latency(step.max_latency_ms)}"
-    return [
-        step.name,
-        step.type,
-        location,
-        values.duration(step.duration_seconds),
-        ", ".join(outputs),
-    ]
+        location += f" within {latency(step.max_latency_ms)}"
+    run_time = duration(step.duration_seconds)
+    return [step.name, step.type, location, run_time, ", ".join(outputs)]
 
 
-def _elsewhere(for_users: Mapping[str, PlannedRun], style: TableStyle) -> str:
+def _elsewhere(for_users: Mapping[str, PlannedRun], style: TextStyle) -> str:
     rows = []
     for location, made in for_users.items():
-        step = made.plan.step(PREDICT)
-        makespan = summary.makespan(made.plan.figures)
-        rows.append([location, step.node or "no node", values.latency(step.latency_ms), makespan])
-    titles = ("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN")
-    return _indented(layout([Column(title) for title in titles], rows, style.columns))
+        step, end = made.plan.step(PREDICT), makespan(made.plan.figures)
+        rows.append([location, step.node or "no node", latency(step.latency_ms), end])
+    return _indented(("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN"), rows, style)
 
 
-def _indented(lines: list[str]) -> str:
-    return "".join(f"    {line}\n" for line in lines)
+def _indented(titles: Sequence[str], rows: Iterable[Sequence[str]], style: TextStyle) -> str:
+    table = Table("", [Column(title) for title in titles], [Row(row) for row in rows])
+    return "".join(f"    {line}\n" for line in table_lines(table, style))

@@ -18,8 +18,8 @@ from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.terminal import tell_error
 from kfp_placement.exceptions import PlacementError
 from kfp_placement.live.exceptions import ClusterMissingError
-from kfp_placement.report.visible import visible
 from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
+from kfp_placement_engine.views.formatting import visible
 
 COMPLETE_VARIABLE = "_KFP_PLACEMENT_COMPLETE"
 _DEBUG = "kfp_placement.debug"

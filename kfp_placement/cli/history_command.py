@@ -178,8 +178,8 @@ class _Source:
     @property
     def none(self) -> str:
         """Why there is nothing, once that is known."""
-        from kfp_placement.report.visible import visible
         from kfp_placement_engine.model.step_names import listed
+        from kfp_placement_engine.views.formatting import visible
 
         others = visible(listed(self._elsewhere))
         of_others = f"; the file has those of namespace {others}" if others else ""
@@ -198,7 +198,7 @@ class _Source:
             ClusterMissingError: there is none.
         """
         from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
-        from kfp_placement.live.past_times import histories_named
+        from kfp_placement.live.histories import histories_named
 
         if not histories:
             raise ClusterMissingError(f"{self.none}{self.elsewhere}")
@@ -213,8 +213,7 @@ class _Source:
 def _show_pipelines(source: _Source, output_format: str) -> None:
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import history_document, serialized
-    from kfp_placement.live.history import pipelines_table
-    from kfp_placement.live.past_times import pipelines_of
+    from kfp_placement_engine.views.past_runs import pipelines_of, pipelines_table
 
     pipelines = pipelines_of(source.histories())
     if not pipelines and source.connection is not None:
@@ -222,7 +221,7 @@ def _show_pipelines(source: _Source, output_format: str) -> None:
     if output_format != "table":
         emit(serialized(history_document(pipelines), output_format), None)
     elif pipelines:
-        is_of_several = len({each.key[0] for each in pipelines}) > 1
+        is_of_several = len({each.namespace for each in pipelines}) > 1
         namespaces = is_of_several or not source.namespace
         emit_view(pipelines_table(pipelines, now(), namespaces=namespaces))
     else:
@@ -233,8 +232,7 @@ def _show_pipelines(source: _Source, output_format: str) -> None:
 def _show_pipeline(source: _Source, name: str, output_format: str) -> None:
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import pipeline_document, serialized
-    from kfp_placement.live.history import details_view
-    from kfp_placement.live.past_times import details_of
+    from kfp_placement_engine.views.past_runs import details_of, details_view
 
     histories = source.histories()
     details = details_of(histories, source.of(histories, name))
@@ -281,17 +279,16 @@ def _forget(name: str, steps: Sequence[str], target: Target, *, yes: bool) -> Ex
         click.UsageError: there is nobody to ask.
         ClusterError: no such pipeline or step, refused, or no answer.
     """
-    from kfp_placement.live.histories import forget
-    from kfp_placement.live.past_times import pipelines_of, steps_named
-    from kfp_placement.report.values import counted
-    from kfp_placement.report.visible import visible
+    from kfp_placement.live.histories import forget, steps_named
+    from kfp_placement_engine.views.formatting import counted, visible
+    from kfp_placement_engine.views.past_runs import pipelines_of
 
     source = _Source(None, target)
     assert source.connection is not None  # no file
     chosen = source.of(source.histories(), name)
     paths = steps_named(chosen, steps) if steps else ()
     (times,) = pipelines_of(chosen)
-    called = visible("/".join(filter(None, times.key)))
+    called = visible("/".join(filter(None, (times.namespace, times.name))))
     runs = counted(times.runs, "run")
     what = f"the times of {', '.join(map(visible, paths))} in" if paths else "all that is known of"
     question = (

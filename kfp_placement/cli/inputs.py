@@ -11,8 +11,8 @@ import click
 from kfp_placement._package import Package, package_file
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
-from kfp_placement.report.visible import visible
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, RequestError
+from kfp_placement_engine.views.formatting import visible
 
 if TYPE_CHECKING:
     from kfp_placement.clusters.reading import KnownCluster

@@ -8,7 +8,6 @@ import click
 
 from kfp_placement._files import unwritable, write_whole
 from kfp_placement.cli.terminal import columns_of, has_colour
-from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
 from kfp_placement_engine.views.document import Document, Table
@@ -91,16 +90,16 @@ def _is_device(target: Path) -> bool:
     return target.exists() and not target.is_file()
 
 
-def table_style(target: Path | None, *, wide: bool) -> TableStyle:
+def text_style(target: Path | None) -> TextStyle:
     """Width and colours of a terminal; neither for files and pipes."""
     if target is not None:
-        return TableStyle(wide=wide)
-    return TableStyle(wide=wide, columns=columns_of(sys.stdout), colour=has_colour(sys.stdout))
+        return TextStyle()
+    return TextStyle(columns=columns_of(sys.stdout), colour=has_colour(sys.stdout))
 
 
 def emit_view(view: Document | Table) -> None:
     """Print a view on stdout, as wide as the terminal."""
-    style = TextStyle(columns_of(sys.stdout), has_colour(sys.stdout))
+    style = text_style(None)
     if isinstance(view, Document):
         emit(document_text(view, style), None)
     else:

@@ -30,7 +30,7 @@ from kfp_placement.cli.parameters import (
     pairs,
     width,
 )
-from kfp_placement.report.visible import visible
+from kfp_placement_engine.views.formatting import visible
 
 if TYPE_CHECKING:
     from kfp_placement.planning import PlannedRun
@@ -70,8 +70,8 @@ A CHANGE is one of:
   'volume data access=ReadWriteMany'  another access mode
 
 \b
-What a change is of may be left out where that is clear: 'train node=worker-2',
-'for-loop-1 limit=4', and 'train cpu=4' where no node is called so. gpu is short for nvidia.com/gpu.
+The first word may be left out where that is clear: 'train node=worker-2', 'for-loop-1 limit=4',
+and 'train cpu=4' where no node has that name. gpu is short for nvidia.com/gpu.
 
 \b
 Exit code 4: a step fits no node, or would not after the changes; the plan is printed anyway.
@@ -284,34 +284,30 @@ def plan(
 
 def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
     """The plan, and what changes would make of it, in the format asked for."""
-    plan, answer = made.plan, made.answer
-    if chosen == "html":
-        from kfp_placement.report.html import plan_html
-        from kfp_placement.report.what_if import what_if_html
-
-        return plan_html(plan, what_if_html(plan, answer))
     if chosen in ("json", "yaml"):
-        from kfp_placement.report.document import plan_json, plan_yaml
-        from kfp_placement.report.what_if import what_if_document
+        from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
 
-        more = what_if_document(answer)
-        return plan_json(plan, more) if chosen == "json" else plan_yaml(plan, more)
-    from kfp_placement.cli.output import table_style
-    from kfp_placement.report.table import plan_table
+        return {"json": plan_json, "yaml": plan_yaml}[chosen](made.plan, made.answer)
+    from kfp_placement_engine.views.plans.detail import PAGE, TEXT, WIDE
+    from kfp_placement_engine.views.plans.view import plan_view
 
-    style = table_style(target, wide=chosen == "wide")
-    table = plan_table(plan, style, made.prepared.known.text)
-    if answer is None:
-        return table
-    from kfp_placement.report.what_if import what_if_block
+    detail = {"html": PAGE, "wide": WIDE}.get(chosen, TEXT)
+    past_runs = made.prepared.known.text
+    view = plan_view(made.plan, detail, past_runs=past_runs, answer=made.answer)
+    if chosen == "html":
+        from kfp_placement_engine.render.html import html_page
 
-    return table + what_if_block(plan, answer, style.columns)
+        return html_page(view)
+    from kfp_placement.cli.output import text_style
+    from kfp_placement_engine.render.text import document_text
+
+    return document_text(view, text_style(target))
 
 
 def _finish_changed(made: "PlannedRun") -> int:
     """The exit code where the plan itself is whole: changes may leave a step without a node."""
-    from kfp_placement.report.what_if import sentence
     from kfp_placement_engine.model.what_if import ChangedPlan
+    from kfp_placement_engine.views.plans.what_if import sentence
 
     if not isinstance(made.answer, ChangedPlan) or not made.answer.plan.unschedulable:
         return ExitCode.OK
@@ -323,8 +319,7 @@ def finish(made: "Plan") -> int:
     """The exit code; steps that fit nowhere are named on stderr, whatever the format."""
     if not made.unschedulable:
         return ExitCode.OK
-    from kfp_placement.report.values import counted
-    from kfp_placement.report.visible import shown
+    from kfp_placement_engine.views.formatting import counted, shown
 
     names = ", ".join(shown(name, 60) for name, _ in made.unschedulable[:5])
     more = ", ..." if len(made.unschedulable) > 5 else ""

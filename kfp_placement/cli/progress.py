@@ -6,7 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from kfp_placement.cli.terminal import can_redraw, columns_of
-from kfp_placement.report.visible import clip_columns, visible
+from kfp_placement_engine.render.terminal import clip_columns
+from kfp_placement_engine.views.formatting import visible
 
 _CLEAR = "\r\x1b[K"
 _INTERVAL_SECONDS = 0.1

@@ -14,7 +14,7 @@ from kfp_placement.cli.live_options import (
     the_run,
 )
 from kfp_placement.cli.terminal import tell_error
-from kfp_placement.report.visible import visible
+from kfp_placement_engine.views.formatting import visible
 
 if TYPE_CHECKING:
     from kfp_placement.live.kinds import Api
@@ -105,7 +105,7 @@ def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
 
 def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
     from kfp_placement.live.releasing import open_gates
-    from kfp_placement.report.values import counted
+    from kfp_placement_engine.views.formatting import counted
 
     word = "would release" if dry_run else "released"
     done = open_gates(
@@ -133,7 +133,7 @@ def _let_begin(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) 
     """Let runs begin that wait in queues; where there are none, nothing is said of them."""
     from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
     from kfp_placement.live.releasing import release_held
-    from kfp_placement.report.values import counted
+    from kfp_placement_engine.views.formatting import counted
 
     try:
         done = release_held(cluster, chosen, dry_run=dry_run)

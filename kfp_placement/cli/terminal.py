@@ -7,8 +7,8 @@ from typing import TextIO
 
 import click
 
-from kfp_placement.report.terminal import Paint, wrapped
-from kfp_placement.report.visible import visible
+from kfp_placement_engine.render.terminal import Paint, wrapped
+from kfp_placement_engine.views.formatting import visible
 
 _USUAL_COLUMNS = 80
 

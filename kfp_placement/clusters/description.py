@@ -11,13 +11,13 @@ from typing import Any
 from kfp_placement._files import write_whole
 from kfp_placement._reading import engine_errors
 from kfp_placement.exceptions import MarkValueError, RunError, UsageError
-from kfp_placement.report.values import counted
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model import cluster as model
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_model import KIND
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
+from kfp_placement_engine.views.formatting import counted
 
 _GPU = "nvidia.com/gpu"
 _PARTS = ("latencies", "claims", "images", "defaults", "policy", "pipelines")

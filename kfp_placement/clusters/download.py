@@ -14,8 +14,8 @@ from typing import IO, Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, urlsplit
 
-from kfp_placement.report.visible import shown
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
+from kfp_placement_engine.views.formatting import shown
 
 _NAME_CHARACTERS = 200
 _REASON_CHARACTERS = 200

@@ -1,5 +1,5 @@
-"""What the live commands read, show and change; the API server is an argument.
+"""What the live commands ask of a cluster and change there; the API server is an argument.
 
-`connection` is the way to it; `fetching`, `releasing` and `following` ask and write, everything
-else makes views of plain dicts and text of views.
+`connection` is the way to it. What is read becomes views of the engine's room `views`, which the
+engine's room `render` shows.
 """

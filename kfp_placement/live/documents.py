@@ -13,12 +13,10 @@ import yaml
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from kfp_placement.live.past_times import PipelineDetails, PipelineTimes
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.memory_texts import advised_bytes, memory_advice
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.views.past_runs import PipelineDetails, PipelineTimes
 from kfp_placement_engine.views.queues import QueueView
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
@@ -112,29 +110,12 @@ def history_document(pipelines: Iterable[PipelineTimes]) -> Document:
     Args:
         pipelines: in the order shown.
     """
-    return _document("HistoryList", items=[_pipeline(each) for each in pipelines])
+    return _document("HistoryList", items=list(pipelines))
 
 
 def pipeline_document(details: PipelineDetails) -> Document:
     """What `history PIPELINE` prints."""
-    overrun = details.overrun
-    return _document(
-        "HistoryExplanation",
-        pipeline=_pipeline(details.times),
-        overrun=None
-        if overrun is None
-        else {
-            "low": overrun.low_seconds,
-            "typical": overrun.typical_seconds,
-            "high": overrun.high_seconds,
-            "runs": details.overrun_runs,
-        },
-        loops=[
-            {"loop": loop, "width": each.width, "runs": each.runs}
-            for loop, each in details.loops.items()
-        ],
-        steps=[_plain(each) | {"memory": _memory(each.memory)} for each in details.steps],
-    )
+    return _document("HistoryExplanation", **_picked(details, "pipeline", "loops", "steps"))
 
 
 def serialized(document: Document, output_format: str) -> str:
@@ -196,29 +177,6 @@ def _queued(view: QueueView) -> Document:
         "earliest_start": view.earliest,
         "latest_start": view.latest,
         **_picked(view, "submitted_at", "waiting_since", "admitted_at"),
-    }
-
-
-def _memory(memory: MemoryForecast | None) -> Document | None:
-    if memory is None:
-        return None
-    asked = memory.asked_bytes
-    return {
-        "asked": asked,
-        "largest": memory.largest_bytes,
-        "runs": memory.runs,
-        "killed_with": memory.killed_bytes,
-        "advised": advised_bytes(memory, asked),
-        "advice": memory_advice(memory, asked),
-    }
-
-
-def _pipeline(times: PipelineTimes) -> Document:
-    namespace, name = times.key
-    return {
-        "namespace": namespace,
-        "name": name,
-        **_picked(times, "runs", "runs_seen", "takes", "last_run_at", "forget_before"),
     }
 
 

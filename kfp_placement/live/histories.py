@@ -6,12 +6,13 @@ from functools import partial
 from typing import Any
 
 from kfp_placement.live.exceptions import (
+    ClusterAmbiguousError,
     ClusterConflictError,
     ClusterError,
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import HISTORIES, Api, JsonObject
+from kfp_placement.live.kinds import HISTORIES, Api, JsonObject, objects
 from kfp_placement_engine.contract.pipeline_history import (
     HISTORIES_PER_PAGE,
     MAX_FORGOTTEN_STEPS,
@@ -21,8 +22,10 @@ from kfp_placement_engine.contract.pipeline_history import (
 )
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.views.formatting import shown
+from kfp_placement_engine.views.past_runs import forgotten_of, key_of, runs_of
 from kfp_placement_kube.client import modify
 
 NO_HISTORIES = (
@@ -45,18 +48,16 @@ def list_histories(api: Api, namespace: str, problems: list[str]) -> Iterator[Pi
         ClusterMissingError: histories are not installed.
         ClusterError: refused, or no answer.
     """
-    seen = 0
+    found = objects(api, HISTORIES, namespace=namespace, limit=HISTORIES_PER_PAGE)
     try:
-        for page in api.pages(HISTORIES, namespace=namespace, limit=HISTORIES_PER_PAGE):
-            for raw in page.items:
-                if seen == MAX_HISTORIES:
-                    problems.append(f"only {MAX_HISTORIES:,} PipelineHistories are looked at")
-                    return
-                seen += 1
-                try:
-                    yield read_resource(PipelineHistory, raw)
-                except InputError as error:
-                    problems.append(f"{error}; it does not count")
+        for number, raw in enumerate(found):
+            if number == MAX_HISTORIES:
+                problems.append(f"only {MAX_HISTORIES:,} PipelineHistories are looked at")
+                return
+            try:
+                yield read_resource(PipelineHistory, raw)
+            except InputError as error:
+                problems.append(f"{error}; it does not count")
     except ClusterMissingError as error:
         raise ClusterMissingError(NO_HISTORIES) from error
 
@@ -127,3 +128,57 @@ def _with_steps(
 
 def _written(each: ForgottenStep) -> dict[str, str]:
     return {"step": each.step, "before": time_text(each.before)}
+
+
+def histories_named(
+    histories: Sequence[PipelineHistory], wanted: str, where: str
+) -> tuple[PipelineHistory, ...]:
+    """The histories of the pipeline of that name; several objects may be of one.
+
+    Args:
+        histories: all of them, at least one.
+        wanted: the pipeline.
+        where: they are from, for messages.
+
+    Raises:
+        ClusterMissingError: there is none; the message names what comes close.
+        ClusterAmbiguousError: several namespaces have one.
+    """
+    found = tuple(each for each in histories if each.spec.pipeline == wanted)
+    namespaces = sorted({key_of(each)[0] for each in found})
+    if len(namespaces) > 1:
+        raise ClusterAmbiguousError(
+            f"{len(namespaces)} namespaces have a history of pipeline {shown(wanted, 120)!r}; name"
+            f" one with -n: {listed(namespaces)}"
+        )
+    if found:
+        return found
+    names = StepNames(((each.spec.pipeline,) * 2 + ("",) for each in histories), "pipeline")
+    raise ClusterMissingError(f"in {where} {names.problem(wanted)}")
+
+
+def steps_named(histories: Sequence[PipelineHistory], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Paths of the steps that are meant.
+
+    Args:
+        histories: of one pipeline.
+        wanted: names of steps.
+
+    Raises:
+        ClusterMissingError: there is no such step, or it is forgotten already; else the message
+            names what comes close.
+    """
+    paths = {each.identity.step: None for run in runs_of(histories) for each in run.steps}
+    names, forgotten = StepNames((path, path, "") for path in paths), forgotten_of(histories)
+    names_forgotten = StepNames((path, path, "") for path in forgotten)
+    found: dict[str, None] = {}
+    for each in wanted:
+        meant = names.meant(each)
+        if not meant:
+            problem = names.problem(each)
+            for step in names_forgotten.meant(each)[:1]:
+                since = time_text(forgotten[step])
+                problem = f"step {step!r:.120} is forgotten already: what ended before {since}"
+            raise ClusterMissingError(f"{histories[0].spec.pipeline}: {problem}")
+        found |= dict.fromkeys(meant)
+    return tuple(found)

@@ -1,8 +1,8 @@
 """The kinds of objects that the command line asks for, and how it asks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement_engine.contract.keys import (
@@ -17,7 +17,7 @@ from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
 if TYPE_CHECKING:
-    from kfp_placement_kube.answers import Page
+    from kfp_placement.live.connection import LiveCluster
 
 __all__ = [
     "CLAIMS",
@@ -44,6 +44,9 @@ __all__ = [
     "objects",
 ]
 
+Api: TypeAlias = "LiveCluster"
+"""An API server; every method raises `ClusterError`."""
+
 JsonObject = dict[str, Any]
 
 EVENTS = Kind("v1", "events", "Event")
@@ -61,50 +64,6 @@ NOT_INSTALLED = (
     "the cluster does not serve kind {}: the controller is not installed there; deploy/README.md"
     " of kfp-placement says how to"
 )
-
-
-class Api(Protocol):
-    """An API server; every method raises `ClusterError`."""
-
-    namespace: str
-
-    def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
-        """One object, or None if there is none."""
-        ...
-
-    def pages(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = ...,
-    ) -> "Iterator[Page]":
-        """All objects of a kind, a page at a time; each is asked for when it is wanted."""
-        ...
-
-    def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> JsonObject:
-        """Create an object."""
-        ...
-
-    def patch(
-        self,
-        kind: Kind,
-        name: str,
-        namespace: str,
-        patch: Mapping[str, Any],
-        *,
-        dry_run: bool = False,
-    ) -> JsonObject:
-        """Change an object by a merge patch."""
-        ...
-
-    def stream(
-        self, kind: Kind, resource_version: str, *, namespace: str = "", field_selector: str = ""
-    ) -> Iterator[tuple[str, JsonObject]]:
-        """Changes as they happen: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
-        ...
 
 
 def objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:

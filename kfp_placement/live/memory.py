@@ -46,7 +46,7 @@ def _memory_of(api: Api, pipeline: str, namespace: str) -> MemoryHistory | None:
         return None
     memory = MemoryHistory()
     for each in history.past_runs():
-        memory.observe_run(each)
+        memory.observe(each)
     return memory
 
 

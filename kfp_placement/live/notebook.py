@@ -21,9 +21,10 @@ from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.render.text import document_text
-from kfp_placement_engine.views.explanation import explanation, snapshot, summary
+from kfp_placement_engine.views.explanation import explanation, snapshot
 from kfp_placement_engine.views.formatting import visible
 from kfp_placement_engine.views.queues import QueueView
+from kfp_placement_engine.views.run_texts import summary
 from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
 
 MAX_ROWS = 60

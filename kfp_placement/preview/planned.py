@@ -18,16 +18,19 @@ from kfp_placement.exceptions import (
 from kfp_placement.planning import PreparedRun
 from kfp_placement.preview.promised import PreviewedStep, Range, previewed, range_of
 from kfp_placement.preview.what_if import Suggestions, WhatIf
-from kfp_placement.report import promises, summary, values
-from kfp_placement.report.document import plan_json, plan_yaml
-from kfp_placement.report.html import notebook_html, plan_html
-from kfp_placement.report.labels import title
-from kfp_placement.report.verdict import headline, search_verdict
-from kfp_placement.report.visible import shown, visible
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.readers.changes import read_change
+from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
+from kfp_placement_engine.views.formatting import counted, duration, shown, visible
+from kfp_placement_engine.views.plans import promises
+from kfp_placement_engine.views.plans.comparison import ends
+from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE
+from kfp_placement_engine.views.plans.step_labels import title
+from kfp_placement_engine.views.plans.steps import waiting_for, waits, why
+from kfp_placement_engine.views.plans.verdict import headline, search_verdict
+from kfp_placement_engine.views.plans.view import plan_view
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -111,7 +114,7 @@ class Preview:
 
         Infinite if the run does not end, because a step fits no node.
         """
-        return self.plan.figures.makespan_seconds if summary.ends(self.plan) else math.inf
+        return self.plan.figures.makespan_seconds if ends(self.plan) else math.inf
 
     @property
     def ends(self) -> Range | None:
@@ -120,7 +123,7 @@ class Preview:
         None without past runs, or if too little is known, and then the preview says why.
         """
         promise = self.plan.promise
-        return None if promise is None or not summary.ends(self.plan) else range_of(promise.ends)
+        return None if promise is None or not ends(self.plan) else range_of(promise.ends)
 
     @property
     def steps(self) -> Mapping[str, PreviewedStep]:
@@ -143,7 +146,7 @@ class Preview:
             UnknownStepError: there is no such step.
         """
         steps = self._steps.named(step)
-        waiting = summary.waiting_for(self.plan)
+        waiting = waiting_for(self.plan)
         return "\n".join(_explanation(self.plan, item, waiting.get(item.name)) for item in steps)
 
     @overload
@@ -160,9 +163,8 @@ class Preview:
         `loop for-loop-1 limit=off`, `step train cpu=4 memory=8Gi gpu=1`, `step train
         node=worker-2`, `step train duration=10m`, `step predict max-latency=30ms`, `step predict
         max-latency=off`, `image python:3.12 everywhere`, `volume data access=ReadWriteMany`.
-        `worker` is a node, or all of worker-1, worker-2 and so on. What a change is of may be left
-        out where that is clear: `train node=worker-2`, and `train cpu=4` where no node is called
-        so.
+        `worker` is a node, or all of worker-1, worker-2 and so on. The first word may be left out
+        where that is clear: `train node=worker-2`, and `train cpu=4` where no node has that name.
 
         Args:
             changes: what changes, all of it together. Without any, or with `"best"` as on the
@@ -236,7 +238,9 @@ class Preview:
         return f"<Preview {_summary(self.plan)}>"
 
     def _repr_html_(self) -> str:
-        return notebook_html(self.plan)
+        from kfp_placement_engine.render.html import html_fragment
+
+        return html_fragment(plan_view(self.plan, NOTEBOOK))
 
 
 def _row(step: PlannedStep) -> dict[str, object]:
@@ -292,11 +296,11 @@ def _check_text(change: object) -> None:
 
 
 def _summary(plan: Plan) -> str:
-    steps = values.counted(len(plan.steps), "step")
-    nodes = values.counted(len(plan.cluster_nodes), "node")
+    steps = counted(len(plan.steps), "step")
+    nodes = counted(len(plan.cluster_nodes), "node")
     found = search_verdict(plan)
-    warnings = values.counted(len(plan.notices), "warning") if plan.notices else ""
-    learned = promises.headline(plan).removesuffix(".")
+    warnings = counted(len(plan.notices), "warning") if plan.notices else ""
+    learned = visible(promises.headline(plan)).removesuffix(".")
     learned = f"{learned[:1].lower()}{learned[1:]}"
     parts = [headline(plan).removesuffix("."), learned, found, warnings, "see .explain(step)"]
     return f"{shown(plan.run_name, 80)}, {steps} on {nodes}: {'; '.join(filter(None, parts))}"
@@ -306,24 +310,24 @@ def _explanation(plan: Plan, step: PlannedStep, cause: PlannedStep | None) -> st
     name = visible(title(step))
     if step.node is None:
         return f"{name} goes nowhere: {visible(step.reason)}"
-    start, end = values.duration(step.start_seconds), values.duration(step.finish_seconds)
-    waits = f"; but it comes {summary.waits(cause)}" if cause is not None else ""
+    start, end = duration(step.start_seconds), duration(step.finish_seconds)
+    stuck = f"; but it comes {visible(waits(cause))}" if cause is not None else ""
     where = f"{name} goes to {visible(step.node)}, {start} to {end}"
-    return f"{where}: {summary.why(step)}{waits}{_past(plan, step)}"
+    return f"{where}: {visible(why(step))}{stuck}{_past(plan, step)}"
 
 
 def _past(plan: Plan, step: PlannedStep) -> str:
     """What the run time rests on, and when the step starts and ends by past runs."""
     if plan.promise is None:
         return ""
-    rests = f". Its run time rests on: {promises.basis(step)}"
-    starts, ends = promises.starts(plan, step), promises.ends(plan, step)
-    return f"{rests}; starts after {starts}, ends after {ends}" if starts and ends else rests
+    rests = f". Its run time rests on: {visible(promises.basis(step))}"
+    start, end = promises.starts(plan, step), promises.ends(plan, step)
+    return f"{rests}; starts after {start}, ends after {end}" if start and end else rests
 
 
 def _rendered(plan: Plan, target: Path) -> str:
     renderers: dict[str, Callable[[Plan], str]] = {
-        ".html": plan_html,
+        ".html": _page,
         ".json": plan_json,
         ".yaml": plan_yaml,
         ".yml": plan_yaml,
@@ -332,3 +336,9 @@ def _rendered(plan: Plan, target: Path) -> str:
     if renderer is None:
         raise MarkValueError(f"{target}: cannot tell the format; end it in {', '.join(renderers)}")
     return renderer(plan)
+
+
+def _page(plan: Plan) -> str:
+    from kfp_placement_engine.render.html import html_page
+
+    return html_page(plan_view(plan, PAGE))

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from kfp_placement.report import promises
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.views.formatting import visible
+from kfp_placement_engine.views.plans import promises
 
 
 @dataclass(frozen=True)
@@ -50,5 +51,5 @@ def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
         **vars(step),
         starts=None if known is None else range_of(known.starts),
         ends=None if known is None else range_of(known.ends),
-        basis=promises.basis(step),
+        basis=visible(promises.basis(step)),
     )

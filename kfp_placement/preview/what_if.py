@@ -4,9 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from kfp_placement.report import what_if as report
 from kfp_placement_engine.model import what_if as engine
 from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.render.text import table_lines
+from kfp_placement_engine.views.document import Document
+from kfp_placement_engine.views.plans.what_if import (
+    Answer,
+    sentence,
+    suggestions_table,
+    what_if_part,
+)
 
 if TYPE_CHECKING:
     from kfp_placement.preview.planned import Preview
@@ -36,10 +43,10 @@ class WhatIf:
 
     # `typing.override` is there from Python 3.12 on.
     def __repr__(self) -> str:  # type: ignore[explicit-override]
-        return f"<WhatIf {report.sentence(self._present, self._answer)}>"
+        return f"<WhatIf {sentence(self._present, self._answer)}>"
 
     def _repr_html_(self) -> str:
-        return report.what_if_html(self._present, self._answer)
+        return _html(self._present, self._answer)
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,13 @@ class Suggestions(Sequence[Suggestion]):
         return len(self._items)
 
     def __repr__(self) -> str:  # type: ignore[explicit-override]
-        return "\n".join(report.what_if_lines(self._present, self._answer))
+        return "\n".join(table_lines(suggestions_table(self._present, self._answer)))
 
     def _repr_html_(self) -> str:
-        return report.what_if_html(self._present, self._answer)
+        return _html(self._present, self._answer)
+
+
+def _html(present: Plan, answer: Answer) -> str:
+    from kfp_placement_engine.render.html import html_fragment
+
+    return html_fragment(Document(present.run_name, parts=[what_if_part(present, answer)]))

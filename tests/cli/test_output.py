@@ -37,7 +37,7 @@ def test_untouched_when_planning_fails(plan, monkeypatch, old, tmp_path):
 
 
 def test_untouched_when_drawing_fails(plan, planner, monkeypatch, old, tmp_path):
-    monkeypatch.setattr("kfp_placement.report.html.plan_html", lambda _plan: 1 / 0)
+    monkeypatch.setattr("kfp_placement_engine.render.html.html_page", lambda _plan: 1 / 0)
     assert plan("--output", old).exit_code == 1
     assert contents(tmp_path) == {"plan.html": BEFORE}
 

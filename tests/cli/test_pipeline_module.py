@@ -68,7 +68,7 @@ def test_planned(run, planner, name):
     (step,) = planner.graph.steps
     assert (step.name, step.type, step.duration_seconds) == ("train", "Training", 1200)
     # What the module prints is not part of the result.
-    assert result.stdout.startswith("taxi (")
+    assert result.stdout.startswith("taxi: ")
     assert "side effects of an import" in result.stderr
 
 

@@ -33,7 +33,7 @@ def test_a_table_on_stdout_and_nothing_else(plan, planner, golden):
     result = plan()
     assert result.exit_code == 0
     golden(result.stdout)
-    assert result.stdout.startswith("taxi ")
+    assert result.stdout.startswith("taxi: ")
     assert result.stderr == ""
     assert planner.graph.name == "taxi"
     assert planner.cluster.nodes[0].name == "nitos-cloud-node"
@@ -137,8 +137,8 @@ def test_wide_has_reasons(plan, planner):
         ("p.json", "{"),
         ("p.yaml", "apiVersion:"),
         ("p.yml", "apiVersion:"),
-        ("p.TXT", "taxi ("),
-        ("plain", "taxi ("),
+        ("p.TXT", "taxi: "),
+        ("plain", "taxi: "),
     ],
 )
 def test_the_ending_of_the_file_names_the_format(plan, planner, tmp_path, name, start):

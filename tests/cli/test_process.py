@@ -216,7 +216,7 @@ def in_terminal(*arguments, **environment):
 def test_colour_and_progress_on_a_terminal():
     text, code = in_terminal("plan", RUN, "-c", CLUSTER, "--budget", "400ms")
     assert code == 0
-    assert "\x1b[1mtaxi (kfp-package)" in text
+    assert "\x1b[1mtaxi: " in text
     assert "\r\x1b[K" in text  # the live line, and its end
     assert text.rindex("\r\x1b[K") < text.index("SCHEDULE")
 
@@ -224,7 +224,7 @@ def test_colour_and_progress_on_a_terminal():
 def test_no_color():
     text, _ = in_terminal("plan", RUN, "-c", CLUSTER, "--budget", "50ms", NO_COLOR="1")
     assert "\x1b[1m" not in text
-    assert "taxi (kfp-package)" in text
+    assert "taxi: " in text
 
 
 def test_a_terminal_that_can_nothing():

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import yaml
 
-from kfp_placement.report.text_timeline import TimeLine, time_lines
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL, STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.model.limits import ScheduledStep
+from kfp_placement_engine.render.text_time_line import time_lines
+from kfp_placement_engine.views.plans.time_line import schedule_of
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod
 from tests.controller.cluster_bench.runs import UNMARKED_LABEL, JsonObject, unmarked
 from tests.controller.demonstration import Say
@@ -116,8 +117,8 @@ def verdict(default: Played, gates: Played) -> list[str]:
     change = 1 - gates.seconds / default.seconds
     lines = time_lines(
         (
-            TimeLine(f"The default scheduler: {default.seconds:.1f} s", default.steps),
-            TimeLine(f"Gates, by the plan: {gates.seconds:.1f} s", gates.steps),
+            schedule_of(f"The default scheduler: {default.seconds:.1f} s", default.steps),
+            schedule_of(f"Gates, by the plan: {gates.seconds:.1f} s", gates.steps),
         )
     )
     word = "earlier" if change >= 0 else "later"

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from kfp_placement.report.columns import Column, layout
 from kfp_placement_engine.contract.keys import QUEUE_INSTANCE
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_engine.render.text import table_lines
+from kfp_placement_engine.views.document import Column, Row, Table
 from kfp_placement_engine.views.formatting import NONE
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod
 from tests.controller.end_to_end.small_pipelines import compiled, step
@@ -153,7 +154,7 @@ def summary(records: Sequence[RunRecord]) -> list[str]:
     titles = ("PRIORITY", "SUBMITTED", "WAITED", "LAST SAID", "BEGAN", "ENDED", "PENDING PODS")
     columns = [Column("RUN"), *(Column(title, right=True) for title in titles)]
     rows = [_row(each) for each in sorted(records, key=lambda each: each.began)]
-    return [line.rstrip() for line in layout(columns, rows, None)]
+    return [line.rstrip() for line in table_lines(Table("", columns, [Row(row) for row in rows]))]
 
 
 def _row(record: RunRecord) -> list[str]:

@@ -7,15 +7,17 @@ import tempfile
 from pathlib import Path
 
 from kfp_placement.cli.demo_stories import unequal_steps
-from kfp_placement.report.drawing import Pen, standalone
-from kfp_placement.report.gantt import gantt
-from kfp_placement.report.html import node_colours, notebook_html
-from kfp_placement.report.limits import NOTEBOOK
-from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.render.html import TIME_LINE_IN_NOTEBOOK
+from kfp_placement_engine.render.palette import PlaceColours
+from kfp_placement_engine.render.text import TextStyle
+from kfp_placement_engine.render.time_line import draw_time_line
+from kfp_placement_engine.views.plans.detail import NOTEBOOK
+from kfp_placement_engine.views.plans.time_line import places, plan_time_line
 from tests.renderers.jupyter import NO_DIALOG, jupyter_server, notebook_of
 from tests.support.browser import find_chromium
 from tests.support.devtools import Page, headless_page
+from tests.support.renderings import plan_fragment
 
 PICTURES = Path(__file__).parents[2] / "docs/pictures"
 TIME_LINE = PICTURES / "lead-case.svg"
@@ -26,16 +28,17 @@ _WIDTH, _HEIGHT = 1000, 1300
 def lead_case() -> Plan:
     """The plan of the demo, found in the same way on every machine."""
     options = {"generations": 60, "seed": 0}
-    return unequal_steps(options, TableStyle(), lambda *_: None).plan
+    return unequal_steps(options, TextStyle(), lambda *_: None).plan
 
 
 def time_line(plan: Plan) -> str:
     """Plan and default scheduler, as a file of its own."""
-    return standalone(gantt(plan, node_colours(plan), NOTEBOOK, Pen("kp", tooltips=False)))
+    view, colours = plan_time_line(plan, NOTEBOOK), PlaceColours(places(plan))
+    return draw_time_line(view, colours, TIME_LINE_IN_NOTEBOOK).standalone()
 
 
 def _photograph(page: Page, plan: Plan, folder: Path) -> None:
-    notebook = notebook_of(notebook_html(plan), 'preview(unequal_steps, "cluster.yaml")')
+    notebook = notebook_of(plan_fragment(plan), 'preview(unequal_steps, "cluster.yaml")')
     with jupyter_server(folder, {"unequal-steps": notebook}, trusted=True) as server:
         page.resize(width=_WIDTH, height=_HEIGHT)
         server.show(page, "unequal-steps")

@@ -4,11 +4,11 @@ import base64
 
 import pytest
 
-from kfp_placement.report.html import notebook_html, plan_html
 from tests.renderers.layout import WIDTHS, layout_problems
 from tests.renderers.notebooks import PLANS
 from tests.support.devtools import headless_page
 from tests.support.html_pages import parse_page
+from tests.support.renderings import plan_fragment, plan_page
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +19,7 @@ def test_the_drawings_are_laid_out(tmp_path, chromium, dark):
     grounds = set()
     with headless_page(chromium, tmp_path) as page:
         for name, plan in PLANS.items():
-            for index, image in enumerate(parse_page(notebook_html(plan)).all("img")):
+            for index, image in enumerate(parse_page(plan_fragment(plan)).all("img")):
                 file = tmp_path / f"{name}-{index}.svg"
                 file.write_bytes(base64.b64decode(image["src"].partition(",")[2]))
                 page.load(file, dark=dark)
@@ -36,7 +36,7 @@ def test_reports_are_laid_out(tmp_path, chromium):
     with headless_page(chromium, tmp_path) as page:
         for name, plan in PLANS.items():
             file = tmp_path / f"{name}.html"
-            file.write_text(plan_html(plan), encoding="utf-8")
+            file.write_text(plan_page(plan), encoding="utf-8")
             page.load(file)
             for width in WIDTHS:
                 page.resize(width=width)

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from kfp_placement.report import summary
-from kfp_placement.report.html import notebook_html
-from kfp_placement.report.visible import visible
 from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.views.formatting import visible
+from kfp_placement_engine.views.plans.comparison import makespan, verdict
 from tests.renderers.jupyter import OUTPUT, JupyterServer, jupyter_server, notebook_of
 from tests.renderers.layout import STEADY, WIDTHS, layout_problems
 from tests.renderers.notebooks import PLANS
 from tests.support.devtools import Page, headless_page
+from tests.support.renderings import plan_fragment
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BEFORE = Path(__file__).parent / "data/view_before.html"
 """The view before it was mended: JupyterLab's styles won."""
 
-NOTEBOOKS = {name: notebook_of(notebook_html(plan)) for name, plan in PLANS.items()}
+NOTEBOOKS = {name: notebook_of(plan_fragment(plan)) for name, plan in PLANS.items()}
 
 
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
@@ -56,11 +56,11 @@ def looked_at(server: JupyterServer, page: Page) -> dict[str, list[str]]:
 
 def missing_words(text: str, plan: Plan) -> list[str]:
     """What a reader of the bare text would not find: the result, and each step with its node."""
-    verdicts = [row.verdict for row in summary.schedules(plan)[1:2]]
+    verdicts = [verdict(plan, each) for each in [*plan.baselines.values()][:1]]
     names = [name for step in plan.steps for name in (step.name, step.node or "")]
     # Longer names are shortened.
     shown = [visible(name) for name in names if len(name) < 100]
-    wanted = " ".join([summary.makespan(plan.figures), *verdicts, *shown]).split()
+    wanted = " ".join([makespan(plan.figures), *verdicts, *shown]).split()
     return sorted(set(wanted) - set(text.split()))
 
 

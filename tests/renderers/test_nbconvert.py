@@ -3,11 +3,11 @@
 import pytest
 from nbconvert import HTMLExporter
 
-from kfp_placement.report.html import notebook_html
 from tests.renderers.jupyter import notebook_of
 from tests.renderers.layout import STEADY, WIDTHS, layout_problems
 from tests.renderers.notebooks import PLANS
 from tests.support.devtools import headless_page
+from tests.support.renderings import plan_fragment
 
 pytestmark = [
     pytest.mark.browser,
@@ -27,7 +27,7 @@ def test_the_view_is_laid_out(tmp_path, chromium, template, theme):
     with headless_page(chromium, tmp_path) as page:
         for name, plan in PLANS.items():
             file = tmp_path / f"{name}.html"
-            file.write_text(exporter.from_notebook_node(notebook_of(notebook_html(plan)))[0])
+            file.write_text(exporter.from_notebook_node(notebook_of(plan_fragment(plan)))[0])
             page.load(file, dark=theme == "dark")
             for width in WIDTHS:
                 page.resize(width=width, dark=theme == "dark")

@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from kfp_placement.report.html import notebook_html
 from tests.renderers.jupyter import notebook_of
 from tests.renderers.layout import STEADY, WIDTHS, layout_problems
 from tests.renderers.notebooks import PLANS
 from tests.renderers.vscode import OUTPUT, vscode_server
 from tests.support.devtools import headless_page
+from tests.support.renderings import plan_fragment
 
 pytestmark = [
     pytest.mark.browser,
@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def test_the_view_is_laid_out(tmp_path, chromium):
-    notebooks = {name: notebook_of(notebook_html(plan)) for name, plan in PLANS.items()}
+    notebooks = {name: notebook_of(plan_fragment(plan)) for name, plan in PLANS.items()}
     problems: dict[str, list[str]] = {}
     with (
         vscode_server(tmp_path / "vscode", notebooks) as server,

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from kfp_placement.report.values import duration
+from kfp_placement_engine.views.formatting import duration
 from tests.samples.lead_case import LONGEST, SAMPLE, lead_case, not_on_node, on_node
 
 LEAST_GAIN = 0.25

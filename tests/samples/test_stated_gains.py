@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kfp_placement import preview
-from kfp_placement.report import summary
+from kfp_placement_engine.views.plans.comparison import makespan
 from tests.support.samples import SAMPLES
 
 ROW = re.compile(r"^\| \[(\S+)\]\(\1\) \| (\S+) \| (\S+) \| (.+) \|$", re.MULTILINE)
@@ -23,7 +23,7 @@ def test_the_gain_is_as_stated(sample, cluster, default, plan, verdict):
         folder / "pipeline.yaml", folder / cluster, budget="500ms", compare=["kube-default"]
     ).plan
     baseline = made.baselines["kube-default"]
-    assert (default, plan) == (summary.makespan(baseline), summary.makespan(made.figures))
+    assert (default, plan) == (makespan(baseline), makespan(made.figures))
     change = made.figures.makespan_seconds / baseline.makespan_seconds - 1
     word = "shorter" if change < 0 else "longer"
     assert verdict.startswith("equal" if abs(change) < 0.0005 else f"{abs(change):.1%} {word}")

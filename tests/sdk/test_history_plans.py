@@ -11,7 +11,6 @@ from kfp import compiler, dsl
 
 from kfp_placement import MarkValueError, RunError, preview
 from kfp_placement.live.exceptions import ClusterMissingError
-from kfp_placement.report.document import plan_json
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.forecast import Level
@@ -19,6 +18,7 @@ from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.readers import ReadOptions, read_run
 from kfp_placement_engine.readers.history_file import read_histories_file
+from kfp_placement_engine.render.plan_json import plan_json
 from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
 from tests.support.histories import history_file, history_object, runs_of
 from tests.support.prepared_runs import prepared

@@ -4,16 +4,17 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterConflictError, ClusterMissingError
 from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS, Kind
-from kfp_placement_kube.answers import Page, page_of
+from kfp_placement_kube.answers import Page, StreamEvent, page_of
 
 JsonObject = dict[str, Any]
 
 ARGO = "workflows.argoproj.io"
 
 
-class FakeCluster:
+class FakeCluster(LiveCluster):
     """Holds objects; answers gets, lists with selectors, merge patches and scripted streams.
 
     Attributes:
@@ -119,7 +120,7 @@ class FakeCluster:
 
     def stream(
         self, kind: Kind, resource_version: str, *, namespace: str = "", field_selector: str = ""
-    ) -> Iterator[tuple[str, JsonObject]]:
+    ) -> Iterator[StreamEvent]:
         """The next of the scripted streams; an empty one when there are none left."""
         self._may(kind.path(namespace))
         streams = self.request_streams if kind == RUN_REQUESTS else self.streams

@@ -44,14 +44,17 @@ class PipelineEnds:
     of_others: float = 0.0
     scores: Sequence[float] = ()
 
-    def predict(self, planned_seconds: float, confidence: float = CONFIDENCE) -> TimeRange:
+    def predict(
+        self, planned_seconds: float | None = None, confidence: float = CONFIDENCE
+    ) -> TimeRange:
         """When the run ends, since its begin.
 
         Args:
-            planned_seconds: when it ends by its plan.
+            planned_seconds: when it ends by its plan; None = there is none.
             confidence: how often the range is to hold.
         """
-        return range_around(self.estimate(_log(planned_seconds)), self.scores, confidence)
+        planned = None if planned_seconds is None else _log(planned_seconds)
+        return range_around(self.estimate(planned), self.scores, confidence)
 
     def estimate(self, planned: float | None) -> Estimate:
         """When the run ends: by past ends and by its plan, each as far as it is known better.

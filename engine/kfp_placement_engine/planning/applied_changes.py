@@ -286,7 +286,10 @@ def _check(change: ChangeStep, steps: Sequence[Step]) -> None:
     if limit is not None and limit < math.inf and not any(step.location for step in steps):
         problem = "the step has no location, so there is no round trip to limit"
     elif kind is not StepKind.CONTAINER and (change.resources or change.nodes):
-        problem = f"the step is of kind {kind.value}, whose pods are all the same"
+        problem = (
+            f"requests and nodes of a step of kind {kind.value} cannot be changed; name a step that"
+            " runs a container"
+        )
     else:
         requested = {name for step in steps for name in step.requests}
         zero = [name for name, amount in change.resources if not amount and name not in requested]

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from kfp_placement_engine.lowering import lower_runs
+from kfp_placement_engine.lowering import lower
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import Change
 from kfp_placement_engine.model.cluster import Cluster
@@ -116,8 +116,8 @@ class _Trier:
             seed: added to that of the options.
         """
         graph, cluster = self._after(change)
-        runs = (ActiveRun("", graph),)
-        lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options))
+        options = lowering_options_of((ActiveRun("", graph),), cluster, self.options)
+        lowered = lower(graph, cluster, options)
         seed += self.options.seed
         start = replayed(lowered, self.present)
         result = refine(lowered.problem, start, work, seed, self.options.params)

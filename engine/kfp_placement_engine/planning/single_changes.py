@@ -4,14 +4,16 @@ They are: one empty node more of each shape there is; one node with twice the CP
 each limit of a loop one up, or off; one image held by every node; one volume ReadWriteMany.
 """
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.lowering import lower_runs
+from kfp_placement_engine.lowering import lower
 from kfp_placement_engine.lowering.volumes import volume_rules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import (
@@ -38,15 +40,7 @@ _BYTES = 10**7
 """Amounts from here on are bytes."""
 
 
-def _check_amounts(params: "SearchRound | SuggestionParams") -> None:
-    for each in fields(params):
-        value = getattr(params, each.name)
-        if isinstance(value, int | float) and not value >= 0:
-            raise PlanningError(f"{each.name} = {value!r}; it must be 0 or more")
-
-
-@dataclass(frozen=True)
-class SearchRound:
+class SearchRound(NamedTuple):
     """One round of the search.
 
     Attributes:
@@ -58,10 +52,6 @@ class SearchRound:
     changes: int
     work: int
     leader_searches: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse negative values."""
-        _check_amounts(self)
 
 
 @dataclass(frozen=True)
@@ -97,7 +87,9 @@ class SuggestionParams:
 
     def __post_init__(self) -> None:
         """Refuse negative values."""
-        _check_amounts(self)
+        for name, value in vars(self).items():
+            if min(itertools.chain(*value) if name == "rounds" else (value,), default=0) < 0:
+                raise PlanningError(f"{name} = {value!r}; it must be 0 or more")
 
 
 @dataclass(frozen=True)
@@ -138,8 +130,9 @@ def single_changes(
 def _kinds_of_nodes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
     """What each node is to a run: nodes of one kind take the same pods, as fast."""
     nodes = tuple(replace(node, allocatable=_rounded(node.allocatable)) for node in cluster.nodes)
-    runs, cluster = (ActiveRun("", graph),), replace(cluster, nodes=nodes)
-    problem = lower_runs(runs, cluster, lowering_options_of(runs, cluster, PlanOptions())).problem
+    cluster = replace(cluster, nodes=nodes)
+    options = lowering_options_of((ActiveRun("", graph),), cluster, PlanOptions())
+    problem = lower(graph, cluster, options).problem
     columns = [problem.latency_ms.T]
     for name, axes in AXES.items():
         if "N" in axes:

@@ -53,8 +53,9 @@ _REQUESTED = ("cpu", "memory", "ephemeral-storage")
 _FULL_NAME = re.compile(r".*/|hugepages-")
 _GPU = {"gpu": "nvidia.com/gpu"}
 
-_COUNTED = re.compile(r"([+-])\s*([0-9]+)\s+of\s+(\S+)", re.ASCII)
-_IMAGE = re.compile(r"image\s+(\S+)\s+everywhere")
+_COUNTED = re.compile(r"([+-])\s*([0-9]+)(?:\s*x)?\s+(?:of\s+)?(\S+)", re.ASCII)
+_IMAGE = re.compile(r"image\s+([^\s=]+)(?:\s+everywhere)?")
+_EQUALS = re.compile(r"\s*=\s*")
 _BETWEEN = re.compile(r"\s+(?=[^\s=]+=\S)")
 """What is between the parts of a form that ends with `name=value`, once or several times."""
 _UNIT = re.compile(r"(?<=[0-9])\s+(?=[a-zµμ])")
@@ -67,18 +68,17 @@ def read_change(text: str) -> Change:
     Raises:
         ChangeError: it has none of the forms, or a value that cannot be; the message shows them.
     """
-    cleaned = text.strip() if len(text) <= MAX_CHARACTERS else ""
+    cleaned = _EQUALS.sub("=", text.strip()) if len(text) <= MAX_CHARACTERS else ""
+    several = "; give several changes one by one" if "," in cleaned else ""
     try:
         change = _read(cleaned)
     except InputError as error:
-        meant = _meant(cleaned)
-        advice = f"; did you mean {meant}?" if meant else ""
-        raise ChangeError(f"{text!r:.120}: {error}{advice}") from error
-    if change is not None:
-        return change
-    meant = _meant(cleaned)
-    advice = f"did you mean {meant}?" if meant else f"write one of: {', '.join(FORMS)}"
-    raise ChangeError(f"{text!r:.120} is not a change that can be planned; {advice}")
+        raise ChangeError(f"{text!r:.120}: {error}{several}") from error
+    if change is None:
+        forms = f"; write one of: {', '.join(FORMS)}"
+        problem = f"{text!r:.120} is not a change that can be planned"
+        raise ChangeError(f"{problem}{several or forms}")
+    return change
 
 
 def _read(cleaned: str) -> Change | None:
@@ -103,25 +103,6 @@ def _read(cleaned: str) -> Change | None:
         about, rest = next(kinds, "node"), [subject]
     is_name = "=" not in rest[0] and (about != "node" or rest[0].split() == rest)
     return _KINDS[about].read(about, rest[0], values) if values and is_name else None
-
-
-def _meant(cleaned: str) -> str:
-    """What was probably meant by text that has none of the forms, or ""."""
-    parts = [part.strip() for part in cleaned.split(",")]
-    if len(parts) > 1 and all(map(_is_change, parts)):
-        return f"{len(parts)} changes, to be given one by one: {', '.join(map(repr, parts))}"
-    for pattern, form in _NEAR_FORMS:
-        near = pattern.sub(form, cleaned)
-        if near != cleaned and _is_change(near):
-            return repr(near)
-    return ""
-
-
-def _is_change(text: str) -> bool:
-    try:
-        return _read(text) is not None
-    except InputError:
-        return False
 
 
 @dataclass(frozen=True)
@@ -165,18 +146,16 @@ class _Kind:
         return f"{key!r:.60} is not a property of a {about}; {advice}"
 
 
-def _whole(digits: str, most: int, what: str) -> int:
+def _whole(digits: str, most: int, what: str, otherwise: str = "") -> int:
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= len(str(most))
     if not is_number or not 1 <= int(digits) <= most:
-        raise ChangeError(f"{digits!r:.40} is not {what}; write a whole number from 1 to {most}")
+        advice = f"write a whole number from 1 to {most}{otherwise}"
+        raise ChangeError(f"{digits!r:.40} is not {what}; {advice}")
     return int(digits)
 
 
 def _limit(value: str) -> int | None:
-    try:
-        return None if value == OFF else _whole(value, MOST_ITERATIONS, "a limit")
-    except ChangeError as error:
-        raise ChangeError(f"{error}, or {OFF}") from error
+    return None if value == OFF else _whole(value, MOST_ITERATIONS, "a limit", f", or {OFF}")
 
 
 def _max_latency_ms(value: str) -> float:
@@ -203,11 +182,3 @@ _KINDS = {
     ),
     "volume": _Kind(ClaimAccess, {"access": ("mode", _access_mode)}),
 }
-
-_NEAR_FORMS = (
-    (re.compile(r"([+-]\s*[0-9]+)\s*(?:x\s*)?(\S+)", re.ASCII), r"\1 of \2"),
-    (re.compile(r"image\s+(\S+)"), r"image \1 everywhere"),
-    (re.compile(r"\s*=\s*"), "="),
-    (re.compile(r"^(?![-+])([^=]*\S)\s+([^\s=]+)$"), r"\1=\2"),
-)
-"""What people write in place of a form, and the form: `+2 worker`, `worker cpu 8`."""

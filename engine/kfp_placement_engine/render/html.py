@@ -9,6 +9,7 @@ the fragment's win by naming their class three times. One that is not trusted dr
 images; a page gets SVG, whose parts say more where the reader points at them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -39,13 +40,13 @@ _STRONG = _SCOPE * 3
 _PAGE_PIXELS, _NOTEBOOK_PIXELS = 1198.0, 760.0
 """Room for a drawing on a wide screen."""
 
-_TIME_LINE_ON_PAGE, _TIME_LINE_IN_NOTEBOOK = 1100.0, 690.0
+TIME_LINE_ON_PAGE, TIME_LINE_IN_NOTEBOOK = 1100.0, 690.0
 """Width of a time line, in pixels."""
 
 
 def html_page(document: Document) -> str:
     """One self-contained page: nothing is loaded from anywhere."""
-    return _rendered("page.html.j2", document, _page_style(), tooltips=True)
+    return _rendered("page.html.j2", document, _page_style(), tooltips=True) + "\n"
 
 
 def html_fragment(document: Document) -> str:
@@ -74,8 +75,6 @@ def _rendered(name: str, document: Document, style: Markup, *, tooltips: bool) -
         (part, _drawing(part, colours, is_page=tooltips), _page_table(part))
         for part in document.parts
     ]
-    # What is bad comes before anything else.
-    parts.sort(key=lambda each: getattr(each[0], "tone", "") != Tone.BAD)
     room = _PAGE_PIXELS if tooltips else _NOTEBOOK_PIXELS
     return template(name).render(
         document=document,
@@ -101,7 +100,7 @@ def _notebook_style() -> Markup:
 
 def _drawing(part: Part, colours: PlaceColours, *, is_page: bool) -> Drawing | None:
     if isinstance(part, TimeLine):
-        width = _TIME_LINE_ON_PAGE if is_page else _TIME_LINE_IN_NOTEBOOK
+        width = TIME_LINE_ON_PAGE if is_page else TIME_LINE_IN_NOTEBOOK
         return draw_time_line(part, colours, width)
     return draw_graph(part, colours) if isinstance(part, Graph) else None
 
@@ -122,7 +121,7 @@ def _page_table(part: Part) -> tuple[list[tuple[Column, int]], list[PageRow]] | 
     return columns, [_page_row(part.columns, own, row) for row in part.rows]
 
 
-def _page_row(columns: list[Column], own: list[Column], row: Row) -> PageRow:
+def _page_row(columns: Sequence[Column], own: Sequence[Column], row: Row) -> PageRow:
     cells: dict[str, tuple[str | Cell, list[tuple[str, Tone]]]] = {}
     for column, cell in zip(columns, row.cells, strict=True):
         if column in own:

@@ -4,6 +4,7 @@ The classical way in three passes (Sugiyama): layers, order within layers by bar
 by least displacement. Edges over several layers get a bend point in each layer between.
 """
 
+from bisect import bisect_right, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -188,34 +189,16 @@ def _sort_layer(layer: list[int], neighbours: list[list[int]], place: list[float
 
 
 def _crossings(graph: _Graph, layers: list[list[int]]) -> int:
-    """Edges that cross between neighbouring layers, counted as Barth, Jünger and Mutzel do."""
+    """Edges that cross between neighbouring layers: of two, one begins earlier and ends later."""
     total = 0
     for left, right in pairwise(layers):
         rank = {index: place for place, index in enumerate(right)}
-        ends = [
-            end
-            for index in left
-            for end in sorted(rank[after] for after in graph.after[index] if after in rank)
-        ]
-        tree = [0] * (len(right) + 1)
-        for seen, end in enumerate(ends):
-            total += seen - _prefix_sum(tree, end + 1)
-            _add_one(tree, end + 1)
+        ends: list[int] = []
+        for index in left:
+            for end in sorted(rank[after] for after in graph.after[index] if after in rank):
+                total += len(ends) - bisect_right(ends, end)
+                insort(ends, end)
     return total
-
-
-def _prefix_sum(tree: list[int], position: int) -> int:
-    total = 0
-    while position > 0:
-        total += tree[position]
-        position -= position & -position
-    return total
-
-
-def _add_one(tree: list[int], position: int) -> None:
-    while position < len(tree):
-        tree[position] += 1
-        position += position & -position
 
 
 def _positions(graph: _Graph, order: list[list[int]]) -> list[float]:

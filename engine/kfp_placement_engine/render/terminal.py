@@ -62,7 +62,7 @@ def wrapped(
         return [first + text]
     return textwrap.wrap(
         text,
-        max(columns, _NARROWEST),
+        columns if breaks else max(columns, _NARROWEST),
         initial_indent=first,
         subsequent_indent=further,
         break_on_hyphens=False,

@@ -28,19 +28,17 @@ class TextStyle:
 def document_text(document: Document, style: TextStyle | None = None) -> str:
     """The whole document, ending with a line break.
 
-    Figures and drawings are left out: the lines and tables say the same. What is bad or a warning
-    comes last, where it is seen first.
+    Figures and drawings are left out: the lines and tables say the same.
     """
     style = style or TextStyle()
     blocks = [_head(document, style)]
-    alerts = []
     for part in document.parts:
         if isinstance(part, Table):
             blocks.append(table_lines(part, style))
         elif isinstance(part, Notes):
-            (blocks if part.tone is Tone.PLAIN else alerts).append(notes_lines(part, style))
-    blocks = [block for block in (*blocks, *alerts) if block]
-    return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks) + "\n"
+            blocks.append(notes_lines(part, style))
+    texts = ["\n".join(line.rstrip() for line in block) for block in blocks if block]
+    return "\n\n".join(texts) + "\n"
 
 
 def table_lines(table: Table, style: TextStyle | None = None) -> list[str]:
@@ -64,7 +62,7 @@ def notes_lines(notes: Notes, style: TextStyle | None = None) -> list[str]:
     paint = Paint(style.colour)
     colours = {Tone.BAD: paint.red, Tone.WARNING: paint.yellow}
     colour = colours.get(notes.tone, paint.bold)
-    lines = [colour(line) for line in _wrapped(notes.title, style)]
+    lines = [colour(line) for line in _wrapped(f"{notes.title}:", style)]
     for note in notes.items:
         label, code = visible(note.label), f"[{visible(note.code)}]"
         text = visible(note.text)

@@ -9,7 +9,7 @@ from kfp_placement_engine.render.fitting import fit, fit_all, text_width
 from kfp_placement_engine.render.palette import PlaceColours
 from kfp_placement_engine.render.scale import Scale, lanes
 from kfp_placement_engine.views.document import Bar, Lane, TimeLine
-from kfp_placement_engine.views.promises import moment
+from kfp_placement_engine.views.formatting import moment
 
 Shape = dict[str, Any]
 """What the template draws, by the names that it has there."""
@@ -130,7 +130,9 @@ def _row(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> Shape
         path = _levels(lane.levels, scale, y + _LEVELS_HEIGHT)
         return {"thin": thin, "levels": path, "bars": [], "bottom": y + _LEVELS_HEIGHT}
     bars: list[Shape] = []
-    spans = lanes([(bar.start_seconds, bar.finish_seconds) for bar in lane.bars])
+    pixels = [(scale.x(bar.start_seconds), scale.x(bar.finish_seconds)) for bar in lane.bars]
+    # A pixel at least: what follows does not hide it.
+    spans = lanes([(start, max(end, start + 1.0)) for start, end in pixels])
     height = 24.0 if len(spans) <= 12 else 15.0 if len(spans) <= 40 else 7.0
     for indexes in spans:
         drawn = [_bar(lane.bars[index], scale) for index in indexes]

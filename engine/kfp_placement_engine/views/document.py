@@ -142,7 +142,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Notes:
-    """Remarks under one heading; what is bad or a warning comes where it is seen first.
+    """Remarks under one heading.
 
     Attributes:
         title: the heading.
@@ -295,7 +295,7 @@ class Document:
         lead: what the title says in text, with the most important facts.
         lines: what matters most, in sentences.
         figures: the same as figures, for a page.
-        parts: in the order of a page; in text what is bad or a warning comes last.
+        parts: in the order in which they are shown.
         remarks: what all of it rests on, for those who look for it.
         places: in the order of their colours.
     """

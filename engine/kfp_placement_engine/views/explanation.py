@@ -10,7 +10,7 @@ from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.views.document import Column, Document, Line, Note, Notes, Table
 from kfp_placement_engine.views.formatting import counted, shown
-from kfp_placement_engine.views.queues import queue_text, waiting_text
+from kfp_placement_engine.views.queues import waiting_text
 from kfp_placement_engine.views.run_texts import (
     actual_text,
     alarm_text,
@@ -24,6 +24,7 @@ from kfp_placement_engine.views.run_texts import (
     run_title,
     step_ends,
     step_starts,
+    summary,
 )
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import OtherNode, StepView
@@ -64,16 +65,6 @@ def explanation(run: RunView, steps: Sequence[StepView], *, in_full: bool) -> Do
         lines=[Line(text) for text in _head(run) if text],
         parts=parts if steps else (),
     )
-
-
-def summary(run: RunView) -> str:
-    """A run in a line: `team-a/taxi-x7k2p: Running, 1/3 steps ended, planned to take 23m`."""
-    queue = run.queue
-    waits = queue_text(queue) if queue is not None and queue.is_waiting else ""
-    if not run.phase:
-        return f"{run_title(run)}: {facts('no plan yet', waits)}"
-    told = (word(run.phase), progress_text(run), makespans_text(run), run_ends_sentence(run), waits)
-    return f"{run_title(run)}: {facts(*told)}"
 
 
 def snapshot(run: RunView, remarks: Sequence[str], most_steps: int) -> Document:

@@ -7,13 +7,12 @@ from kfp_placement_engine.views.formatting import duration
 from kfp_placement_engine.views.run_texts import (
     alarm_text,
     drift_text,
-    first_promise_sentence,
     makespans_text,
     progress_text,
     run_ends_sentence,
-    run_title,
+    state_text,
     step_ends,
-    waiting_summary,
+    summary,
 )
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
@@ -34,7 +33,7 @@ def changes(
         announced: of which plan people know; None = of the one seen last.
     """
     if before is None or not before.has_plan:
-        yield _first(run)
+        yield summary(run)
         return
     if not run.has_plan:
         yield f"cannot be read any more: {sentence(run.problems[0])}" if run.problems else "gone"
@@ -53,7 +52,7 @@ def changes(
         if old is None or _key(old) != _key(step):
             yield f"{name_text(step.name)}: {_step(run, step)}"
     if run.phase != before.phase:
-        yield ending(run) if run.ended else facts(word(run.phase), progress_text(run))
+        yield state_text(run) if run.ended else facts(word(run.phase), progress_text(run))
 
 
 def is_news(announced: RunView, run: RunView) -> bool:
@@ -100,26 +99,6 @@ def is_promised_anew(announced: RunView, run: RunView) -> bool:
     if ends is None or known is None:
         return ends is not None
     return not known.low_seconds <= ends.typical_seconds <= known.high_seconds
-
-
-def ending(run: RunView) -> str:
-    """How it ended: `Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned`."""
-    says = f"Argo says: {run.workflow_message}" if run.workflow_message else ""
-    return sentence(_state(run), first_promise_sentence(run), says, between=", ")
-
-
-def _state(run: RunView) -> str:
-    return facts(word(run.phase), progress_text(run), makespans_text(run))
-
-
-def _first(run: RunView) -> str:
-    if not run.has_plan:
-        return f"{run_title(run)}: no plan yet"
-    if run.ended:
-        return f"{run_title(run)}: {ending(run)}"
-    waits = waiting_summary(run)
-    told = facts(_state(run), run_ends_sentence(run), f"waiting: {waits}" if waits else "")
-    return f"{run_title(run)}: {told}"
 
 
 def _key(step: StepView) -> tuple[str, str | None, str]:

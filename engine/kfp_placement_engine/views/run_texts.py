@@ -18,6 +18,7 @@ from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.promise import PromiseOutcome, TimeRange
 from kfp_placement_engine.model.step_state import StepState, WaitingFor
 from kfp_placement_engine.views.formatting import NONE, counted, duration, shown
+from kfp_placement_engine.views.queues import queue_text
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
 from kfp_placement_engine.views.words import age_text, facts, name_text, sentence, word
@@ -201,3 +202,29 @@ def drift_text(step: StepView) -> str:
                 return f"{did} on time"
             return f"{did} {format_duration(round(abs(late)))} {'late' if late > 0 else 'early'}"
     return ""
+
+
+def state_text(run: RunView) -> str:
+    """Where it is, and how it ends or has ended.
+
+    `Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned`.
+    """
+    says = f"Argo says: {run.workflow_message}" if run.workflow_message else ""
+    return sentence(
+        word(run.phase),
+        progress_text(run),
+        makespans_text(run),
+        first_promise_sentence(run) if run.ended else run_ends_sentence(run),
+        says,
+        between=", ",
+    )
+
+
+def summary(run: RunView) -> str:
+    """A run in a line: `team-a/taxi-x7k2p: Running, 1/3 steps ended, planned to take 23m`."""
+    waits, queue = waiting_summary(run), run.queue
+    return f"{run_title(run)}: " + facts(
+        state_text(run) if run.phase else "no plan yet",
+        f"waiting: {waits}" if waits and not run.ended else "",
+        queue_text(queue) if queue is not None and queue.is_waiting else "",
+    )

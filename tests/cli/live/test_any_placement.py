@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from kfp_placement.live.documents import explanation_document, runs_document, serialized
 from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
-from kfp_placement_engine.views.explanation import explanation, progress, snapshot, summary
+from kfp_placement_engine.views.explanation import explanation, progress, snapshot
 from kfp_placement_engine.views.pods import pods_by_step
 from kfp_placement_engine.views.run_changes import changes
 from kfp_placement_engine.views.run_list import runs_table
+from kfp_placement_engine.views.run_texts import summary
 from kfp_placement_engine.views.runs import run_view
 from tests.cli.live.conftest import NOW, placement
 from tests.support.fake_cluster import executor_pod

@@ -50,14 +50,11 @@ def test_no_kubeconfig(run, monkeypatch, golden):
     result = run("list")
     assert result.exit_code == 3
     golden(result.stderr, "none")
-    assert "~/.kube/config" in result.stderr
     monkeypatch.setenv("KUBECONFIG", "gone.yaml:gone-too.yaml")
     result = run("list")
     golden(result.stderr, "named by the variable")
-    assert "gone.yaml:gone-too.yaml" in result.stderr
     result = run("list", "--kubeconfig", "gone.yaml")
     golden(result.stderr, "named by the option")
-    assert "gone.yaml: " in result.stderr
 
 
 def test_no_kubeconfig_is_said_before_anything_heavy_is_imported(tmp_path):
@@ -100,7 +97,6 @@ def test_a_kubeconfig_without_a_live_cluster(run, golden):
     result = run("plan", "run.yaml", "--cluster", "c.yaml", "--context", "prod")
     assert result.exit_code == 2
     golden(result.stderr)
-    assert "--context" in result.stderr
 
 
 def test_contexts(tmp_path, run, golden):

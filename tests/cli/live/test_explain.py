@@ -1,5 +1,4 @@
 import json
-import re
 from datetime import UTC, datetime
 
 import jsonschema
@@ -9,7 +8,7 @@ from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.finding import steps_named
 from kfp_placement.live.kinds import EVENTS, HISTORIES, PLACEMENTS, PODS, WORKFLOWS
 from kfp_placement.schemas import schema
-from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, RUN_NAME_ANNOTATION
+from kfp_placement_engine.contract.keys import RUN_NAME_ANNOTATION
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
 from tests.cli.live.conftest import NOW, placement
@@ -17,6 +16,7 @@ from tests.controlplane.argo.small_workflows import dag
 from tests.controlplane.argo.small_workflows import step as small_step
 from tests.controlplane.argo.small_workflows import task as small_task
 from tests.controlplane.argo.small_workflows import workflow as small_workflow
+from tests.engine.views.test_run_views import ELSEWHERE, event
 from tests.support.fake_cluster import executor_pod, workflow
 from tests.support.histories import history_object, past_run, with_memory
 from tests.support.json_schemas import closed
@@ -34,54 +34,15 @@ def block_of(result):
     return found
 
 
-def elsewhere_event(step, message):
-    return {
-        "metadata": {"name": f"event-{step}", "namespace": "team-a"},
-        "reason": "PlacedElsewhere",
-        "message": message,
-        "eventTime": "2026-11-20T10:01:00.000000Z",
-        "involvedObject": {"kind": "Pod", "uid": f"uid-{step}"},
-    }
-
-
-def test_every_step_in_a_line(live, golden):
+def test_all_steps_in_a_line_and_one_in_full_with_its_pod_and_the_event(live, cluster):
     result = live("explain", "taxi-x7k2p")
     assert result.exit_code == 0
-    golden(result.stdout)
-    head, table = result.stdout.split("\n\n")
-    assert len(head.splitlines()) == 3
-    heading, fetch, train, predict = table.splitlines()
-    assert heading.split() == ["STEP", "STATE", "NODE", "PLANNED", "ACTUAL", "WHY"]
-    assert fetch.split()[:2] == ["fetch", "succeeded"]
-    assert "10s to 42s   10s to 43s   " in re.sub(" {3,}", "   ", fetch)
-    assert "47s to 20m49s" in train
-    assert "49s to now" in train
-    assert "nitlab-edge-node" in train
-    assert "HOME-EDGE" in predict
-
-
-def test_one_step_in_full(live, golden):
-    result = live("explain", "taxi-x7k2p", "train")
-    golden(result.stdout)
-    block = block_of(result)
-    assert list(block) == ["planned", "actual", "why there", "else"]
-    assert [text.partition(":")[0] for text in block["else"]] == [
-        "nitlab-edge-node",
-        "home-edge-node",
-    ]
-    # The rule, not the time, has decided where this one goes.
-    ruled = live("explain", "taxi-x7k2p", "predict")
-    golden(ruled.stdout, "ruled")
-    assert [text.partition(";")[0] for text in block_of(ruled)["else"]] == [
-        "nitlab-edge-node: round trip 42.6 ms",
-        "nitos-cloud-node: round trip 89.7 ms",
-    ]
-    assert "train: running" in result.stdout
-    assert "fetch" not in result.stdout
-    # All in full.
-    everything = live("explain", "taxi-x7k2p", "-o", "wide").stdout
-    golden(everything, "all in full")
-    assert everything.count("why there") == 3
+    assert result.stdout.split("\n\n")[1].startswith("STEP      STATE ")
+    cluster.put(PLACEMENTS, placement(status={"steps": [["succeeded", 1, 10, 43]]}))
+    cluster.put(PODS, executor_pod("fetch", node="nitlab-edge-node", phase="Succeeded"))
+    cluster.put(EVENTS, event("fetch"))
+    assert block_of(live("explain", "taxi-x7k2p", "fetch"))["elsewhere"] == [ELSEWHERE]
+    assert live("explain", "taxi-x7k2p", "-o", "wide").stdout.count("why there: ") == 3
 
 
 @pytest.mark.parametrize("wanted", [RUN_ID, "Tuesday's run"])
@@ -104,7 +65,6 @@ def test_several_runs_may_be_meant(live, cluster, golden):
     result = live("explain", "daily")
     assert result.exit_code == 2
     golden(result.stderr)
-    assert "team-a/taxi-1, team-a/taxi-2" in result.stderr
     cluster.put(PLACEMENTS, placement(namespace="team-b"))
     result = live("explain", "-A", "taxi-x7k2p")
     assert result.exit_code == 2
@@ -118,7 +78,6 @@ def test_a_run_by_namespace_and_name(live, cluster, golden):
     result = live("explain", "team-b/new")
     assert result.exit_code == 3
     golden(result.stderr)
-    assert "team-b/new" in result.stderr
     assert live("explain", "team-b/none").exit_code == 3
     # KFP's names of runs may look so.
     cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "2026/11"}))
@@ -138,7 +97,6 @@ def test_no_such_run(live, wanted, golden):
     result = live("explain", wanted)
     assert result.exit_code == 3
     golden(result.stderr)
-    assert "team-a" in result.stderr
     assert len(result.stderr) < 500
 
 
@@ -147,7 +105,6 @@ def test_a_run_name_that_may_not_be_looked_up(live, cluster, golden):
     result = live("explain", "daily")
     assert result.exit_code == 3
     golden(result.stderr)
-    assert "workflows is forbidden" in result.stderr
 
 
 def test_a_plan_bears_the_run_s_name_so_that_no_workflow_is_read(live, cluster):
@@ -163,15 +120,12 @@ def test_a_run_without_a_plan(live, cluster, golden):
     result = live("explain", "unplanned")
     assert result.exit_code == 3
     golden(result.stderr)
-    assert "unplanned" in result.stderr
 
 
 def test_no_such_step(live, golden):
     result = live("explain", "taxi-x7k2p", "trian")
     assert result.exit_code == 3
     golden(result.stderr)
-    assert "'trian'" in result.stderr
-    assert "'train'" in result.stderr
 
 
 LOOPS = RunView(
@@ -202,71 +156,6 @@ def test_iterations(wanted, found):
     assert [step.name for step in steps_named(LOOPS, wanted)] == found
 
 
-def test_what_a_step_waits_for_and_until_when(live, cluster, golden):
-    states = [
-        ["waiting", -1, -1, -1, ["plan", 120, 240]],
-        ["waiting", -1, -1, -1, ["quota", 60, -1, "exceeded quota: gpus, requested: cpu=1"]],
-        ["pending"],
-    ]
-    cluster.put(PLACEMENTS, placement(status={"steps": states}))
-    (turn,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["waits"]
-    (quota,) = block_of(live("explain", "taxi-x7k2p", "train"))["waits"]
-    golden([turn, quota], "waits")
-    assert "since 1m" in turn
-    assert "1m more" in turn
-    assert "since 2m: exceeded quota: gpus, requested: cpu=1" in quota
-    table = live("explain", "taxi-x7k2p").stdout
-    golden(table, "table")
-    assert "since 2m: exceeded quota" in table
-
-
-def test_a_pod_that_is_elsewhere(live, cluster, golden):
-    cluster.put(PLACEMENTS, placement(status={"steps": [["succeeded", 1, 10, 43]]}))
-    cluster.put(PODS, executor_pod("fetch", node="nitlab-edge-node", phase="Succeeded"))
-    why_elsewhere = (
-        "planned on nitos-cloud-node, placed on nitlab-edge-node: nitos-cloud-node was full"
-    )
-    cluster.put(EVENTS, elsewhere_event("fetch", why_elsewhere))
-    assert block_of(live("explain", "taxi-x7k2p", "fetch"))["elsewhere"] == [why_elsewhere]
-    table = live("explain", "taxi-x7k2p").stdout
-    assert "nitos-cloud-node -> nitlab-edge-node" in table
-    assert why_elsewhere in table
-    golden(live("list").stdout, "list")
-    cluster.remove(EVENTS, "event-fetch", "team-a")
-    assert "no event says why" in live("explain", "taxi-x7k2p", "fetch").stdout
-
-
-def test_gates_and_what_kubernetes_says(live, cluster, golden):
-    refused = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
-    gates = ("kfp-placement.dev/plan", "kueue.x-k8s.io/topology")
-    cluster.put(PODS, executor_pod("predict", gates=gates, conditions=[refused]))
-    found = block_of(live("explain", "taxi-x7k2p", "predict"))
-    golden(found["pod"], "pod")
-    golden(found["waits"], "waits")
-    pod, *gate_lines, verdict = found["pod"]
-    assert pod == "taxi-x7k2p-predict, Pending"
-    assert all(gate in text for gate, text in zip(gates, gate_lines, strict=True))
-    assert ["(not ours" in text for text in gate_lines] == [False, True]
-    assert verdict.endswith("says: 0/3 nodes are available")
-    assert len(found["waits"]) == 1
-
-
-def test_the_latest_pod_counts(live, cluster):
-    first = executor_pod("train", node="nitlab-edge-node", phase="Failed")
-    second = executor_pod("train", node="nitos-cloud-node", phase="Running")
-    second["metadata"] |= {"name": "second", "creationTimestamp": "2026-11-20T10:02:00Z"}
-    cluster.put(PODS, second)
-    cluster.put(PODS, first)
-    assert "second, Running" in live("explain", "taxi-x7k2p", "train").stdout
-
-
-def test_a_container_that_does_not_start(live, cluster):
-    state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
-    statuses = [{"name": "main", "state": state}]
-    cluster.put(PODS, executor_pod("train", containerStatuses=statuses))
-    assert "ImagePullBackOff: no such image" in live("explain", "taxi-x7k2p", "train").stdout
-
-
 def test_without_the_right_to_see_pods(live, cluster, golden):
     cluster.refused[PODS.path("team-a")] = FORBIDDEN
     cluster.refused[EVENTS.path("team-a")] = FORBIDDEN
@@ -293,87 +182,11 @@ def test_the_document(live, cluster):
     assert step["waiting"] is None
 
 
-def test_malformed_pods_and_events_are_passed_over(live, cluster):
-    bad = executor_pod("train")
-    bad["spec"] = {"schedulingGates": {"name": 1}}
-    cluster.put(PODS, bad)
-    odd = elsewhere_event("fetch", "x") | {"involvedObject": ["none"]}
-    cluster.put(EVENTS, odd)
-    assert live("explain", "taxi-x7k2p", "-o", "wide").exit_code == 0
-
-
 def test_a_plan_that_cannot_be_read(live, cluster, golden):
     cluster.put(PLACEMENTS, placement(spec={"revision": -1}))
     result = live("explain", "taxi-x7k2p")
     assert result.exit_code == 1
     golden(result.stdout)
-    assert "spec.revision" in result.stdout
-
-
-def test_a_status_of_another_revision_says_nothing(live, cluster):
-    cluster.put(PLACEMENTS, placement(status={"revision": 1}))
-    assert "train: unknown" in live("explain", "taxi-x7k2p", "train").stdout
-
-
-def test_folded_steps(live, cluster, golden):
-    cluster.put(PLACEMENTS, placement(status={"foldedSteps": 40}))
-    text = live("explain", "taxi-x7k2p").stdout
-    golden(text)
-    assert "40 ended steps" in text
-
-
-NO_NODE = ["unschedulable", 3, [[3, "cordoned"]]]
-
-
-def test_a_step_that_has_got_a_node_is_not_said_to_fit_none(live, cluster, golden):
-    rows = [["fetch", -1, -1, -1, NO_NODE], ["train", -1, -1, -1, NO_NODE]]
-    states = [["running", 1, 49], ["waiting", -1, -1, -1, ["node", 60]]]
-    cluster.put(PLACEMENTS, placement(spec={"steps": rows}, status={"steps": states}))
-    table = live("explain", "taxi-x7k2p").stdout
-    golden(table)
-    fetch, train = table.splitlines()[-2:]
-    assert "(3 nodes: node is cordoned)" in fetch
-    assert "at the time" in fetch
-    assert "(3 nodes: node is cordoned)" in train
-    assert "at the time" not in train
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ([["fetch", -1, -1, -1, NO_NODE], ["train", 0]], "no planned end: 1 step has no node; "),
-        ([["fetch", 0]], "no planned end; "),
-    ],
-)
-def test_a_plan_without_an_end_is_a_plan(live, cluster, rows, expected):
-    changed = placement(spec={"steps": rows}, status={"phase": "Planned", "steps": [["pending"]]})
-    del changed["spec"]["makespan"]
-    cluster.put(PLACEMENTS, changed)
-    assert live("explain", "taxi-x7k2p").stdout.splitlines()[2].startswith(expected + "revision 2")
-
-
-def test_no_other_node_named(live, cluster, golden):
-    only = ["train", 0, 47, 1249, ["only-node"]]
-    cluster.put(PLACEMENTS, placement(spec={"steps": [["fetch", 0, 10, 42, ["started"]], only]}))
-    (first,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
-    assert "first plan" in first
-    limited = executor_pod("fetch", node="nitos-cloud-node")
-    limited["metadata"]["annotations"][HINTS_ANNOTATION] = '{"v":1,"maxLatency":"20ms"}'
-    cluster.put(PODS, limited)
-    (beyond,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
-    assert "20 ms" in beyond
-    golden([first, beyond])
-    assert "else" not in block_of(live("explain", "taxi-x7k2p", "train"))
-
-
-@pytest.mark.parametrize(
-    ("other", "delay"), [([1, 0.1], "83ms"), ([1, 9], "9s"), ([2, 0.1], "100ms")], ids=str
-)
-def test_one_figure_for_the_next_best_node(live, cluster, other, delay):
-    row = ["train", 0, 47, 1249, ["run-later", 0.0833, 1], [other]]
-    cluster.put(PLACEMENTS, placement(spec={"steps": [row]}))
-    (text,) = block_of(live("explain", "taxi-x7k2p", "train"))["else"]
-    assert f" {delay} " in text
 
 
 def test_a_run_by_namespace_and_run_name(live, cluster, golden):
@@ -386,11 +199,9 @@ def test_a_run_by_namespace_and_run_name(live, cluster, golden):
     result = live("explain", "team-b/Other run")
     assert result.exit_code == 3
     golden(result.stderr, "without a plan")
-    assert "team-b/new" in result.stderr
     result = live("explain", "team-b/No run")
     assert result.exit_code == 3
     golden(result.stderr, "not found")
-    assert "'No run' in namespace team-b" in result.stderr
     # What may not be looked up there may still be KFP's name of a run here.
     cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "team-b/nightly"}))
     cluster.refused[WORKFLOWS.path("team-b")] = FORBIDDEN

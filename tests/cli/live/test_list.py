@@ -45,27 +45,6 @@ def test_latest_first(live, cluster):
     assert [line.split()[0] for line in lines] == ["new", "taxi-x7k2p", "aa-old"]
 
 
-def test_what_waits_and_what_is_wrong(live, cluster, golden):
-    states = [
-        ["waiting", -1, -1, -1, ["quota", 60, -1, "exceeded quota: gpus"]],
-        ["waiting", -1, -1, -1, ["quota", 120]],
-        ["waiting", -1, -1, -1, ["node", 170]],
-    ]
-    alarm = condition("Schedulable", reason="NoMatchingNode", message="train fits no node")
-    cluster.put(PLACEMENTS, placement(status={"steps": states, "conditions": [alarm]}))
-    result = live("list")
-    golden(result.stdout)
-    (line,) = rows(result)[1]
-    assert "1 for node (10s), 2 for quota (2m)" in line
-    assert "(NoMatchingNode): train fits no node" in line
-
-
-def test_conditions_that_hold_are_no_news(live, cluster):
-    conditions = [condition("Planned", "True"), condition("Finished", "False")]
-    cluster.put(PLACEMENTS, placement(status={"conditions": conditions}))
-    assert "WaitingForQuota" not in live("list").stdout
-
-
 def test_documents(live):
     result = live("list", "-o", "json")
     document = json.loads(result.stdout)
@@ -116,20 +95,11 @@ def test_one_that_cannot_be_read_hides_no_others(live, cluster, changes):
     assert "PipelinePlacement 'broken'" in lines[1]
 
 
-def test_rows_that_cannot_be_read_are_told(live, cluster, golden):
-    cluster.put(PLACEMENTS, placement(spec={"steps": [["fetch", 17], ["train", 0]]}))
-    result = live("list")
-    golden(result.stdout)
-    (line,) = rows(result)[1]
-    assert "node 17" in line
-
-
 def test_none(live, cluster, golden):
     cluster.remove(PLACEMENTS, "taxi-x7k2p", "team-a")
     result = live("list")
     assert (result.exit_code, result.stdout) == (0, "")
     golden(result.stderr, "in a namespace")
-    assert "team-a" in result.stderr
     golden(live("list", "-A").stderr, "in all namespaces")
     assert json.loads(live("list", "-o", "json").stdout)["items"] == []
 
@@ -140,7 +110,6 @@ def test_no_controller(live, monkeypatch, golden):
     result = live("list")
     assert result.exit_code == 3
     golden(result.stderr)
-    assert "not installed" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -159,13 +128,6 @@ def test_where_to_look(live, golden):
     result = live("list", "-n", "team-b", "-A")
     assert result.exit_code == 2
     golden(result.stderr)
-    assert "namespace" in result.stderr
-
-
-def test_makespans_that_hardly_differ_are_no_two_figures(live, cluster):
-    cluster.put(PLACEMENTS, placement(spec={"makespan": "24.6s", "firstMakespan": "24.4s"}))
-    (line,) = rows(live("list"))[1]
-    assert line.split()[3:5] == ["25s", "same"]
 
 
 def test_a_namespace_that_is_none(live, cluster, golden):

@@ -7,11 +7,12 @@ import sys
 
 SOURCE = """
 from kfp_placement.cli.live_block import LiveBlock
+from kfp_placement_engine.views.document import Document, Line
 with LiveBlock() as block:
     block.print("first")
-    block.draw(lambda style: ["one", "two " + "x" * 300])
+    block.draw(Document("one", lines=[Line("two " + "x" * 300)]))
     block.print("second")
-    block.draw(lambda style: ["three"])
+    block.draw(Document("three"))
 """
 
 
@@ -20,7 +21,7 @@ def drawn(**environment):
     done = subprocess.Popen(
         [sys.executable, "-c", SOURCE],
         stdout=theirs,
-        env={**os.environ, "COLUMNS": "40", "LINES": "10", **environment},
+        env={**os.environ, "COLUMNS": "40", "LINES": "10", "NO_COLOR": "1", **environment},
     )
     os.close(theirs)
     parts = []
@@ -38,11 +39,11 @@ def drawn(**environment):
 def test_the_block_stays_below():
     text = drawn(TERM="xterm")
     first, block, after, last = text.split("\x1b[J")
-    assert first.startswith("first\none\ntwo x")
+    assert first.startswith("first\n\none\ntwo\nx")
     assert "…" in first  # cut to the terminal's width, so that a line is a line
-    assert first.endswith("\x1b[2F")
-    assert block.startswith("second\none\n")
-    assert after == "three\n\x1b[1F"
+    assert first.endswith("\x1b[4F")
+    assert block.startswith("second\n\none\n")
+    assert after == "\nthree\n\x1b[2F"
     assert last == ""
 
 

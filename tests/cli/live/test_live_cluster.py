@@ -218,7 +218,6 @@ def test_all_that_we_may_not_read_is_one_notice(nodes, golden):
         nodes.refused[kind.path()] = ClusterForbiddenError(f"{kind.plural} are forbidden")
     (notice,) = live_cluster(nodes, "team-a", silent).notices
     golden(notice.message)
-    assert "persistentvolumes, locations, placementpolicies" in notice.message
 
 
 def test_our_own_namespace_is_better_than_nothing(nodes, golden):
@@ -226,7 +225,6 @@ def test_our_own_namespace_is_better_than_nothing(nodes, golden):
     nodes.put(PODS, pod_object("mine", "n2", namespace="team-a"))
     live = live_cluster(nodes, "team-a", silent)
     golden(live.notices[0].message)
-    assert "team-a" in live.notices[0].message
     assert {node.name for node in live.nodes if node.used} == {"n2"}
 
 

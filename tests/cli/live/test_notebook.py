@@ -104,7 +104,6 @@ def test_without_a_notebook_there_is_a_line_for_each_change(the_run, cluster, ca
     the_run("taxi-x7k2p").watch()
     printed = capsys.readouterr().out
     golden(printed)
-    assert "train: succeeded" in printed
 
 
 @pytest.mark.parametrize("in_notebook", [True, False])

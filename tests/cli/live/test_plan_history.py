@@ -162,5 +162,5 @@ def test_where_runs_wait_in_queues_times_count_from_the_start(live, with_history
     (warning,) = [each for each in planned(live)["warnings"] if each["code"] == "queue"]
     golden(warning["message"], "two wait")
     assert "queue" not in codes(planned(live, "--history", "none"))
-    with_history.refused[RUN_QUEUES.path("team-a", "default")] = FORBIDDEN
+    with_history.refused[RUN_QUEUES.path("team-a")] = FORBIDDEN
     assert "queue" not in codes(planned(live))

@@ -59,7 +59,6 @@ def test_the_table_has_waiting_runs_by_position_then_those_that_were_admitted(li
     golden(result.stdout)
     rows = [line.split()[1] for line in result.stdout.splitlines()[1:]]
     assert rows[:3] == ["first", "taxi-x7k2p", "other"]
-    assert "over" not in result.stdout
 
 
 def test_in_all_namespaces_with_their_names(live, queued, golden):

@@ -50,7 +50,6 @@ def test_everything(live, cluster, golden):
     again = live("release")
     assert again.exit_code == 0
     golden(again.stdout, "again")
-    assert "0 pods released" in again.stdout
     assert paused(cluster)
 
 
@@ -119,7 +118,6 @@ def test_one_run(live, cluster, golden):
     assert live("release", "nothing").exit_code == 3
     again = live("release", "taxi-x7k2p")
     golden(again.stdout)
-    assert "0 pods released" in again.stdout
     cluster.put(PLACEMENTS, placement("other", "team-b"))
     assert "other-other" in live("release", "-n", "team-b", "other").stdout
 
@@ -138,7 +136,6 @@ def test_there_was_no_policy(live, cluster, golden):
     result = live("release")
     assert result.exit_code == 0
     golden(result.stdout)
-    assert "no policy" in result.stdout
     assert paused(cluster)
 
 
@@ -149,7 +146,6 @@ def test_there_is_no_controller(live, cluster, golden):
     result = live("release")
     assert result.exit_code == 3
     golden(result.stderr)
-    assert "PlacementPolicy" in result.stderr
     assert gates(cluster, "train") == [THEIRS]
     assert live("release", "--resume").exit_code == 3
 
@@ -161,7 +157,6 @@ def test_the_controller_is_gone_and_gates_are_left(live, cluster, golden):
     result = live("release")
     assert result.exit_code == 1
     golden(result.stderr)
-    assert "placementpolicies is forbidden" in result.stderr
     assert gates(cluster, "train") == [THEIRS]
 
 
@@ -179,8 +174,6 @@ def test_pods_that_may_not_be_changed(live, cluster, golden):
     assert result.exit_code == 1
     assert "1 pod released." in result.stdout
     golden(result.stderr)
-    assert result.stderr.startswith("Error: team-a/taxi-x7k2p-train ")
-    assert result.stderr.endswith(": pods train is forbidden\n")
 
 
 def test_somebody_else_writes_the_pod(live, cluster):
@@ -213,7 +206,6 @@ def test_a_later_pod_of_the_same_name_is_not_the_one_that_was_listed(live, clust
     assert result.exit_code == 0
     assert "taxi-x7k2p-train" not in result.stdout
     golden(result.stdout)
-    assert "1 pod would be released" in result.stdout
 
 
 def test_somebody_else_never_stops(live, cluster, golden):
@@ -226,7 +218,6 @@ def test_somebody_else_never_stops(live, cluster, golden):
     result = live("release")
     assert result.exit_code == 1
     golden(result.stderr)
-    assert "somebody else" in result.stderr
 
 
 def test_pods_gated_while_we_worked(live, cluster):
@@ -281,7 +272,6 @@ def test_runs_that_wait_in_queues_begin(live, cluster, golden):
     result = live("release")
     assert result.exit_code == 0
     golden(result.stdout)
-    assert "team-a/first begins\nteam-b/second begins\n2 runs" in result.stdout
     assert workflow(cluster, "first") == ({"mine": "stays"}, {})
     assert workflow(cluster, "second", "team-b") == ({"mine": "stays"}, {})
 
@@ -322,7 +312,6 @@ def test_a_run_that_may_not_be_released_is_named(live, cluster, golden):
     result = live("release")
     assert result.exit_code == 1
     golden(result.stderr)
-    assert "team-a/first still waits in its queue: may not patch" in result.stderr
 
 
 def test_who_may_not_see_queues_still_frees_pods(live, cluster):

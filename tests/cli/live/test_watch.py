@@ -42,10 +42,6 @@ def test_a_line_for_each_change(golden):
     train, predict = change_lines(RUNNING, PREDICTING)
     *_, last = change_lines(PREDICTING, ENDED)
     golden([first, train, predict, last])
-    assert first.startswith("team-a/taxi-x7k2p: Running")
-    assert train.startswith("train: succeeded")
-    assert predict.startswith("predict: running")
-    assert last.startswith("Succeeded, 3/3")
 
 
 def test_replans_alarms_and_waiting(golden):
@@ -60,9 +56,6 @@ def test_replans_alarms_and_waiting(golden):
     )
     replan, alarm, waiting = change_lines(RUNNING, after)
     golden([replan, alarm, waiting])
-    assert "revision 3" in replan
-    assert "LatencyRuleUnsatisfied" in alarm
-    assert waiting.startswith("train: waits")
     # Told once.
     assert change_lines(after, after) == []
 
@@ -147,13 +140,11 @@ def test_an_end_that_is_known_no_more_is_news(golden):
     del unknown["spec"]["makespan"]
     replan = change_lines(RUNNING, unknown)[0]
     golden(replan)
-    assert "revision 3" in replan
 
 
 def test_what_cannot_be_read_any_more_is_told(golden):
     (line,) = change_lines(RUNNING, placement(spec={"nodes": 5}))
     golden(line)
-    assert "spec.nodes" in line
 
 
 @pytest.fixture
@@ -259,8 +250,6 @@ def test_a_run_that_has_ended(live, cluster, golden):
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 0
     golden(result.stdout)
-    assert "Succeeded" in result.stdout
-    assert "20m" in result.stdout
 
 
 def test_a_run_that_is_deleted(live, cluster, golden):
@@ -268,7 +257,6 @@ def test_a_run_that_is_deleted(live, cluster, golden):
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 1
     golden(result.stderr)
-    assert "deleted" in result.stderr
 
 
 def test_a_run_that_has_no_plan_yet(live, cluster, golden):
@@ -277,14 +265,12 @@ def test_a_run_that_has_no_plan_yet(live, cluster, golden):
     result = live("watch", "new")
     assert result.exit_code == 0
     golden(result.stderr)
-    assert "waiting" in result.stderr
 
 
 def test_a_timeout(live, cluster, golden):
     result = live("watch", "taxi-x7k2p", "--timeout", "200ms")
     assert result.exit_code == 5
     golden(result.stderr)
-    assert "Timed out" in result.stderr
 
 
 def test_no_such_run(live):

@@ -34,14 +34,11 @@ def test_list_warns_of_a_marked_run_without_a_plan(live, cluster, golden):
     result = live("list")
     assert result.exit_code == 0
     golden(result.stderr, "of one")
-    assert "1 run should have a plan " in result.stderr
-    assert "(team-a/lost)" in result.stderr
     document = json.loads(live("list", "-o", "json").stdout)
     assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
     cluster.put(WORKFLOWS, marked("astray", "team-b"))
     result = live("list", "-A")
     golden(result.stderr, "of two")
-    assert "2 runs should have a plan " in result.stderr
 
 
 def of_kfp(name):
@@ -59,8 +56,6 @@ def test_where_all_pipelines_are_planned_an_unmarked_one_should_have_a_plan(live
     assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
     result = live("explain", "lost")
     golden(result.stderr)
-    assert "planner is not running" in result.stderr
-    assert "pipelines" not in result.stderr
 
 
 @pytest.mark.parametrize("labels", [7, {"kfp-placement.dev/pipelines": ["all"]}])
@@ -100,13 +95,9 @@ def test_why_a_run_has_no_plan(live, cluster, golden):
     result = live("explain", "lost")
     assert result.exit_code == 3
     golden(result.stderr, "a marked run")
-    assert "kfp-placement.dev/enabled" in result.stderr
-    assert "planner is not running" in result.stderr
-    assert "marked" not in result.stderr
     cluster.refused[WORKFLOWS.path("team-a", "lost")] = FORBIDDEN
     result = live("explain", "lost")
     golden(result.stderr, "not known whether marked")
-    assert "is marked" in result.stderr
 
 
 def test_watch_says_why_there_may_be_no_plan(live, cluster, golden):
@@ -121,12 +112,6 @@ def test_watch_says_why_there_may_be_no_plan(live, cluster, golden):
     golden(lost, "lost")
     golden(plain, "plain")
     golden(planned, "planned")
-    assert lost.startswith("Warning: ")
-    assert "not alive" in lost
-    assert "planner is not running" in lost
-    assert "is marked" in plain
-    assert "not alive" in planned
-    assert "planner is not running" not in planned
 
 
 def failed(name="taxi-x7k2p", message: object = "serviceaccounts \x1b[1m not found"):
@@ -192,11 +177,9 @@ def test_the_first_node_that_failed_by_itself_says_why(live, cluster, golden):
     assert f"says: {WHY} team-a/pipeline-runner" in head[3]
     (line,) = live("watch", "taxi-x7k2p").stdout.splitlines()
     golden(line, "watch")
-    assert "3 skipped" in line
     assert WHY in line
     table = live("list").stdout
     golden(table, "list")
-    assert "3 steps skipped" in table
 
 
 @pytest.mark.parametrize("nodes", [["none"], {"a": {"name": 1}}, {"a": "b"}], ids=str)
@@ -214,6 +197,4 @@ def test_a_failure_that_cannot_be_looked_up_is_no_other_failure(live, cluster, g
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 1
     golden(result.stderr, "stderr")
-    assert result.stderr.endswith(": no answer\n")
     golden(result.stdout, "stdout")
-    assert "Failed" in result.stdout

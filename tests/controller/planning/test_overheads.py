@@ -8,7 +8,6 @@ from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.overheads import (
     LearnedOverheads,
     RunningCentre,
-    drivers_in_a_row,
 )
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import StepStatus
@@ -127,20 +126,3 @@ def test_planned_pulls_are_no_overhead():
 def test_both_together_are_what_a_driver_takes():
     assert learned({"a": 12}).driver_seconds == 9
     assert LearnedOverheads().driver_seconds is None
-
-
-def drivers_before(**ends: float) -> int:
-    """Drivers that waited for each other in a run whose steps ended so many seconds after it."""
-    statuses = {
-        name.replace("_", "."): StepStatus(StepState.SUCCEEDED, ended_at=after(seconds))
-        for name, seconds in ends.items()
-    }
-    return drivers_in_a_row(GRAPH, statuses, START)
-
-
-def test_of_drivers_those_count_that_the_end_of_the_run_waited_for():
-    assert drivers_before(a=100) == 2
-    assert drivers_before(a=100, b=200, in_c=150) == 3
-    # The step in the group has its driver, and its group has one.
-    assert drivers_before(a=100, b=150, in_c=200) == 4
-    assert drivers_before() == 0

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-
 from kfp_placement.live.runs import run_view
+
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.rounds import RoundResult
 from tests.controller.planning.test_scenarios import a_cluster, a_step, started, submit

@@ -1,18 +1,16 @@
 """RunRequests of pipelines that have run before: what a run needs rests on its past runs."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import built_pasts, forecasts, past_news
+from kfp_placement_controller.planning import known_pasts, promising
+from kfp_placement_controller.planning.past_news import NEWS_PAUSE
 from kfp_placement_controller.planning.run_requests import LONGEST_WAIT
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model import promise
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_kube.change import Change
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controlplane.argo.small_workflows import task
@@ -75,10 +73,10 @@ def test_a_new_leader_that_still_builds_the_past_changes_nothing(monkeypatch: An
     wait(cluster, "waiting")
     cluster.settle()
     writes = len(cluster.writes)
-    monkeypatch.setattr(built_pasts, "BUILD_OBSERVATIONS", 1)
-    monkeypatch.setattr(built_pasts, "BUILT_AT_ONCE", 1)
+    monkeypatch.setattr(known_pasts, "STEPS_AT_ONCE", 1)
+    monkeypatch.setattr(known_pasts, "STEPS_FOR_A_NEW_RUN", 1)
     successor = a_coordinator()
-    successor.queues, successor.histories._pasts._left = True, 1
+    successor.queues = True
     cluster.played.hand_over(successor, 2)
     cluster.queue()
     for key, request in cluster.requests.items():
@@ -95,7 +93,7 @@ def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch: Any):
     def fails(*_args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cluster.coordinator.histories, "_of_pipeline", fails)
+    monkeypatch.setattr(cluster.coordinator.histories._pasts, "of_pipeline", fails)
     wait(cluster, "waiting")
     cluster.settle()
     assert makespan_seconds(cluster, "waiting") == pytest.approx(ASSUMED_SECONDS, rel=0.2)
@@ -178,28 +176,10 @@ def test_runs_that_end_otherwise_count_for_all_that_wait():
         assert makespan_seconds(cluster, name) > 2 * USUAL_SECONDS
 
 
-def test_of_a_sweep_the_longest_run_speaks_for_all():
-    """What moves the end of the longest by little moves that of a small one by less."""
-    played = NoisyCluster()
-    for number in range(3):
-        played.play(number, iterations=ITERATIONS)
-    cluster = queued(played)
-    sizes = {"small": 1, "large": 60}
-    for name, iterations in sizes.items():
-        cluster.submit(a_run(name, iterations))
-        played.now += timedelta(minutes=1)
-    for _ in range(3):
-        cluster.settle()
-    requests = cluster.coordinator.requests
-    requests._news.history_changed(("team", "nightly"))
-    (first,) = requests._news.due(played.now)
-    assert first.name == "large"
-
-
 def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch: Any):
     """They take some seconds to read again; placement must not wait for that."""
     cluster = ran(4)
-    waiting = forecasts.READ_AT_ONCE + 15
+    waiting = promising.READ_AT_ONCE + 15
     for number in range(waiting):
         wait(cluster, f"waiting-{number}")
     cluster.settle()
@@ -220,7 +200,7 @@ def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch: Any):
     ends(cluster, "nightly-9")
     for _ in range(12):
         cluster.settle()
-    assert max(map(len, read)) == forecasts.READ_AT_ONCE
+    assert max(map(len, read)) == promising.READ_AT_ONCE
     assert len(set().union(*read)) == waiting
 
 
@@ -253,47 +233,13 @@ def test_waiting_runs_of_each_version_of_a_pipeline_hear_of_what_past_runs_tell(
         assert makespan_seconds(cluster, f"next-version-{number}") > 5000
 
 
-def test_of_a_pipeline_that_is_another_one_each_time_only_some_runs_are_looked_at(monkeypatch: Any):
-    monkeypatch.setattr(past_news, "MOST_VERSIONS", 2)
-    cluster = ran(2)
-    for number in range(4):
-        run = next_version(f"waiting-{number}")
-        run["spec"]["templates"][1]["container"]["image"] = f"other:{number}"
-        cluster.submit(run)
-    for _ in range(3):
-        cluster.settle()
-    requests = cluster.coordinator.requests
-    requests._news.history_changed(("team", "nightly"))
-    assert len(list(requests._news.due(cluster.played.now))) == 2
-
-
-@pytest.mark.parametrize("is_gone", [True, False])
-def test_where_the_run_that_is_planned_first_waits_no_more_another_one_is(
-    monkeypatch: Any, is_gone: bool
-):
-    cluster = ran(3)
-    names = [f"waiting-{number}" for number in range(3)]
-    for name in names:
-        wait(cluster, name)
-    for _ in range(3):
-        cluster.settle()
-    planned, requests = counted_plans(cluster, monkeypatch), cluster.coordinator.requests
-    first = requests._needs[RunKey("team", names[0])].observed
-    # It was chosen, and there was no time to plan it.
-    requests._news._first_of[first.key] = ("team", "nightly")
-    ended = replace(first, state=replace(first.state, end=RunEnd.FAILED))
-    requests.run_changed(Change(first.key, first, None if is_gone else ended))
-    cluster.settle()
-    assert planned == names[1:2]
-
-
 def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch: Any):
     cluster = ran(3)
     wait(cluster, "waiting")
     cluster.settle()
     planned, requests = counted_plans(cluster, monkeypatch), cluster.coordinator.requests
     begin = cluster.played.now
-    while cluster.played.now - begin < timedelta(seconds=100):
+    while cluster.played.now - begin < 3 * NEWS_PAUSE:
         # As if somebody edited the object all the time.
         requests._news.history_changed(("team", "nightly"))
         cluster.settle()

@@ -22,7 +22,6 @@ from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.watches.ended_pipelines import EndedPipelines
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
-from kfp_placement_engine.model.history import LeftOut
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES
@@ -246,7 +245,6 @@ def test_a_loop_is_planned_as_wide_as_it_was_in_the_runs_before():
     widths = {each.loop: each.width for each in first.loops}
     assert widths["for-loop-2"] == 5
     assert first.loops == second.loops
-    assert not first.left_out
     played.says(ObservedNamespace(all_pipelines=True))
     played.submit_unmarked("run-2", loops(), LOOPS)
     played.step(lambda: bool(played.coordinator.registry.runs))
@@ -280,13 +278,12 @@ def test_a_loop_that_was_empty_and_has_one_iteration_now_is_not_taken_for_empty(
     assert played.states("run-3")["for-loop-2[0].print-struct"] == "pending"
 
 
-def test_what_came_from_the_cache_or_was_skipped_is_counted():
+def test_what_came_from_the_cache_teaches_nothing():
     played = Played()
     played.submit_unmarked("run", a_run(), DriverChoices(cached=frozenset({"first"})))
     played.settle()
     (past,) = played.found()[0].past_runs()
     assert [each.identity.step for each in past.steps] == ["second"]
-    assert past.left_out == (LeftOut("first", cached=1),)
 
 
 def waiting(number: int, size: int = 100, namespace: str = "team") -> EndedPipeline:

@@ -7,7 +7,6 @@ from kfp_placement_controller.planning import unwritten_runs
 from kfp_placement_controller.planning.actions import HistoryOutcome
 from kfp_placement_controller.planning.unwritten_runs import (
     MOST_STEPS,
-    MOST_STEPS_OF_ALL,
     MOST_WRITES,
     WRITE_PAUSE,
     UnwrittenRuns,
@@ -44,7 +43,7 @@ def test_runs_of_many_namespaces_take_bounded_memory(caplog):
     unwritten.add("small", a_past_run("p", 1, steps=10))
     kept = [len(unwritten.of_namespace(team)) for team in teams]
     steps = sum(len(run.steps) for team in teams for run in unwritten.of_namespace(team))
-    assert steps <= MOST_STEPS_OF_ALL - 10
+    assert steps <= MOST_STEPS - 10
     assert max(kept) - min(kept) <= 1
     assert len(unwritten.of_namespace("small")) == 1
     assert len(caplog.records) == len(teams)

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement.report import summary
-from kfp_placement.report.table import plan_table
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.latency import (
     UNKNOWN_MS,
@@ -23,6 +21,7 @@ from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.readers import read_cluster_file, read_run_file
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
+from tests.support.renderings import plan_table
 
 TAXI = Path(__file__).parents[3] / "samples" / "06_taxi"
 PLACE = "HOME-EDGE"
@@ -171,8 +170,8 @@ def test_a_plan_shows_the_locations_of_the_types_in_force(golden):
     run = a_run(predicting(type="Scoring"), predicting("usual"))
     cluster = a_cluster(*nodes(2), latencies={"CLOUD": {"n1": 1.0}})
     plan = plan_run(run, cluster, PlanOptions(latency_ruled_types=("scoring",)))
-    assert summary.location(plan.step("predict")) == PLACE
-    assert summary.location(plan.step("usual")) == ""
+    assert plan.step("predict").is_latency_ruled
+    assert not plan.step("usual").is_latency_ruled
     (unused,) = (each for each in plan.notices if each.code == "location-unused")
     golden(unused.message)
     assert unused.step == "usual"

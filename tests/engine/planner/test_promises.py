@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from kfp_placement_engine.planning.stretched_ends import stretched_ends
 
 from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_runs
 from kfp_placement_engine.contract.pipeline_history import step_identity
@@ -26,7 +27,6 @@ from kfp_placement_engine.model.history import Observation, PastRun
 from kfp_placement_engine.model.promise import FirstSamples, RunForecast
 from kfp_placement_engine.model.run_graph import DataInput
 from kfp_placement_engine.planning.learned_times import with_history
-from kfp_placement_engine.planning.stretched_ends import stretched_ends
 
 CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
 OPTIONS = PlanOptions(compare=(), quick=True)

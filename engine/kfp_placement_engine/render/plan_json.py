@@ -1,0 +1,225 @@
+"""The plan as the document that programs read: `kfp_placement/schemas/plan.schema.json`.
+
+Fields are only ever added. All seconds count from the submission of the run. A figure that does
+not exist (the makespan of a run of which a step fits no node) is null, never NaN or Infinity, which
+are not JSON.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import yaml
+
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.model.forecast import Basis
+from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
+from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.quantities import format_resource, format_resources
+from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions, end_seconds
+from kfp_placement_engine.views.plans.verdict import DEFAULT_SCHEDULER
+from kfp_placement_engine.views.plans.what_if import Answer
+
+_SECONDS_DIGITS = 6
+"""Digits kept after the point: microseconds; what lies beyond is noise of the arithmetic."""
+
+_WORD_START = re.compile(r"_(\w)")
+
+_SCHEDULED = "name node start_seconds finish_seconds"
+_STEP = (
+    "name task display_name kind iteration assumed conditional type location node start_seconds"
+    " finish_seconds image_pull_seconds transfer_seconds duration_seconds duration_source"
+    " node_speed latency_ms"
+)
+_STEP_END = "image labels attempt_limit depends_on reason type_guessed requests_nothing cached"
+_PIECE = "step kind start_seconds finish_seconds node cause"
+_USE = "start_seconds finish_seconds resource share"
+"""Attributes of the model's nouns whose names and values are those of the document."""
+
+
+def plan_json(plan: Plan, answer: Answer | None = None) -> str:
+    """The document as JSON, ASCII only, so that no name can steer a terminal.
+
+    Args:
+        plan: the plan.
+        answer: what changes would make of it, if somebody asked.
+    """
+    return json.dumps(plan_document(plan, answer), indent=2, allow_nan=False) + "\n"
+
+
+def plan_yaml(plan: Plan, answer: Answer | None = None) -> str:
+    """The same as YAML, ASCII only."""
+    text: str = yaml.safe_dump(plan_document(plan, answer), sort_keys=False, width=100)
+    return text
+
+
+def plan_document(plan: Plan, answer: Answer | None = None) -> dict[str, Any]:
+    """The whole document as plain values."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Plan",
+        "run": {"name": plan.run_name, "source": plan.run_source},
+        "cluster": {"nodes": list(plan.cluster_nodes), "source": plan.cluster_source},
+        **_fields(plan, "seed generations planning_seconds dispatch"),
+        "objective": {
+            "name": plan.objective,
+            **_fields(plan.figures, "unplaced latency_excess_ms latency_ms"),
+        },
+        "makespanSeconds": _end(plan.figures, plan.figures.makespan_seconds),
+        "lowerBound": _fields(plan.lower_bound, "seconds kind"),
+        **_use_of(plan, plan.figures),
+        "weights": _fields(plan.weights, "cpu memory"),
+        "baselines": _baselines(plan),
+        "steps": [_step(plan, step) for step in plan.steps],
+        "unschedulable": _unschedulable(plan),
+        "warnings": [_fields(notice, "code step message") for notice in plan.notices],
+        "assumptions": list(plan.assumptions),
+        "policy": list(plan.policy),
+        "latencyTolerance": {
+            "ms": number(plan.latency_tolerance.milliseconds),
+            "percent": number(100 * plan.latency_tolerance.share),
+        },
+        **_fields(plan, "exact ordered_makespan_seconds"),
+        "criticalPath": [_fields(piece, _PIECE) for piece in plan.critical_path],
+        "bindingResources": [_fields(use, _USE) for use in plan.binding_resources],
+        **_promise(plan),
+        **_answer(answer),
+    }
+
+
+def number(value: float | None) -> float | None:
+    """The figure rounded to microseconds; None where there is none or it is not finite."""
+    if value is None or not math.isfinite(value):
+        return None
+    return round(float(value), _SECONDS_DIGITS)
+
+
+def basis_document(basis: Basis | None) -> dict[str, Any] | None:
+    """Which past runs a run time rests on; None = on none."""
+    if basis is None:
+        return None
+    fields = _fields(basis, "level runs by_size by_argument")
+    return {**fields, "byArgument": basis.by_argument or None}
+
+
+def range_document(times: TimeRange | None) -> dict[str, Any] | None:
+    """A range of times in seconds; None = not known."""
+    names = "low_seconds typical_seconds high_seconds"
+    return None if times is None else _fields(times, names)
+
+
+def _fields(noun: object, names: str) -> dict[str, Any]:
+    """Some attributes of one of the model's nouns, with their names as JSON has them."""
+    return {
+        _WORD_START.sub(lambda match: match[1].upper(), name): _plain(getattr(noun, name))
+        for name in names.split()
+    }
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, StrEnum):
+        return str(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _end(figures: Figures, seconds: float | None) -> float | None:
+    """None for a run that does not end: a step of it fits no node."""
+    return None if figures.unplaced else number(seconds)
+
+
+def _baselines(plan: Plan) -> dict[str, Any]:
+    """By name; of the default scheduler its steps too, as far as they are known."""
+    rows = {
+        name: {
+            "makespanSeconds": _end(figures, figures.makespan_seconds),
+            **_fields(figures, "unplaced latency_excess_ms latency_ms"),
+            "fastestSeconds": _end(figures, figures.fastest_seconds),
+            "slowestSeconds": _end(figures, figures.slowest_seconds),
+            **_fields(figures, "tie_breaks moves_volumes"),
+            **_use_of(plan, figures),
+        }
+        for name, figures in plan.baselines.items()
+    }
+    if plan.default_schedule and DEFAULT_SCHEDULER in rows:
+        steps = [_fields(step, _SCHEDULED) for step in plan.default_schedule]
+        rows[DEFAULT_SCHEDULER]["steps"] = steps
+    return rows
+
+
+def _use_of(plan: Plan, figures: Figures) -> dict[str, Any]:
+    """How much of each resource is in use on average, and by the weights; of a run that ends."""
+    use = {} if figures.unplaced else figures.use
+    return {
+        "use": {name: number(share) for name, share in use.items()},
+        "weightedUse": number(plan.weights.mean_of(use)),
+    }
+
+
+def _unschedulable(plan: Plan) -> list[dict[str, str]]:
+    return [{"name": name, "reason": reason} for name, reason in plan.unschedulable]
+
+
+def _step(plan: Plan, step: PlannedStep) -> dict[str, Any]:
+    document = {
+        **_fields(step, _STEP),
+        "requests": format_resources(step.requests),
+        **_fields(step, _STEP_END),
+    }
+    if plan.promise is None:
+        return document
+    known = plan.promise.steps.get(step.name)
+    return document | {
+        "starts": None if known is None else range_document(known.starts),
+        "ends": None if known is None else range_document(known.ends),
+        "durationBasis": basis_document(step.duration_basis),
+    }
+
+
+def _promise(plan: Plan) -> dict[str, Any]:
+    """When the run ends by past runs, where somebody asked; and when it is submitted, likewise."""
+    document: dict[str, Any] = {}
+    if plan.promise is not None:
+        document["promise"] = {
+            "confidence": number(plan.promise.confidence),
+            "ends": range_document(plan.promise.ends),
+            "unknown": plan.promise.unknown,
+        }
+    if plan.submitted_at is not None:
+        document["submittedAt"] = plan.submitted_at.isoformat(timespec="seconds")
+    return document
+
+
+def _answer(answer: Answer | None) -> dict[str, Any]:
+    """What changes would make of the plan, where somebody asked."""
+    if isinstance(answer, Suggestions):
+        return {
+            "suggestions": [
+                {
+                    "change": each.change.text,
+                    **_fields(each, "makespan_seconds gain_seconds nodes_added"),
+                    "cpuAdded": format_resource("cpu", each.cpu_added_milli),
+                }
+                for each in answer.best
+            ]
+        }
+    return {"whatIf": _changed(answer)} if answer is not None else {}
+
+
+def _changed(answer: ChangedPlan) -> dict[str, Any]:
+    plan = answer.plan
+    ends = None if plan.promise is None else plan.promise.ends
+    return {
+        "changes": [each.text for each in answer.changes],
+        "makespanSeconds": number(end_seconds(plan.figures)),
+        "gainSeconds": number(answer.gain_seconds),
+        **({} if ends is None else {"ends": range_document(ends)}),
+        "steps": [_fields(step, _SCHEDULED) for step in plan.steps],
+        "unschedulable": _unschedulable(plan),
+    }

@@ -1,0 +1,181 @@
+"""A plan beside the schedules of others: the table, and how two makespans compare.
+
+A percentage stands only where both figures rest on something: with all durations assumed, plan and
+baseline are compared in words.
+"""
+
+import math
+
+from kfp_placement_engine.model.plan import Figures, Plan
+from kfp_placement_engine.views.document import Cell, Column, Row, Table, Tone
+from kfp_placement_engine.views.formatting import NONE, counted, duration, finite, latency
+
+NEVER_ENDS = "does not end"
+"""In place of a makespan where a step fits no node."""
+
+_PLAN = "this plan"
+_LEAST_NAME = 12
+
+_NOTICEABLE_MS = 1e-3
+"""Round trips closer than this are equal."""
+
+_SAME = 5e-4
+"""Makespans closer than this share of each other count as equal: it prints as 0.0%."""
+
+
+def comparison_table(plan: Plan) -> Table:
+    """A row for the plan, for each baseline in the order asked for, and for the lower bound."""
+    schedules = {_PLAN: plan.figures, **plan.baselines}
+    ending = [each.makespan_seconds for each in schedules.values() if not each.unplaced]
+    longest = max([*filter(math.isfinite, ending), plan.lower_bound.seconds, 1e-9])
+    has_latency = shows_latency(plan)
+    columns = {
+        Column("SCHEDULE", shrink_to=_LEAST_NAME): True,
+        Column("MAKESPAN", right=True): True,
+        Column("THE PLAN IS"): True,
+        Column("UNPLACED", right=True, under="MAKESPAN", reads="{} unplaced"): any(
+            each.unplaced for each in schedules.values()
+        ),
+        Column("LATENCY", right=True): has_latency,
+        Column("BEYOND RULE", right=True, under="LATENCY", reads="{} beyond the rule"): any(
+            each.latency_excess_ms > 0 for each in schedules.values()
+        ),
+    }
+    rows = []
+    for name, figures in schedules.items():
+        is_plan = figures is plan.figures
+        tone = Tone.STRONG if is_plan else Tone.PLAIN
+        share = None if figures.unplaced else figures.makespan_seconds / longest
+        words = "" if is_plan else verdict(plan, figures)
+        excess = figures.latency_excess_ms
+        unknown = is_latency_unknown(figures)
+        cells: list[str | Cell] = [
+            name,
+            Cell(makespan(figures), tone, share=finite(share)),
+            Cell(words, Tone.GOOD if words.endswith(("shorter", "more")) else Tone.PLAIN),
+            Cell(f"{figures.unplaced}", Tone.BAD) if figures.unplaced else "",
+            "unknown" if unknown else latency(figures.latency_ms),
+            Cell(latency(excess), Tone.BAD) if excess > 0 and not unknown else "",
+        ]
+        kept = [cell for cell, shown in zip(cells, columns.values(), strict=True) if shown]
+        rows.append(Row(kept, tone))
+    bound = plan.lower_bound.seconds
+    limit: list[str | Cell] = ["lower bound", Cell(duration(bound), share=finite(bound / longest))]
+    rows.append(Row([*limit, *[""] * (sum(columns.values()) - len(limit))]))
+    caption = f"All simulated with the same model, dispatch {plan.dispatch}."
+    if plan.all_durations_assumed:
+        caption += " No percentages: all durations are assumed."
+    shown_columns = [column for column, shown in columns.items() if shown]
+    return Table("Comparison", shown_columns, rows, caption=caption, notes=_notes(plan))
+
+
+def _notes(plan: Plan) -> list[str]:
+    """What verdicts do not say, ranges of means, what is beyond a rule, and how much is in use."""
+    notes = []
+    for name, figures in plan.baselines.items():
+        words, liberties = verdict(plan, figures), taken_liberties(plan, figures)
+        if words.endswith("longer") and liberties:
+            notes.append(f"{words}, but {name} {' and '.join(liberties)}")
+        if over := spread(figures):
+            notes.append(f"{name}: a mean, {over}")
+    schedules = {_PLAN: plan.figures, **plan.baselines}
+    if any(each.latency_excess_ms > 0 for each in schedules.values()):
+        rule = f"round trip above the best node's plus {plan.latency_tolerance.text}"
+        notes.append(f"beyond rule: {rule}")
+    uses = [use for name, each in schedules.items() if (use := _use(plan, name, each))]
+    return [*notes, f"use of the nodes: {'; '.join(uses)}"] if uses else notes
+
+
+def _use(plan: Plan, name: str, figures: Figures) -> str:
+    """How much of the nodes is in use on average: `this plan 52% (cpu 71%, memory 33%)`.
+
+    The first figure is the mean of CPU and memory by the plan's weights; resources that nothing
+    requests, and the number of pods, are left out.
+    """
+    used = figures.use.items()
+    each = [f"{key} {share:.0%}" for key, share in used if share > 0 and key != "pods"]
+    if not each or figures.unplaced:
+        return ""
+    weighted = plan.weights.mean_of(figures.use)
+    whole = "" if weighted is None else f"{weighted:.0%} "
+    return f"{name} {whole}({', '.join(each)})"
+
+
+def verdict(plan: Plan, figures: Figures) -> str:
+    """How the plan compares with a baseline: `14.2% shorter`, `equal`, `places 2 more`."""
+    difference = figures.unplaced - plan.figures.unplaced
+    if difference:
+        return f"places {abs(difference)} {'more' if difference > 0 else 'fewer'}"
+    mine, other = finite(plan.figures.makespan_seconds), finite(figures.makespan_seconds)
+    if not ends(plan) or mine is None or other is None:
+        return NONE
+    if is_same(plan.figures, figures):
+        return "equal"
+    change = (mine - other) / max(other, 1e-9)
+    word = "shorter" if change < 0 else "longer"
+    return word if plan.all_durations_assumed else f"{abs(change):.1%} {word}"
+
+
+def ends(plan: Plan) -> bool:
+    """Whether the run can end at all: each of its steps has a node."""
+    return plan.figures.unplaced == 0
+
+
+def makespan(figures: Figures) -> str:
+    """A schedule's makespan for people; a run of which a step fits no node does not end."""
+    return NEVER_ENDS if figures.unplaced else duration(figures.makespan_seconds)
+
+
+def spread(figures: Figures) -> str:
+    """The range behind a mean: `11m17s to 43m39s over 24 tie-breaks`, or ""."""
+    least, most = duration(figures.fastest_seconds), duration(figures.slowest_seconds)
+    if figures.unplaced or least == most:
+        return ""
+    return f"{least} to {most} over {figures.tie_breaks} tie-breaks"
+
+
+def is_same(figures: Figures, other: Figures) -> bool:
+    """Whether two makespans print as the same, or differ by less than what prints as 0.0%."""
+    mine, others = figures.makespan_seconds, other.makespan_seconds
+    if mine == others or duration(mine) == duration(others):
+        return True
+    return abs(mine - others) < _SAME * max(others, 1e-9)
+
+
+def taken_liberties(plan: Plan, figures: Figures) -> list[str]:
+    """What a baseline does that the plan may not: `breaks a latency rule`."""
+    liberties = ["breaks a latency rule"] if breaks_more(plan, figures) else []
+    if figures.moves_volumes and not plan.figures.moves_volumes:
+        liberties.append("moves a volume between nodes")
+    return liberties
+
+
+def breaks_more(plan: Plan, figures: Figures) -> bool:
+    """Whether a baseline breaks latency rules that the plan keeps, or breaks them further."""
+    return figures.latency_excess_ms > plan.figures.latency_excess_ms + _NOTICEABLE_MS
+
+
+def shows_latency(plan: Plan) -> bool:
+    """Whether the plan or a baseline has any figure on latency."""
+    schedules = (plan.figures, *plan.baselines.values())
+    return any(step.latency_ms is not None for step in plan.steps) or any(
+        figures.latency_ms > 0 for figures in schedules
+    )
+
+
+def is_latency_unknown(figures: Figures) -> bool:
+    """Whether a step with a latency rule is on a node whose round trip nobody states."""
+    return math.isinf(figures.latency_excess_ms)
+
+
+def unending(plan: Plan) -> str:
+    """What times mean in the plan of a run that does not end, or ""."""
+    if ends(plan):
+        return ""
+    one = plan.figures.unplaced == 1
+    steps = f"{counted(plan.figures.unplaced, 'step')} {'fits' if one else 'fit'} no node"
+    elsewhere = "it ran elsewhere for its" if one else "they ran elsewhere for their"
+    return (
+        f"The run does not end while {steps}; all times are what they would be if {elsewhere}"
+        " run time on the reference node."
+    )

@@ -1,0 +1,79 @@
+"""What a plan promises of its run by past runs, in words."""
+
+from kfp_placement_engine.contract.forecast_texts import (
+    Clock,
+    basis_text,
+    end_sentence,
+    ends_text,
+    latest_end_text,
+    range_text,
+)
+from kfp_placement_engine.model.plan import Plan, PlannedStep
+from kfp_placement_engine.model.promise import StepPromise, TimeRange, confidence_text
+
+
+def submission(plan: Plan) -> str:
+    """From when on times of day count: `submitted 2026-11-26 10:14 UTC`; "" = not known.
+
+    A time of day alone may be that of today or of tomorrow.
+    """
+    if plan.submitted_at is None:
+        return ""
+    at = plan.submitted_at.astimezone()
+    time = f"{at:%H:%M:%S}" if at.second else f"{at:%H:%M}"
+    return f"submitted {at:%Y-%m-%d} {time} {at:%Z}"
+
+
+def headline(plan: Plan) -> str:
+    """When the run ends: `By past runs: ends after 12m (11m-14m), by 14m (95%).`.
+
+    "" where nobody asked, or the run does not end at all.
+    """
+    if plan.promise is None or plan.figures.unplaced:
+        return ""
+    words = end_sentence(plan.promise, plan.submitted_at)
+    is_known = plan.promise.ends is not None
+    return f"By past runs: {words}." if is_known else f"{words[0].upper()}{words[1:]}."
+
+
+def end(plan: Plan) -> tuple[str, str] | None:
+    """The same as a figure: `12m (11m-14m)`, and `by 14m (95%)`; None where it is ""."""
+    if plan.promise is None or plan.figures.unplaced:
+        return None
+    if plan.promise.ends is None:
+        return "unknown", plan.promise.unknown
+    clock = Clock(plan.submitted_at)
+    return ends_text(plan.promise, clock), latest_end_text(plan.promise, clock)
+
+
+def starts(plan: Plan, step: PlannedStep) -> str:
+    """When a step starts: `3m (2m-5m)`; "" where that is not known."""
+    promise = promise_of(plan, step)
+    return "" if promise is None else _range_text(plan, promise.starts)
+
+
+def ends(plan: Plan, step: PlannedStep) -> str:
+    """When it ends."""
+    promise = promise_of(plan, step)
+    return "" if promise is None else _range_text(plan, promise.ends)
+
+
+def promise_of(plan: Plan, step: PlannedStep) -> StepPromise | None:
+    """Both in seconds since the submission."""
+    known = None if plan.promise is None else plan.promise.steps.get(step.name)
+    return None if step.node is None else known
+
+
+def basis(step: PlannedStep) -> str:
+    """What the run time rests on: `9 runs`, `hint`, `assumed`."""
+    return basis_text(str(step.duration_source), step.duration_basis, step.sized_input)
+
+
+def percent(plan: Plan) -> str:
+    """How often the ranges are to hold: `90%`."""
+    return "" if plan.promise is None else confidence_text(plan.promise.confidence)
+
+
+def _range_text(plan: Plan, times: TimeRange) -> str:
+    assert plan.promise is not None  # the range is of it
+    return range_text(times, Clock(plan.submitted_at), plan.promise.confidence)

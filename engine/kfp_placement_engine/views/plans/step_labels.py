@@ -1,0 +1,86 @@
+"""Names of steps as sentences, bars and boxes say them; the whole name is in the table."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from kfp_placement_engine.model.plan import PlannedStep
+
+_CONTROL_FLOW = re.compile(
+    r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[(?:\d+|\*)\])?"
+)
+_NUMBERED = re.compile(r"[-_](?:ID)?\d+")
+_LONGEST = 200
+
+
+def display_name(step: PlannedStep) -> str:
+    """The name that its author gave the task, "" where that says no more than the task's id.
+
+    The ids of `train-2` and `train_ID0000002` are made from the name `train`.
+    """
+    own = step.task.rpartition(".")[2].removesuffix("[*]")
+    rest = own.removeprefix(step.display_name)
+    made_of_it = rest != own and (not rest or _NUMBERED.fullmatch(rest))
+    return "" if made_of_it else step.display_name
+
+
+def title(step: PlannedStep) -> str:
+    """The step's name behind the one that its author gave: `xgboost (train-7)`."""
+    shown_name = display_name(step)
+    return f"{shown_name} ({step.name})" if shown_name else step.name
+
+
+def short_name(step: PlannedStep) -> str:
+    """The author's name for the step, else its name without conditions and loops: `work-2 [0,1]`.
+
+    KFP names those itself (`condition-4`, `for-loop-1`); nested, they fill any bar with words that
+    say nothing, and the indexes that tell iterations apart would be cut out.
+    """
+    shown_name = display_name(step)
+    if not shown_name:
+        return _short(step.name, step.iteration)
+    indexes = ",".join(map(str, step.iteration))
+    return f"{shown_name} [{indexes}]" if indexes else shown_name
+
+
+def short_task(step: PlannedStep) -> str:
+    """The same for a step as a whole: `work-2 [*]`."""
+    shown_name, indexes = display_name(step), ("*",) * step.task.count("[*]")
+    if not shown_name:
+        return _short(step.task, indexes)
+    return f"{shown_name} [{','.join(indexes)}]" if indexes else shown_name
+
+
+def told_names(steps: Sequence[PlannedStep]) -> dict[str, str]:
+    """Each step's name as sentences say it: the one its author gave, if no other step has it.
+
+    The table shows the author's name too; a step without one has its own, whole.
+    """
+    told = {step.name: short_name(step) if display_name(step) else step.name for step in steps}
+    counts = Counter(told.values())
+    return {
+        step.name: told[step.name] if counts[told[step.name]] == 1 else title(step)
+        for step in steps
+    }
+
+
+def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Labels by what they stand for, which follows where several have the same.
+
+    Two tasks may have one display name, and tasks of one name may be in several groups.
+    """
+    counts = Counter(labels.values())
+    return {
+        key: f"{label} ({key})" if counts[label] > 1 else label for key, label in labels.items()
+    }
+
+
+def _short(name: str, indexes: tuple[object, ...]) -> str:
+    parts = [part for part in name.split(".") if not _CONTROL_FLOW.fullmatch(part)]
+    if not parts or len(name) > _LONGEST:
+        return name
+    rest = ".".join(parts)
+    # Indexes still in the name: no iteration of a loop that KFP named.
+    if len(parts) == name.count(".") + 1 or not indexes:
+        return rest
+    return f"{rest} [{','.join(map(str, indexes))}]"

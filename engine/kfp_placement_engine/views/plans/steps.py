@@ -1,0 +1,324 @@
+"""The steps of a plan as a table: a row for a single step, or one for all items of a loop."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.plan import Plan, PlannedStep
+from kfp_placement_engine.model.quantities import format_resources
+from kfp_placement_engine.model.run_graph import StepKind
+from kfp_placement_engine.views.document import Cell, Column, Row, Table, Tone
+from kfp_placement_engine.views.formatting import counted, duration, latency, moment, noticeable
+from kfp_placement_engine.views.plans import promises
+from kfp_placement_engine.views.plans.detail import Detail
+from kfp_placement_engine.views.plans.step_labels import display_name, short_name
+
+_LEAST_NAME = 12
+_LEAST_WORD = 8
+_LEAST_REASON = 30
+_LEAST_NOTE = 22
+_NODES_NAMED = 2
+"""Nodes of a loop's items that are named; if there are more, they are counted."""
+
+Group = Sequence[PlannedStep]
+"""What one row is about: a step, or the items of a loop."""
+
+
+def steps_table(plan: Plan, detail: Detail) -> Table:
+    """A row for each step in the plan's order, loops of many items folded."""
+    groups, shown = [], 0
+    for group in grouped(plan, detail.folded_above):
+        if steps := group[: detail.rows - shown]:
+            groups.append(steps)
+            shown += len(steps)
+    columns = _columns(plan, detail)
+    rows = [_row(group, columns) for group in groups]
+    # A column that is empty in every row says nothing.
+    whole = [*rows, *(item for row in rows for item in row.items)]
+    kept = [at for at in range(len(columns)) if any(str(row.cells[at]) for row in whole)]
+    titles = list(columns)
+    notes = []
+    if not detail.reasons:
+        items = "every item of a loop, and " if any(row.items for row in rows) else ""
+        notes.append(f"{items}why each step goes there: -o wide")
+    if shown < len(plan.steps):
+        rest = f"{len(plan.steps) - shown:,} more steps not shown"
+        notes.append(f"{rest}; kfp-placement plan -o json has them all.")
+    return Table(
+        title="Steps",
+        columns=[titles[at] for at in kept] or [Column("STEP")],
+        rows=[_narrowed(row, kept) for row in rows],
+        caption=_caption(plan, shown),
+        notes=notes,
+    )
+
+
+def grouped(plan: Plan, most: int) -> list[Group]:
+    """The plan's steps in its order; loops of more than this many items are one group.
+
+    A folded loop is one group for each of its tasks, where the first item of that task is. Nested
+    loops are folded together.
+    """
+    items: dict[str, list[PlannedStep]] = {}
+    for step in plan.steps:
+        if step.iteration:
+            items.setdefault(step.task, []).append(step)
+    groups: dict[str, Group] = {}
+    for step in plan.steps:
+        together = items.get(step.task, []) if step.iteration else []
+        if len(together) <= max(most, 1):
+            groups[f"step {step.name}"] = (step,)
+        else:
+            groups.setdefault(f"task {step.task}", tuple(together))
+    return list(groups.values())
+
+
+def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
+    """Steps that never start, each with a step before it that fits no node."""
+    stuck = {step.name: step for step in plan.steps if step.node is None and not step.cached}
+    waiting: dict[str, PlannedStep] = {}
+    for step in plan.steps if stuck else ():
+        for parent in step.depends_on:
+            cause = stuck.get(parent) or waiting.get(parent)
+            if cause is not None:
+                waiting[step.name] = cause
+                break
+    return waiting
+
+
+def waits(cause: PlannedStep | None) -> str:
+    """What a step waits for without end: `after crunch-2, which fits no node`."""
+    return "" if cause is None else f"after {short_name(cause)}, which fits no node"
+
+
+def where(step: PlannedStep) -> str:
+    """The step's node, in words where it has none."""
+    return step.node or ("from cache" if step.cached else "no node")
+
+
+def run_time(step: PlannedStep) -> str:
+    """The step's run time on its node; `~` marks one that was assumed, or is a guess."""
+    mark = "~" if step.is_guessed else ""
+    return mark + duration(step.duration_seconds)
+
+
+def remarks(step: PlannedStep, cause: PlannedStep | None = None, *, speed: bool) -> list[str]:
+    """What is special about a step, in a word or two each.
+
+    Args:
+        step: the step.
+        cause: what it waits for without end.
+        speed: also of its node, where that is slower or faster than usual.
+    """
+    flags = {
+        waits(cause): cause is not None,
+        "conditional": step.conditional,
+        "assumed": step.assumed,
+        "assumed cached": step.cached,
+        str(step.kind): step.kind is not StepKind.CONTAINER,
+        f"node speed {step.node_speed:.3g}": speed and reference_seconds(step) is not None,
+    }
+    return [words for words, holds in flags.items() if holds]
+
+
+def why(step: PlannedStep) -> str:
+    """Why the step is where it is and, if its node is slow or fast, why it runs so long there."""
+    reference = reference_seconds(step)
+    if reference is None:
+        return step.reason
+    return (
+        f"{step.reason}; runs {run_time(step)} here, {duration(reference)} on a node of"
+        f" speed 1: this node's speed is {step.node_speed:.3g}"
+    )
+
+
+def reference_seconds(step: PlannedStep) -> float | None:
+    """The run time on a node of speed 1, where the step's node is slower or faster, else None."""
+    scales = step.kind is StepKind.CONTAINER and step.progress is ProgressState.WAITING
+    if step.node is None or not scales or math.isclose(step.node_speed, 1.0):
+        return None
+    seconds = step.duration_seconds * step.node_speed
+    return seconds if noticeable(seconds) else None
+
+
+def node_text(group: Group, named: int = _NODES_NAMED) -> str:
+    """The node; of a loop's items `worker-1 x 4, worker-2 x 3`, or how many nodes there are."""
+    places = Counter(map(where, group))
+    if len(places) == 1:
+        return next(iter(places))
+    nodes = Counter(step.node for step in group if step.node is not None).most_common()
+    rest = Counter(where(step) for step in group if step.node is None)
+    texts = [f"{node} x {count:,}" for node, count in nodes]
+    if len(nodes) > named:
+        texts = [counted(len(nodes), "node")]
+    return ", ".join([*texts, *(f"{words} x {count:,}" for words, count in rest.items())])
+
+
+def _columns(plan: Plan, detail: Detail) -> Mapping[Column, Callable[[Group], str | Cell]]:
+    """The columns, with what each says of a group; some are on pages below others."""
+    waiting = waiting_for(plan)
+
+    def time(seconds: float | None) -> str:
+        return moment(seconds, plan.submitted_at)
+
+    def starts(group: Group) -> str:
+        known = [step.start_seconds for step in group if step.start_seconds is not None]
+        return time(min(known, default=None))
+
+    def finishes(group: Group) -> str:
+        known = [step.finish_seconds for step in group if step.finish_seconds is not None]
+        return time(max(known, default=None))
+
+    def notes(group: Group) -> str:
+        return _remarks_text(group, waiting, speed=not detail.reasons)
+
+    def name(group: Group) -> str:
+        return display_name(group[0])
+
+    def large_name(group: Group) -> str:
+        """On a page the author's name stands above the step's own."""
+        return name(group) if detail.draws and len(group) == 1 else ""
+
+    columns: dict[Column, Callable[[Group], str | Cell]] = {
+        Column("STEP", shrink_to=_LEAST_NAME, is_path=True): lambda group: (
+            large_name(group) or _name_text(group)
+        ),
+        Column("NAME", shrink_to=_LEAST_NAME, under="STEP"): lambda group: (
+            _name_text(group) if large_name(group) else name(group)
+        ),
+        Column("TYPE", shrink_to=_LEAST_WORD, under="STEP"): lambda group: _type_text(group[0]),
+        Column(
+            "LOCATION", shrink_to=_LEAST_WORD, under="STEP", reads="location {}"
+        ): lambda group: _location(group[0]),
+        Column("NODE", shrink_to=_LEAST_NAME): _node_cell,
+        Column("START", right=True): starts,
+        Column("END", right=True, under="START", reads="to {}"): finishes,
+        Column("RUN", right=True): _run_text,
+        Column("RESTS ON", shrink_to=_LEAST_WORD, under="RUN"): _single(
+            lambda step: "" if plan.promise is None else promises.basis(step)
+        ),
+        Column("STARTS", spare=2, under="START", reads="starts {}"): _single(
+            lambda step: promises.starts(plan, step)
+        ),
+        Column("ENDS", spare=1, under="START", reads="ends {}"): _single(
+            lambda step: promises.ends(plan, step)
+        ),
+        Column("PULL", right=True, under="RUN", reads="pull {}"): _single(
+            lambda step: _amount(step.image_pull_seconds)
+        ),
+        Column("TRANSFER", right=True, under="RUN", reads="transfers {}"): _single(
+            lambda step: _amount(step.transfer_seconds)
+        ),
+        Column("LATENCY", right=True, under="NODE", reads="{} round trip"): _latency_text,
+        Column("NOTE", shrink_to=_LEAST_NOTE, under="STEP"): notes,
+        Column("REQUESTS", spare=3, under="REASON", reads="requests {}"): _single(_requests),
+        Column("REASON", wrap_from=_LEAST_REASON): _single(why),
+    }
+    usual = {"STEP", "NAME", "NODE", "START", "END", "RUN", "LATENCY", "NOTE"}
+    usual |= {"REASON"} if detail.reasons else set()
+    return {key: text for key, text in columns.items() if detail.wide or key.title in usual}
+
+
+def _row(group: Group, columns: Mapping[Column, Callable[[Group], str | Cell]]) -> Row:
+    items = [_row((step,), columns) for step in group] if len(group) > 1 else []
+    return Row([text(group) for text in columns.values()], items=items)
+
+
+def _narrowed(row: Row, kept: Iterable[int]) -> Row:
+    kept = tuple(kept)
+    cells = [row.cells[at] for at in kept]
+    return Row(cells, row.tone, [_narrowed(item, kept) for item in row.items])
+
+
+def _single(text: Callable[[PlannedStep], str]) -> Callable[[Group], str]:
+    """What is said of a single step, and not of a loop's items together."""
+    return lambda group: text(group[0]) if len(group) == 1 else ""
+
+
+def _name_text(group: Group) -> str:
+    """The step's name; of a loop's items their task and number: `for-loop-1[*].work x 12`."""
+    return group[0].name if len(group) == 1 else f"{group[0].task} x {len(group):,}"
+
+
+def _node_cell(group: Group) -> Cell:
+    """The node, in its colour; `3 nodes` says more than a list of which the middle is cut out."""
+    nodes = {step.node for step in group}
+    is_missing = any(step.node is None and not step.cached for step in group)
+    return Cell(
+        node_text(group),
+        tone=Tone.BAD if is_missing else Tone.PLAIN,
+        node=(group[0].node or "") if len(nodes) == 1 else "",
+        short=node_text(group, named=1),
+    )
+
+
+def _run_text(group: Group) -> str:
+    """The run time; of a loop's items `5m each`, or a range."""
+    texts = list(dict.fromkeys(map(run_time, group)))
+    if len(group) == 1:
+        return texts[0]
+    if len(texts) == 1:
+        return f"{texts[0]} each"
+    mark = "~" if any(text.startswith("~") for text in texts) else ""
+    seconds = [step.duration_seconds for step in group]
+    return f"{mark}{duration(min(seconds))} to {duration(max(seconds))}"
+
+
+def _latency_text(group: Group) -> str:
+    """The round trip, or a range; "" where there is none."""
+    known = [step.latency_ms for step in group if step.latency_ms is not None]
+    texts = dict.fromkeys(latency(each) for each in (min(known), max(known))) if known else ()
+    return " to ".join(texts)
+
+
+def _remarks_text(group: Group, waiting: Mapping[str, PlannedStep], *, speed: bool) -> str:
+    """What is special about the step; what is true of some of a loop's items only is counted."""
+    counts = Counter(
+        words for step in group for words in remarks(step, waiting.get(step.name), speed=speed)
+    )
+    whole = len(group)
+    texts = [
+        words if count == whole else f"{count:,} of {whole:,} {words}"
+        for words, count in counts.items()
+    ]
+    reference = reference_seconds(group[0]) if speed and whole == 1 else None
+    if reference is not None:
+        texts[-1] += f" ({duration(reference)} at speed 1)"
+    return ", ".join(texts)
+
+
+def _type_text(step: PlannedStep) -> str:
+    """The step's type; a guessed one says so."""
+    return f"{step.type} (guessed)" if step.type and step.type_guessed else step.type
+
+
+def _location(step: PlannedStep) -> str:
+    """The location asked for; "" where nothing follows from it."""
+    ruled = step.latency_ms is not None or step.is_latency_ruled
+    return step.location if ruled or step.node is None else ""
+
+
+def _amount(seconds: float) -> str:
+    return duration(seconds) if noticeable(seconds) else ""
+
+
+def _requests(step: PlannedStep) -> str:
+    """What is reserved, by resource; `~` marks what nobody asked for."""
+    mark = "~" if step.requests_nothing else ""
+    amounts = format_resources(step.requests).items()
+    return " ".join(f"{resource}={mark}{amount}" for resource, amount in amounts)
+
+
+def _caption(plan: Plan, shown: int) -> str:
+    whole = counted(len(plan.steps), "step")
+    text = f"{shown:,} of {whole}" if shown < len(plan.steps) else whole
+    marks = {
+        "a run time that was assumed": any(step.is_guessed for step in plan.steps),
+        "requests that nobody made": any(step.requests_nothing for step in plan.steps),
+    }
+    marked = [words for words, occurs in marks.items() if occurs]
+    text += ", dependencies first" + (f"; ~ marks {' and '.join(marked)}." if marked else ".")
+    if plan.promise is None or not plan.promise.steps:
+        return text
+    return f"{text} In brackets the range that holds in {promises.percent(plan)} of the cases."

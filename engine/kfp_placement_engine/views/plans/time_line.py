@@ -1,0 +1,272 @@
+"""A plan over time: a lane for each node, and the default scheduler's schedule below it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from kfp_placement_engine.model.limits import Phases, PieceKind, ScheduledStep
+from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.views.document import Bar, Lane, Schedule, TimeLine
+from kfp_placement_engine.views.formatting import counted, duration, moment, noticeable
+from kfp_placement_engine.views.plans import promises
+from kfp_placement_engine.views.plans.comparison import ends, makespan, spread
+from kfp_placement_engine.views.plans.detail import Detail
+from kfp_placement_engine.views.plans.step_labels import distinct_labels, short_name
+from kfp_placement_engine.views.plans.steps import remarks, run_time
+from kfp_placement_engine.views.plans.verdict import DEFAULT_SCHEDULER
+
+_DRIVERS_EACH = 4
+"""Drivers that may be drawn for each bar that may; a KFP step has one, loops have some more."""
+
+_LEVELS = 180
+"""Parts of the time line for each of which it is told how many steps run."""
+
+
+def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
+    """The plan; and the default scheduler's schedule, if it is known."""
+    compared = _default_steps(plan)
+    busy = _busy_seconds(plan.steps, plan.drivers)
+    nodes = _busiest(plan, busy, detail)
+    bars = sum(step.node in nodes for step in plan.steps) + len(compared)
+    is_summed_up = bars > detail.bars or len(plan.drivers) > _DRIVERS_EACH * detail.bars
+    ends_by_past = {
+        step.name: promise.ends
+        for step in plan.steps
+        if (promise := promises.promise_of(plan, step)) is not None and not is_summed_up
+    }
+    critical = _critical(plan)
+    end = max(
+        [
+            *(step.finish_seconds or 0.0 for step in (*plan.steps, *compared)),
+            *(driver.finish_seconds for driver in plan.drivers),
+            *(times.high_seconds for times in ends_by_past.values()),
+        ],
+        default=0.0,
+    )
+    labels = distinct_labels({step.name: short_name(step) for step in plan.steps})
+
+    def lanes(steps: Iterable[PlannedStep], nodes: Iterable[str], *, own: bool) -> list[Lane]:
+        by_node = defaultdict(list)
+        for step in steps:
+            by_node[step.node].append(step)
+        if is_summed_up:
+            return [_summed_up(node, by_node[node], end) for node in nodes]
+        lanes = []
+        for node in nodes:
+            drawn = [
+                Bar(
+                    label=labels[step.name],
+                    title=_title(plan, step),
+                    start_seconds=step.start_seconds or 0.0,
+                    finish_seconds=step.finish_seconds or 0.0,
+                    phases=_phases(step),
+                    marks=_marks(step, is_critical=own and step.name in critical),
+                    ends=ends_by_past.get(step.name) if own else None,
+                )
+                for step in by_node[node]
+            ]
+            drivers = [_driver(plan, each) for each in plan.drivers if own and each.node == node]
+            lanes.append(Lane(node, counted(len(drawn), "step"), drawn, drivers))
+        return lanes
+
+    schedules = [Schedule("", lanes(plan.steps, nodes, own=True))]
+    if compared:
+        others = _busiest(plan, _busy_seconds(compared), detail)
+        schedules = [
+            Schedule(f"This plan: {makespan(plan.figures)}", schedules[0].lanes),
+            Schedule(_default_title(plan, compared), lanes(compared, others, own=False)),
+        ]
+    bound = plan.lower_bound.seconds
+    return TimeLine(
+        name=f"Time line of {plan.run_name} by node",
+        description=_description(plan, busy),
+        schedules=schedules,
+        end_seconds=end,
+        key=_key(plan, occurs_range=bool(ends_by_past), is_summed_up=is_summed_up),
+        limit=(bound, f"no plan ends before {duration(bound)} (lower bound)"),
+        begin=plan.submitted_at,
+        notes=_notes(plan, len(nodes), len(busy), is_summed_up=is_summed_up),
+    )
+
+
+def schedule_of(title: str, steps: Iterable[ScheduledStep]) -> Schedule:
+    """Where and when steps run, and nothing else of them."""
+    by_node: dict[str, list[Bar]] = defaultdict(list)
+    for step in steps:
+        bar = Bar(step.name, step.name, step.start_seconds, step.finish_seconds)
+        by_node[step.node].append(bar)
+    lanes = [Lane(node, "", by_node[node]) for node in sorted(by_node)]
+    return Schedule(title, lanes)
+
+
+def planned_steps(plan: Plan) -> list[ScheduledStep]:
+    """The steps of a plan that take time on a node."""
+    return [
+        ScheduledStep(step.name, step.node, step.start_seconds, step.finish_seconds)
+        for step in plan.steps
+        if step.node is not None
+        and step.start_seconds is not None
+        and step.finish_seconds is not None
+    ]
+
+
+def places(plan: Plan) -> list[str]:
+    """Nodes on which the plan or the default scheduler puts a step, in the cluster's order."""
+    used = {step.node for step in plan.steps if step.node is not None}
+    used |= {step.node for step in plan.default_schedule}
+    order = dict.fromkeys((*plan.cluster_nodes, *sorted(used)))
+    return [node for node in order if node in used]
+
+
+def _default_steps(plan: Plan) -> list[PlannedStep]:
+    """The steps as the default scheduler runs them."""
+    steps = []
+    for scheduled in plan.default_schedule:
+        whole = scheduled.finish_seconds - scheduled.start_seconds
+        phases = scheduled.phases or Phases(0.0, 0.0, whole)
+        steps.append(
+            replace(
+                plan.step(scheduled.name),
+                node=scheduled.node,
+                start_seconds=scheduled.start_seconds,
+                finish_seconds=scheduled.finish_seconds,
+                duration_seconds=phases.duration_seconds,
+                image_pull_seconds=phases.image_pull_seconds,
+                transfer_seconds=phases.transfer_seconds,
+                reason="",
+            )
+        )
+    return steps
+
+
+def _busy_seconds(
+    steps: Sequence[PlannedStep], drivers: Sequence[PlannedDriver] = ()
+) -> dict[str, float]:
+    """Nodes with steps or drivers, and how much they work."""
+    busy: dict[str, float] = defaultdict(float)
+    for step in steps:
+        if step.node is not None:
+            busy[step.node] += (step.finish_seconds or 0.0) - (step.start_seconds or 0.0) + 1.0
+    for driver in drivers:
+        busy[driver.node] += driver.finish_seconds - driver.start_seconds
+    return busy
+
+
+def _busiest(plan: Plan, busy: Mapping[str, float], detail: Detail) -> list[str]:
+    """The nodes with most work, in the cluster's order."""
+    chosen = set(sorted(busy, key=lambda node: -busy[node])[: detail.nodes])
+    order = dict.fromkeys((*plan.cluster_nodes, *sorted(busy)))
+    return [node for node in order if node in chosen]
+
+
+def _critical(plan: Plan) -> frozenset[str]:
+    return frozenset(piece.step for piece in plan.critical_path if piece.kind is PieceKind.RUNNING)
+
+
+def _phases(step: PlannedStep) -> list[tuple[str, float]]:
+    """Pull, wait, transfers and run, in this order; uploads are shown with the downloads."""
+    start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
+    pulled = start + step.image_pull_seconds
+    run = max(finish - step.duration_seconds, pulled)
+    transfer = max(run - step.transfer_seconds, pulled)
+    return [("pull", pulled), ("wait", transfer), ("transfer", run), ("run", finish)]
+
+
+def _marks(step: PlannedStep, *, is_critical: bool) -> list[str]:
+    marks = {"critical": is_critical, "conditional": step.conditional, "assumed": step.assumed}
+    return [mark for mark, holds in marks.items() if holds]
+
+
+def _title(plan: Plan, step: PlannedStep) -> str:
+    begin = plan.submitted_at
+    start = moment(step.start_seconds, begin)
+    phases = {
+        "image pull": step.image_pull_seconds,
+        "transfers": step.transfer_seconds,
+    }
+    texts = [f"{name} {duration(each)}" for name, each in phases.items() if noticeable(each)]
+    words = ", ".join(remarks(step, speed=True))
+    return (
+        f"{step.name}{f' ({words})' if words else ''}: {start} to"
+        f" {moment(step.finish_seconds, begin)};"
+        f" {', '.join([*texts, f'run {run_time(step)}'])}. {step.reason}"
+    )
+
+
+def _driver(plan: Plan, driver: PlannedDriver) -> Bar:
+    start = moment(driver.start_seconds, plan.submitted_at)
+    finish = moment(driver.finish_seconds, plan.submitted_at)
+    title = f"driver of {driver.name or 'the run'}: {start} to {finish}"
+    return Bar("", title, driver.start_seconds, driver.finish_seconds)
+
+
+def _summed_up(node: str, steps: Sequence[PlannedStep], end: float) -> Lane:
+    """Too many steps to show each: how many touch each part of the time line."""
+    change = [0] * (_LEVELS + 1)
+    scale = _LEVELS / end if end > 0 else 0.0
+    for step in steps:
+        first, last = (
+            min(int((seconds or 0.0) * scale), _LEVELS - 1)
+            for seconds in (step.start_seconds, step.finish_seconds)
+        )
+        change[first] += 1
+        change[last + 1] -= 1
+    levels = list(accumulate(change[:-1]))
+    return Lane(node, f"{counted(len(steps), 'step')}, {max(levels)} at once", levels=levels)
+
+
+def _key(plan: Plan, *, occurs_range: bool, is_summed_up: bool) -> list[tuple[str, str]]:
+    """What the shades mean, of those that occur."""
+    if is_summed_up:
+        return [("load", "steps running at the same time, each row scaled to its own peak")]
+    steps = plan.steps
+    present = {
+        ("pull", "image pull"): any(noticeable(step.image_pull_seconds) for step in steps),
+        ("transfer", "transfers (in and out)"): any(
+            noticeable(step.transfer_seconds) for step in steps
+        ),
+        ("run", "run"): True,
+        ("driver", "driver pod"): bool(plan.drivers),
+        ("conditional", "conditional"): any(step.conditional for step in steps),
+        ("assumed", "assumed iteration"): any(step.assumed for step in steps),
+        ("critical", "what the end of the run waits for"): bool(_critical(plan)),
+        ("whisker", f"{promises.percent(plan)} range of the end, by past runs"): occurs_range,
+    }
+    return [item for item, occurs in present.items() if occurs]
+
+
+def _default_title(plan: Plan, steps: Sequence[PlannedStep]) -> str:
+    end = duration(max(step.finish_seconds or 0.0 for step in steps))
+    figures = plan.baselines.get(DEFAULT_SCHEDULER)
+    if figures is not None and figures.unplaced:
+        end = makespan(figures)
+    elif figures is not None and spread(figures):
+        end = f"{end}, one of {figures.tie_breaks} tie-breaks"
+    return f"The default scheduler: {end}"
+
+
+def _description(plan: Plan, busy: Mapping[str, float]) -> str:
+    placed = sum(step.node is not None or step.cached for step in plan.steps)
+    used = len({step.node for step in plan.steps} - {None})
+    ending = "of a run that does not end"
+    if ends(plan):
+        ending = f"ending after {duration(plan.figures.makespan_seconds)}"
+    below = " The default scheduler's schedule below it." if plan.default_schedule else ""
+    return (
+        f"{counted(placed, 'step')} on {counted(used, 'node')}, {ending}.{below}"
+        " The step table holds the same figures."
+    )
+
+
+def _notes(plan: Plan, shown: int, busy: int, *, is_summed_up: bool) -> list[str]:
+    notes = []
+    if is_summed_up:
+        notes.append(f"{len(plan.steps):,} steps are too many to draw one by one.")
+    if busy > shown:
+        notes.append(f"The {shown:,} nodes with most work of {busy:,} that carry pods of the run.")
+    # Nodes with nothing but driver pods are shown too.
+    idle = len(plan.cluster_nodes) - busy
+    if idle > 0:
+        notes.append(f"{counted(idle, 'node')} without pods of the run not shown.")
+    return notes

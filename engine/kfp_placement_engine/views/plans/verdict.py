@@ -1,0 +1,205 @@
+"""What a plan comes to, in one sentence, and what is known of better ones.
+
+A percentage stands only where both figures rest on something: with all durations assumed, plan and
+default scheduler are compared in words.
+"""
+
+from kfp_placement_engine.model.objective import ENDS_EARLIEST
+from kfp_placement_engine.model.plan import Figures, Plan
+from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.views.formatting import counted, duration, finite, shown
+from kfp_placement_engine.views.plans.comparison import (
+    breaks_more,
+    ends,
+    is_same,
+    makespan,
+    spread,
+    taken_liberties,
+)
+from kfp_placement_engine.views.plans.step_labels import told_names
+
+DEFAULT_SCHEDULER = "kube-default"
+"""The baseline that the sentence is about."""
+
+_AS_FAR = "as far as assumed run times tell"
+
+_NOISE, _NOISE_SECONDS = 1e-6, 1e-3
+"""Share of the bound, or seconds, by which sums of the same times may differ."""
+
+_NAMES, _NAME_CHARACTERS = 3, 60
+
+
+def headline(plan: Plan) -> str:
+    """Whether the plan pays, in one sentence: `With this plan the run ends after 29m2s: ...`."""
+    if not ends(plan):
+        return _endless(plan)
+    words = _comparison(plan)
+    if any(step.conditional for step in plan.steps):
+        # What follows a semicolon does not depend on the conditions.
+        ends_so, semicolon, rest = words.removesuffix(".").partition(";")
+        return f"{ends_so}, if all conditional steps run{semicolon}{rest}."
+    return words
+
+
+def _comparison(plan: Plan) -> str:
+    default = plan.baselines.get(DEFAULT_SCHEDULER)
+    end = makespan(plan.figures)
+    if default is None:
+        return f"With this plan the run ends after {end}; the default scheduler was not compared."
+    if default.unplaced:
+        steps = counted(default.unplaced, "step")
+        return (
+            f"With this plan the run ends after {end}; with the default scheduler it does not end,"
+            f" because {steps} {'gets' if default.unplaced == 1 else 'get'} no node."
+        )
+    if is_same(plan.figures, default):
+        return _equal(plan, default)
+    if plan.all_durations_assumed:
+        return _assumed(plan, default)
+    gain = default.makespan_seconds - plan.figures.makespan_seconds
+    share = abs(gain) / max(default.makespan_seconds, 1e-9)
+    return (
+        f"With this plan the run ends after {end}: {duration(abs(gain))} ({share:.1%})"
+        f" {'earlier' if gain > 0 else 'later'} than with the default scheduler"
+        f" ({_mean(default)}){_difference(plan, default, earlier=gain > 0)}."
+    )
+
+
+def search_verdict(plan: Plan) -> str:
+    """What is known of better plans: `best possible`, `best found`; "" for a run without an end."""
+    if not ends(plan):
+        return ""
+    if reaches_bound(plan):
+        return "best possible"
+    gated = _gated(plan)
+    gates = f"; with gates (dispatch ordered) {gated}" if gated else ""
+    if not tells_every_choice(plan):
+        return f"best found{gates}"
+    choice = "choice of nodes and order" if plan.dispatch == "ordered" else "choice of nodes"
+    return f"no other {choice}{_restriction(plan)} ends earlier{gates}"
+
+
+def tells_every_choice(plan: Plan) -> bool:
+    """Whether every plan was tried, for the earliest end, and none reaches the bound."""
+    return plan.exact and plan.objective in ENDS_EARLIEST and not reaches_bound(plan)
+
+
+def search_sentence(plan: Plan) -> str:
+    """The same as a sentence, with the bound: `Best found; no plan ends before 22m5s.`."""
+    words = search_verdict(plan)
+    if not words:
+        return ""
+    known = bound_words(plan)
+    sign = ":" if reaches_bound(plan) else ";"
+    return f"{words[0].upper()}{words[1:]}{sign} {known}." if known else f"{words.capitalize()}."
+
+
+def bound_words(plan: Plan) -> str:
+    """What the bound says of all plans: `no plan ends before 22m5s`; "" where there is none."""
+    seconds = plan.lower_bound.seconds
+    if seconds <= 0:
+        return ""
+    bound = duration(seconds)
+    if bound == makespan(plan.figures) and not reaches_bound(plan):
+        gap = duration(plan.figures.makespan_seconds - seconds)
+        return f"no plan ends more than {gap} earlier"
+    return f"no plan ends before {bound}"
+
+
+def reaches_bound(plan: Plan) -> bool:
+    """Whether no schedule can end before the plan does."""
+    bound = plan.lower_bound.seconds
+    if not ends(plan) or finite(bound) is None:
+        return False
+    return plan.figures.makespan_seconds - bound <= max(_NOISE * bound, _NOISE_SECONDS)
+
+
+def _gated(plan: Plan) -> str:
+    """The makespan with gates, where it is earlier, else ""."""
+    seconds = plan.ordered_makespan_seconds
+    if seconds is None or seconds >= plan.figures.makespan_seconds:
+        return ""
+    words = duration(seconds)
+    return "" if words == makespan(plan.figures) else words
+
+
+def _endless(plan: Plan) -> str:
+    told = told_names(plan.steps)
+    names = [shown(told.get(name, name), _NAME_CHARACTERS) for name, _ in plan.unschedulable]
+    if len(names) == 1:
+        return f"The run does not end: no node can take step {names[0]}."
+    return (
+        f"The run does not end: {counted(plan.figures.unplaced, 'step')} fit no node"
+        f" ({listed(names, _NAMES)})."
+    )
+
+
+def _equal(plan: Plan, default: Figures) -> str:
+    end = makespan(plan.figures)
+    better = _difference(plan, default, earlier=True)
+    if better:
+        return f"The run ends after {end}, as with the default scheduler{better}."
+    if spread(default):
+        return (
+            f"The run ends after {end}, as with the default scheduler on average"
+            f" ({spread(default)})."
+        )
+    return (
+        f"The run ends after {end}; the default scheduler does as well here:"
+        f" nothing to gain{_proviso(plan)}."
+    )
+
+
+def _proviso(plan: Plan) -> str:
+    """How far it is known that no plan gains anything, ready to be appended."""
+    rests_on = ["assumed run times"] if plan.all_durations_assumed else []
+    gates = ""
+    if not reaches_bound(plan):
+        is_ready, is_known = plan.dispatch == "ready", plan.ordered_makespan_seconds is not None
+        may_gain = is_ready and (not is_known or bool(_gated(plan)))
+        gates = " without gates" if may_gain else ""
+        # What gates reach is searched for, even where every choice of nodes was tried.
+        is_tried = plan.exact and (may_gain or not is_ready)
+        rests_on += [] if is_tried else ["the search"]
+    tell = "tells" if rests_on == ["the search"] else "tell"
+    return f"{gates}, as far as {' and '.join(rests_on)} {tell}" if rests_on else gates
+
+
+def _assumed(plan: Plan, default: Figures) -> str:
+    earlier = plan.figures.makespan_seconds < default.makespan_seconds
+    return (
+        f"With this plan the run ends after {makespan(plan.figures)},"
+        f" {'earlier' if earlier else 'later'} than with the default scheduler ({_mean(default)})"
+        f"{_difference(plan, default, earlier=earlier)}, {_AS_FAR}."
+    )
+
+
+def _mean(default: Figures) -> str:
+    """The default scheduler's makespan; that of several tie-breaks with its range."""
+    end, over = makespan(default), spread(default)
+    return f"{end} on average, {over}" if over else end
+
+
+def _difference(plan: Plan, default: Figures, *, earlier: bool) -> str:
+    """What sets plan and default scheduler apart besides their ends, ready to be appended."""
+    is_for_end = plan.objective in ENDS_EARLIEST
+    if not earlier:
+        liberties = taken_liberties(plan, default)
+        if liberties:
+            return f", which {' and '.join(liberties)}"
+        return "" if is_for_end else f"; this plan's objective is {plan.objective}"
+    if not breaks_more(plan, default):
+        return ""
+    if plan.figures.latency_excess_ms > 0:
+        return ", and breaks latency rules less"
+    return ", and keeps a latency rule that the default scheduler breaks"
+
+
+def _restriction(plan: Plan) -> str:
+    """What a choice of nodes must keep, where others that end earlier may not."""
+    if any(step.is_latency_ruled and step.location for step in plan.steps):
+        missed = plan.figures.latency_excess_ms > 0
+        return f" that {'breaks latency rules as little' if missed else 'keeps the latency rules'}"
+    if any(figures.moves_volumes for figures in plan.baselines.values()):
+        return " that leaves volumes where they are"
+    return ""

@@ -1,0 +1,225 @@
+"""A plan as people are shown it: what is said of it, and in what order."""
+
+from collections.abc import Sequence
+
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.views.document import Document, Figure, Line, Note, Notes, Part, Tone
+from kfp_placement_engine.views.formatting import NONE, counted, duration, latency
+from kfp_placement_engine.views.plans import promises
+from kfp_placement_engine.views.plans.comparison import (
+    breaks_more,
+    comparison_table,
+    ends,
+    is_latency_unknown,
+    makespan,
+    shows_latency,
+    unending,
+    verdict,
+)
+from kfp_placement_engine.views.plans.critical_path import limits_table
+from kfp_placement_engine.views.plans.detail import TEXT, Detail
+from kfp_placement_engine.views.plans.steps import steps_table
+from kfp_placement_engine.views.plans.verdict import (
+    bound_words,
+    headline,
+    search_sentence,
+    search_verdict,
+    tells_every_choice,
+)
+from kfp_placement_engine.views.plans.what_if import Answer, what_if_part
+
+_SOURCES = {
+    "kfp-package": "a KFP package",
+    "argo-workflow": "an Argo Workflow",
+    "wfformat": "a workflow in wfformat",
+}
+
+_FEW_ALIKE, _STEPS_NAMED = 2, 5
+
+
+def plan_view(
+    plan: Plan, detail: Detail = TEXT, *, past_runs: str = "", answer: Answer | None = None
+) -> Document:
+    """The plan as a document.
+
+    Args:
+        plan: the plan.
+        detail: how much of it is told.
+        past_runs: which ones it rests on, in words; "" = not known, or on none.
+        answer: what changes would make of it, if somebody asked.
+    """
+    nodes = counted(len(plan.cluster_nodes), "node")
+    source = f" ({plan.cluster_source})" if plan.cluster_source else ""
+    read_from = _SOURCES.get(plan.run_source, plan.run_source)
+    tables = [comparison_table(plan), steps_table(plan, detail)]
+    limits = limits_table(plan)
+    problems = [part for part in (_unschedulable(plan, detail), _warnings(plan, detail)) if part]
+    parts: list[Part] = [*tables, *([limits] if limits else []), *problems]
+    figures: list[Figure] = []
+    places: list[str] = []
+    if detail.draws:
+        # Here and not above: a table in a terminal comes without drawings.
+        from kfp_placement_engine.views.plans import graph, time_line
+
+        parts = [
+            *(part for part in problems if part.tone is Tone.BAD),
+            time_line.plan_time_line(plan, detail),
+            *([limits] if limits else []),
+            graph.plan_graph(plan, detail),
+            *tables,
+            *(part for part in problems if part.tone is not Tone.BAD),
+        ]
+        figures, places = _figures(plan), time_line.places(plan)
+    if answer is not None:
+        parts.append(what_if_part(plan, answer))
+    lines = [
+        Line(headline(plan), Tone.STRONG),
+        Line(promises.headline(plan), Tone.STRONG),
+        Line(search_sentence(plan)),
+    ]
+    return Document(
+        title=plan.run_name,
+        kind="Placement plan",
+        lead=f"{counted(len(plan.steps), 'step')} on {nodes}{source}, read from {read_from}",
+        lines=[line for line in lines if line.text],
+        figures=figures,
+        parts=parts,
+        remarks=_capped(_remarks(plan, past_runs), detail.lines),
+        places=places,
+    )
+
+
+def _remarks(plan: Plan, past_runs: str) -> list[str]:
+    """What it takes to get the same plan again, what it rests on, and what was assumed."""
+    facts = (
+        f"dispatch {plan.dispatch}, objective {plan.objective},"
+        f" lower bound {plan.lower_bound.kind}, seed {plan.seed}, {searched(plan)}"
+    )
+    assumed = list(plan.assumptions)
+    guessed = sum(step.is_guessed for step in plan.steps)
+    if guessed and not assumed:
+        assumed.append(f"run time of {counted(guessed, 'step')} of {len(plan.steps)}")
+    if iterations := sum(step.assumed for step in plan.steps):
+        width = "loops whose width is known only at run time"
+        assumed.append(f"{counted(iterations, 'step')} of {width}")
+    if conditional := sum(step.conditional for step in plan.steps):
+        assumed.append(f"conditions of {counted(conditional, 'step')} hold (worst case)")
+    return [
+        *filter(None, (facts, promises.submission(plan), past_runs)),
+        *(f"policy: {line}" for line in plan.policy),
+        *(f"assumed: {line}" for line in assumed),
+    ]
+
+
+def searched(plan: Plan) -> str:
+    """How the plan was found: `120 generations in 2s`."""
+    how = counted(plan.generations, "generation")
+    if plan.exact:
+        orders = " and order" if plan.dispatch == "ordered" else ""
+        how = f"every assignment{orders} tried"
+    return f"{how} in {duration(plan.planning_seconds)}"
+
+
+def _unschedulable(plan: Plan, detail: Detail) -> Notes | None:
+    """Steps that no node can take, together where the reason is the same."""
+    if not plan.unschedulable:
+        return None
+    alike: dict[str, list[str]] = {}
+    for step, reason in plan.unschedulable:
+        alike.setdefault(reason, []).append(step)
+    most = len(plan.steps) if detail.wide and not detail.draws else _STEPS_NAMED
+    notes = [Note(reason, listed(steps, most)) for reason, steps in alike.items()]
+    title = f"Unschedulable ({counted(len(plan.unschedulable), 'step')})"
+    return Notes(title, _capped_notes(notes, detail), Tone.BAD, closing=unending(plan))
+
+
+def _warnings(plan: Plan, detail: Detail) -> Notes | None:
+    if not plan.notices:
+        return None
+    notices = plan.notices if detail.wide else _folded(plan.notices)
+    notes = [Note(each.message, each.step, each.code) for each in notices]
+    title = f"Warnings ({len(plan.notices)})"
+    return Notes(title, _capped_notes(notes, detail), Tone.WARNING)
+
+
+def _folded(notices: Sequence[Notice]) -> list[Notice]:
+    """The warnings; of many that say the same of different steps the first, then their number."""
+    alike: dict[str, list[Notice]] = {}
+    for notice in notices:
+        alike.setdefault(notice.code if notice.step else f"run {notice.message}", []).append(notice)
+    shown: list[Notice] = []
+    for first, *others in alike.values():
+        if len(others) <= _FEW_ALIKE:
+            shown += [first, *others]
+            continue
+        steps = list(dict.fromkeys(notice.step for notice in others))
+        words = f"{len(others):,} more like it: {listed(steps, _STEPS_NAMED)}; all: -o wide"
+        shown += [first, Notice(first.code, words)]
+    return shown
+
+
+def _capped(lines: Sequence[str], most: int) -> list[str]:
+    rest = len(lines) - most
+    return [*lines[:most], *([f"and {rest:,} more"] if rest > 0 else [])]
+
+
+def _capped_notes(notes: Sequence[Note], detail: Detail) -> list[Note]:
+    rest = len(notes) - detail.lines
+    return [*notes[: detail.lines], *([Note(f"and {rest:,} more")] if rest > 0 else [])]
+
+
+def _figures(plan: Plan) -> list[Figure]:
+    """The figures that matter most."""
+    total = len(plan.steps)
+    placed = sum(step.node is not None or step.cached for step in plan.steps)
+    missing, is_ending = total - placed, ends(plan)
+    nodes = len({step.node for step in plan.steps} - {None})
+    figures = [
+        Figure(
+            "Makespan",
+            makespan(plan.figures),
+            "from submission to end" if is_ending else "while a step fits no node",
+            Tone.PLAIN if is_ending else Tone.BAD,
+        ),
+        Figure(
+            "Steps placed",
+            f"{placed:,} of {total:,}",
+            f"{missing:,} {'fits' if missing == 1 else 'fit'} no node"
+            if missing
+            else f"on {counted(nodes, 'node')}",
+            Tone.BAD if missing else Tone.PLAIN,
+        ),
+    ]
+    promised = promises.end(plan)
+    if promised is not None:
+        figures.append(Figure("End, by past runs", *promised))
+    figures += _compared(plan)
+    if is_ending:
+        value, *notes = search_verdict(plan).split("; ")
+        if tells_every_choice(plan):
+            value, notes = "every choice tried", [value, *notes]
+        note = "; ".join(filter(None, (*notes, bound_words(plan))))
+        figures.append(Figure("Search", value, note))
+    if shows_latency(plan):
+        excess = plan.figures.latency_excess_ms
+        note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"
+        unknown = is_latency_unknown(plan.figures)
+        value = "unknown" if unknown else latency(plan.figures.latency_ms)
+        tone = Tone.BAD if excess > 0 else Tone.PLAIN
+        figures.append(Figure("Latency to users", value, note, tone))
+    return figures
+
+
+def _compared(plan: Plan) -> list[Figure]:
+    """How the plan compares with the first baseline."""
+    for name, figures in plan.baselines.items():
+        words = verdict(plan, figures)
+        if words == NONE:
+            return []
+        word = "than" if words.endswith(("shorter", "longer")) else "against"
+        breaks = ", which breaks a latency rule" if breaks_more(plan, figures) else ""
+        tone = Tone.GOOD if words.endswith("shorter") else Tone.PLAIN
+        return [Figure("The plan is", words, f"{word} {name} ({makespan(figures)}){breaks}", tone)]
+    return []

@@ -1,0 +1,177 @@
+"""What changes would make of a run: in sentences, or as a table of suggestions."""
+
+import itertools
+import math
+
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions, end_seconds
+from kfp_placement_engine.views.document import Column, Note, Notes, Row, Table
+from kfp_placement_engine.views.formatting import NONE, counted, duration, shown
+from kfp_placement_engine.views.plans import promises
+from kfp_placement_engine.views.plans.step_labels import told_names
+
+Answer = ChangedPlan | Suggestions
+"""What somebody who asked what if gets."""
+
+SHOWN = 8
+"""Suggestions that are shown; documents for programs have all."""
+
+_TRIED = "one node more, one larger, a higher loop limit, an image everywhere, a shared volume"
+"""Kinds of changes that are tried."""
+
+_FASTER = "NODE speed=2 or step STEP duration=10m"
+"""Changes that make a run shorter, but are only planned where somebody names them."""
+
+_TITLE = "What if"
+
+_CHANGE_CHARACTERS, _STEPS_SHOWN = 160, 5
+_LEAST_CHANGE = 12
+
+_NOTICEABLE = 5e-4
+"""Gains below this share of the run print as 0.0%."""
+
+_NOISE_SECONDS = 1e-3
+"""Ends closer than this are the same, however short the run is."""
+
+
+def what_if_part(present: Plan, answer: Answer) -> Notes | Table:
+    """The answer as a part of a document."""
+    if isinstance(answer, Suggestions):
+        return suggestions_table(present, answer)
+    sentences = (
+        sentence(present, answer),
+        promises.headline(answer.plan),
+        _moved(present, answer),
+        _anomaly(present, answer),
+    )
+    return Notes(_TITLE, [Note(each) for each in sentences if each])
+
+
+def suggestions_table(present: Plan, answer: Suggestions) -> Table:
+    """The best changes; without any only why there are none."""
+    rows = [
+        Row(
+            [
+                shown(each.change.text, _CHANGE_CHARACTERS),
+                duration(each.makespan_seconds),
+                _gain(present, each.gain_seconds) if math.isfinite(each.gain_seconds) else NONE,
+            ]
+        )
+        for each in answer.best[:SHOWN]
+    ]
+    columns = [
+        Column("CHANGE", shrink_to=_LEAST_CHANGE),
+        Column("MAKESPAN", right=True),
+        Column("SHORTER BY", right=True),
+    ]
+    remarks = [words for words in (_order(answer), _search_alone(answer)) if words]
+    return Table(_TITLE, columns, rows, lead=_heading(answer), notes=remarks)
+
+
+def sentence(present: Plan, answer: ChangedPlan) -> str:
+    """When the run ends with the changes: `With +1 of w the run ends after 24m: 5m earlier`."""
+    changes = " and ".join(shown(each.text, _CHANGE_CHARACTERS) for each in answer.changes)
+    after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
+    if math.isinf(after):
+        return f"With {changes} the run does not end, because {_unplaced(answer.plan)}"
+    end = f"With {changes} the run ends after {duration(after)}"
+    if math.isinf(before):
+        return f"{end}; without, it does not end."
+    if not _differs(present, answer):
+        return f"{end}, no earlier than without."
+    word = "earlier" if answer.gain_seconds > 0 else "later"
+    return f"{end}: {_gain(present, answer.gain_seconds)} {word}."
+
+
+def _heading(answer: Suggestions) -> str:
+    """What the suggestions are, or that there are none."""
+    tried = f"{counted(answer.tried, 'change')} tried"
+    does_not_end = math.isinf(answer.present_seconds)
+    if answer.best:
+        gained = "with which the run ends" if does_not_end else "that make the run shorter"
+        return f"Single changes {gained} ({tried}):"
+    gained = "lets the run end" if does_not_end else "makes the run 1% shorter"
+    others = "NODE nvidia.com/gpu=1 or step STEP max-latency=off" if does_not_end else _FASTER
+    return (
+        f"None of the single changes tried ({answer.tried:,}) {gained}: {_TRIED}. Others can be"
+        f" named, such as {others}."
+    )
+
+
+def _order(answer: Suggestions) -> str:
+    ranked = [each.gain_seconds for each in answer.best[:SHOWN]]
+    if all(first >= next_ for first, next_ in itertools.pairwise(ranked)):
+        return ""
+    return (
+        "Of gains about as large as the largest, changes that add no node come first, then those"
+        " that add the least CPU."
+    )
+
+
+def _search_alone(answer: Suggestions) -> str:
+    gain = answer.unchanged_gain_seconds
+    if not answer.best or gain <= _NOTICEABLE * answer.present_seconds:
+        return ""
+    return (
+        f"A longer search alone gains {duration(gain)} without any change; what the changes"
+        " gain is counted from there."
+    )
+
+
+def _gain(present: Plan, seconds: float) -> str:
+    """`4m52s (16.8%)`; no percentage where all run times are assumed, or the run lasts 0 s."""
+    amount, whole = duration(abs(seconds)), present.figures.makespan_seconds
+    if present.all_durations_assumed or whole <= 0:
+        return amount
+    return f"{amount} ({abs(seconds) / whole:.1%})"
+
+
+def _differs(present: Plan, answer: ChangedPlan) -> bool:
+    """Whether the run ends at another time, by so much that it shows."""
+    after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
+    if math.isinf(after) or math.isinf(before):
+        return after != before
+    noise = max(_NOTICEABLE * present.figures.makespan_seconds, _NOISE_SECONDS)
+    return abs(answer.gain_seconds) >= noise
+
+
+def _unplaced(plan: Plan) -> str:
+    """`train fits no node: none of 3 nodes can take it (not enough cpu)`."""
+    (name, reason), *others = plan.unschedulable
+    step = shown(told_names(plan.steps).get(name, name), 60)
+    who = f"{step} fits no node"
+    if others:
+        who = f"{counted(len(plan.unschedulable), 'step')} fit no node, such as {step}"
+    return f"{who}: {shown(reason, 300)}"
+
+
+def _moved(present: Plan, answer: ChangedPlan) -> str:
+    """Which steps go to other nodes, where that makes a difference; else ""."""
+    if not _differs(present, answer) or answer.plan.unschedulable:
+        return ""
+    before = {step.name: step.node for step in present.steps}
+    told = told_names(answer.plan.steps)
+    moved = [
+        (told[step.name], step.node)
+        for step in answer.plan.steps
+        if step.node is not None and step.node != before.get(step.name)
+    ]
+    if not moved:
+        return ""
+    named = ", ".join(
+        f"{shown(name, 60)} to {shown(node, 60)}" for name, node in moved[:_STEPS_SHOWN]
+    )
+    more = ", ..." if len(moved) > _STEPS_SHOWN else ""
+    of = f"{len(moved):,} of {counted(len(present.steps), 'step')}"
+    return f"On other nodes: {of} ({named}{more})."
+
+
+def _anomaly(present: Plan, answer: ChangedPlan) -> str:
+    """Why more of something makes the run end later, which nobody expects; else ""."""
+    told = answer.is_anomaly and _differs(present, answer)
+    if not told or answer.plan.dispatch != "ready":
+        return ""
+    return (
+        "More room at a time changes which steps start first. Gates keep the order of the plan"
+        " (--dispatch ordered)."
+    )

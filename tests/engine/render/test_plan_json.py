@@ -1,0 +1,237 @@
+import json
+import math
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement.schemas import schema
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.limits import (
+    CriticalPiece,
+    PieceKind,
+    ResourceUse,
+    ScheduledStep,
+)
+from kfp_placement_engine.model.objective import ResourceWeights
+from kfp_placement_engine.model.plan import Bound, Figures
+from kfp_placement_engine.model.run_graph import DurationSource, Notice
+from kfp_placement_engine.render.plan_json import plan_document, plan_json, plan_yaml
+from tests.support.json_schemas import closed
+from tests.support.plans import (
+    a_plan,
+    a_step,
+    random_plan,
+    renamed,
+    stuck_plan,
+    taxi_plan,
+    unplaced_step,
+)
+
+LIMITED = a_plan(
+    critical_path=tuple(
+        CriticalPiece("train", kind, start, start + 1, None if start else "node-0", "")
+        for start, kind in enumerate(PieceKind)
+    ),
+    binding_resources=(ResourceUse(0, 1, "", 0.0), ResourceUse(1, 2, "cpu", 1.0)),
+    baselines={"kube-default": Figures(0, 0.0, 0.0, 70.0)},
+    default_schedule=(ScheduledStep("train", "node-0", 0.0, 70.0),),
+)
+
+PLANS = {
+    "one step": a_plan(),
+    "no steps": a_plan(steps=()),
+    "taxi": taxi_plan(),
+    "many": random_plan(200, 7),
+    "what limits it": LIMITED,
+    "unplaced": a_plan(a_step(), unplaced_step()),
+    "nothing placed": a_plan(
+        unplaced_step(),
+        figures=Figures(1, math.inf, math.nan, math.inf),
+        lower_bound=Bound(math.inf, "critical-path"),
+        baselines={"heft": Figures(1, math.inf, math.nan, math.inf)},
+    ),
+}
+
+
+def test_the_schema_is_one():
+    found = schema("plan")
+    jsonschema.Draft202012Validator.check_schema(found)
+    assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_documents_fit_the_schema_and_hold_nothing_it_does_not_describe(plan):
+    document = json.loads(plan_json(plan))
+    jsonschema.Draft202012Validator(closed(schema("plan"))).validate(document)
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_json_and_yaml_say_the_same(plan):
+    assert yaml.safe_load(plan_yaml(plan)) == json.loads(plan_json(plan)) == plan_document(plan)
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_no_number_that_json_lacks(plan):
+    def refuse(name):
+        raise AssertionError(name)
+
+    json.loads(plan_json(plan), parse_constant=refuse)
+    text = plan_yaml(plan)
+    assert ".inf" not in text
+    assert ".nan" not in text
+
+
+def test_the_whole_document():
+    step = a_step(
+        "train",
+        display_name="xgboost",
+        iteration=(0, 2),
+        requests={"cpu": 1500, "memory": 2 * 2**30, "nvidia.com/gpu": 1},
+        duration_source=DurationSource.ASSUMED,
+        latency_ms=9.8,
+        labels={"typeOfComponent": "Training"},
+        depends_on=("fetch",),
+        start_seconds=1 / 3,
+        type_guessed=True,
+    )
+    plan = a_plan(
+        step,
+        figures=Figures(0, 0.0, 0.0, 60.0, use={"cpu": 0.75, "memory": 0.25, "pods": 0.01}),
+        baselines={"heft": Figures(0, 1.5, 2.5, 70.0, use={"cpu": 0.25})},
+        weights=ResourceWeights(cpu=3.0),
+        critical_path=(CriticalPiece("train", PieceKind.IMAGE, 0, 1 / 3, "node-0", "tool:1"),),
+        binding_resources=(ResourceUse(0, 60, "cpu", 2 / 3),),
+        ordered_makespan_seconds=49.0,
+        notices=(Notice("unmarked", "no mark", "train"),),
+        assumptions=("run time 1m for 1 of 1 steps",),
+        policy=("objective: packing",),
+        latency_tolerance=LatencyTolerance(2.0, 0.07),
+    )
+    assert plan_document(plan) == {
+        "apiVersion": "kfp-placement.dev/v1alpha1",
+        "kind": "Plan",
+        "run": {"name": "made-up", "source": "kfp-package"},
+        "cluster": {"nodes": ["node-0"], "source": "cluster.yaml"},
+        "seed": 0,
+        "generations": 120,
+        "planningSeconds": 2.0,
+        "dispatch": "ready",
+        "objective": {
+            "name": "completion",
+            "unplaced": 0,
+            "latencyExcessMs": 0.0,
+            "latencyMs": 0.0,
+        },
+        "makespanSeconds": 60.0,
+        "lowerBound": {"seconds": 50.0, "kind": "critical-path"},
+        "use": {"cpu": 0.75, "memory": 0.25, "pods": 0.01},
+        "weightedUse": 0.625,
+        "weights": {"cpu": 3.0, "memory": 1.0},
+        "baselines": {
+            "heft": {
+                "makespanSeconds": 70.0,
+                "unplaced": 0,
+                "latencyExcessMs": 1.5,
+                "latencyMs": 2.5,
+                "fastestSeconds": None,
+                "slowestSeconds": None,
+                "tieBreaks": 1,
+                "movesVolumes": False,
+                "use": {"cpu": 0.25},
+                "weightedUse": 0.25,
+            }
+        },
+        "steps": [
+            {
+                "name": "train",
+                "task": "train",
+                "displayName": "xgboost",
+                "kind": "container",
+                "iteration": [0, 2],
+                "assumed": False,
+                "conditional": False,
+                "type": "",
+                "location": "",
+                "node": "node-0",
+                "startSeconds": 0.333333,
+                "finishSeconds": 60.0,
+                "imagePullSeconds": 0.0,
+                "transferSeconds": 0.0,
+                "durationSeconds": 60.0,
+                "durationSource": "assumed",
+                "nodeSpeed": 1.0,
+                "latencyMs": 9.8,
+                "requests": {"cpu": "1500m", "memory": "2Gi", "nvidia.com/gpu": "1"},
+                "image": "python:3.12",
+                "labels": {"typeOfComponent": "Training"},
+                "attemptLimit": 1,
+                "dependsOn": ["fetch"],
+                "reason": "ends first there",
+                "typeGuessed": True,
+                "requestsNothing": False,
+                "cached": False,
+            }
+        ],
+        "unschedulable": [],
+        "warnings": [{"code": "unmarked", "step": "train", "message": "no mark"}],
+        "assumptions": ["run time 1m for 1 of 1 steps"],
+        "policy": ["objective: packing"],
+        "latencyTolerance": {"ms": 2.0, "percent": 7.0},
+        "exact": False,
+        "orderedMakespanSeconds": 49.0,
+        "criticalPath": [
+            {
+                "step": "train",
+                "kind": "image",
+                "startSeconds": 0.0,
+                "finishSeconds": 0.333333,
+                "node": "node-0",
+                "cause": "tool:1",
+            }
+        ],
+        "bindingResources": [
+            {"startSeconds": 0.0, "finishSeconds": 60.0, "resource": "cpu", "share": 0.666667}
+        ],
+    }
+
+
+def test_of_the_default_scheduler_the_steps_are_shown():
+    """Of other baselines only the figures."""
+    figures = Figures(0, 0.0, 0.0, 70.0)
+    plan = a_plan(
+        baselines={"kube-default": figures, "heft": figures},
+        default_schedule=(ScheduledStep("train", "node-0", 0.0, 70.0),),
+    )
+    baselines = plan_document(plan)["baselines"]
+    assert baselines["kube-default"]["steps"] == [
+        {"name": "train", "node": "node-0", "startSeconds": 0.0, "finishSeconds": 70.0}
+    ]
+    assert "steps" not in baselines["heft"]
+
+
+def test_an_unschedulable_step_stands_in_both_places():
+    document = plan_document(a_plan(a_step(), unplaced_step("huge")))
+    assert document["unschedulable"] == [{"name": "huge", "reason": "no node has 512 CPU"}]
+    (step,) = [step for step in document["steps"] if step["node"] is None]
+    assert (step["name"], step["startSeconds"], step["finishSeconds"]) == ("huge", None, None)
+
+
+def test_a_run_that_does_not_end_has_no_makespan():
+    document = plan_document(stuck_plan())
+    assert document["makespanSeconds"] is None
+    assert document["baselines"]["kube-default"]["makespanSeconds"] is None
+    jsonschema.validate(document, schema("plan"))
+
+
+@given(name=st.text(min_size=1, max_size=40))
+@settings(max_examples=60)
+def test_documents_are_plain_ascii_whatever_the_names(name):
+    plan = renamed(taxi_plan(), name)
+    for text in (plan_json(plan), plan_yaml(plan)):
+        assert text.isascii()
+        assert all(char.isprintable() or char in "\n\x7f" for char in text)
+    assert json.loads(plan_json(plan))["steps"][0]["name"] == name
+    assert yaml.safe_load(plan_yaml(plan))["steps"][0]["name"] == name

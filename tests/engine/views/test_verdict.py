@@ -1,0 +1,156 @@
+from dataclasses import replace
+
+import pytest
+
+from kfp_placement_engine.model.plan import Bound, Figures
+from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.views.plans.verdict import headline, search_sentence, search_verdict
+from tests.support.plans import a_plan, a_step, renamed, stuck_plan, taxi_plan, unplaced_step
+
+MINE = Figures(0, 0.0, 0.0, 1742.0)
+DEFAULT = Figures(0, 0.0, 0.0, 2438.0)
+EQUAL = replace(DEFAULT, makespan_seconds=1742.3)
+EARLIER = replace(DEFAULT, makespan_seconds=1500.0)
+
+
+def breaking(figures):
+    """The same schedule, but it breaks a latency rule."""
+    return replace(figures, latency_excess_ms=32.0, latency_ms=42.0)
+
+
+def beside(default, mine=MINE, **changes):
+    return a_plan(figures=mine, baselines={"kube-default": default}, **changes)
+
+
+SENTENCES = {
+    "earlier": beside(DEFAULT),
+    "earlier on average": beside(
+        replace(DEFAULT, fastest_seconds=1700.0, slowest_seconds=2600.0, tie_breaks=6)
+    ),
+    "earlier and keeps a rule": beside(breaking(DEFAULT)),
+    "earlier and breaks rules less": beside(
+        breaking(DEFAULT), replace(MINE, latency_excess_ms=1.0)
+    ),
+    "equal": beside(EQUAL),
+    "equal on average": beside(
+        replace(EQUAL, fastest_seconds=1700.0, slowest_seconds=1800.0, tie_breaks=6)
+    ),
+    "equal but keeps a rule": beside(breaking(EQUAL)),
+    "equal, all tried": beside(EQUAL, exact=True, ordered_makespan_seconds=1742.0),
+    "equal, gates end earlier": beside(EQUAL, exact=True, ordered_makespan_seconds=1600.0),
+    "equal, best possible": beside(EQUAL, lower_bound=Bound(1742.0, "area")),
+    "equal, nothing to run": beside(
+        replace(EQUAL, makespan_seconds=0.0),
+        replace(MINE, makespan_seconds=0.0),
+        lower_bound=Bound(0.0, "critical-path"),
+    ),
+    "equal, ordered": beside(EQUAL, dispatch="ordered"),
+    "assumed, equal, best possible": beside(
+        EQUAL, lower_bound=Bound(1742.0, "area"), all_durations_assumed=True
+    ),
+    "earlier by less than what prints": beside(replace(EQUAL, makespan_seconds=1742.45)),
+    "later": beside(EARLIER),
+    "later for a rule": beside(breaking(EARLIER)),
+    "later for a volume": beside(replace(EARLIER, moves_volumes=True)),
+    "later for its objective": beside(EARLIER, objective="packing"),
+    "assumed, earlier": beside(DEFAULT, all_durations_assumed=True),
+    "assumed, equal": beside(EQUAL, all_durations_assumed=True),
+    "assumed, later": beside(breaking(EARLIER), all_durations_assumed=True),
+    "default not compared": a_plan(figures=MINE),
+    "default does not end": beside(replace(DEFAULT, unplaced=1)),
+    "does not end": stuck_plan(),
+    "several fit nowhere": a_plan(*(unplaced_step(f"huge-{n}") for n in range(5))),
+}
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_one_sentence_on_top_of_a_plan(case, golden):
+    sentence = headline(SENTENCES[case])
+    golden(sentence)
+    assert sentence.endswith(".")
+    assert ". " not in sentence
+
+
+def test_no_percentage_rests_on_assumed_durations():
+    for case, plan in SENTENCES.items():
+        figures = case.startswith(("earlier", "later")) and "prints" not in case
+        assert ("%" in headline(plan)) == figures
+
+
+def test_nothing_to_gain_is_said_as_far_as_it_is_known():
+    assert headline(SENTENCES["equal, best possible"]).endswith(": nothing to gain.")
+    assert headline(SENTENCES["equal, nothing to run"]).endswith(": nothing to gain.")
+    for case in ("equal", "equal, ordered", "equal, all tried"):
+        assert "the search" in headline(SENTENCES[case])
+    for case in ("equal", "equal, gates end earlier"):
+        assert "nothing to gain without gates" in headline(SENTENCES[case])
+
+
+def test_a_schedule_that_breaks_a_rule_is_not_said_to_do_as_well():
+    assert "nothing to gain" in headline(SENTENCES["equal"])
+    assert "nothing to gain" not in headline(SENTENCES["equal but keeps a rule"])
+    assert "nothing to gain" not in headline(SENTENCES["equal on average"])
+
+
+def tried(**changes):
+    return a_plan(exact=True, generations=0, **changes)
+
+
+RULED = a_step(type="Predict", location="HOME", latency_ms=9.8)
+FOUND = {
+    "bound reached": a_plan(lower_bound=Bound(60.0, "area")),
+    "searched": a_plan(),
+    "searched, gates end earlier": a_plan(ordered_makespan_seconds=55.0),
+    "all tried": tried(),
+    "all tried, gates end earlier": tried(ordered_makespan_seconds=55.0),
+    "all tried, gates end at the same time": tried(ordered_makespan_seconds=60.0),
+    "all tried, and all orders": tried(dispatch="ordered"),
+    "all tried, and the bound reached": tried(lower_bound=Bound(60.0, "area")),
+    "all tried, under a latency rule": replace(tried(), steps=(RULED,)),
+    "all tried, beyond a latency rule": replace(
+        tried(), steps=(RULED,), figures=Figures(0, 5.0, 9.8, 60.0)
+    ),
+    "all tried, the default moves a volume": tried(
+        baselines={"kube-default": replace(EARLIER, moves_volumes=True)}
+    ),
+    "all tried, another objective": tried(objective="packing"),
+    "the bound prints as the same": a_plan(
+        figures=Figures(0, 0.0, 0.0, 91.4), lower_bound=Bound(90.6, "area")
+    ),
+    "nothing to run": a_plan(
+        figures=Figures(0, 0.0, 0.0, 0.0), lower_bound=Bound(0.0, "critical-path"), exact=True
+    ),
+    "no bound": a_plan(lower_bound=Bound(0.0, "critical-path")),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_what_is_known_of_better_plans(case, golden):
+    plan = FOUND[case]
+    golden(search_verdict(plan), "words")
+    golden(search_sentence(plan), "sentence")
+    assert "%" not in search_sentence(plan)
+
+
+def test_a_run_without_an_end_has_no_best_plan():
+    assert search_verdict(stuck_plan()) == search_sentence(stuck_plan()) == ""
+
+
+def test_names_in_the_sentence_are_short_and_harmless():
+    hostile = "\x1b[31m\u202e<img src=x>" * 9000
+    plan = renamed(a_plan(unplaced_step()), hostile)
+    for sentence in (headline(plan), headline(renamed(taxi_plan(), hostile))):
+        assert sentence.isprintable()
+        assert len(sentence) < 400
+
+
+def test_a_plan_of_assumed_steps_alone_still_has_a_sentence():
+    step = a_step(duration_source=DurationSource.ASSUMED)
+    assert "not compared" in headline(a_plan(step, all_durations_assumed=True))
+
+
+def test_steps_that_fit_nowhere_are_told_by_the_names_that_authors_gave():
+    one = a_plan(unplaced_step("train-4", display_name="xgboost"))
+    assert headline(one) == "The run does not end: no node can take step xgboost."
+    two = a_plan(*(unplaced_step(f"train-{n}", display_name="fit") for n in (4, 5)))
+    assert "(fit (train-4), fit (train-5))" in headline(two)

@@ -1,0 +1,31 @@
+"""A plan as people see it: as text, as a page, in a notebook."""
+
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.render.html import html_fragment, html_page
+from kfp_placement_engine.render.text import TextStyle, document_text
+from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE, TEXT, WIDE, WITH_REASONS
+from kfp_placement_engine.views.plans.view import plan_view
+from kfp_placement_engine.views.plans.what_if import Answer
+
+
+def plan_table(
+    plan: Plan,
+    *,
+    wide: bool = False,
+    reasons: bool = False,
+    columns: int | None = None,
+    colour: bool = False,
+) -> str:
+    """What `-o table` and `-o wide` print, or `demo`, with reasons beside the usual columns."""
+    detail = WIDE if wide else WITH_REASONS if reasons else TEXT
+    return document_text(plan_view(plan, detail), TextStyle(columns, colour))
+
+
+def plan_page(plan: Plan, answer: Answer | None = None) -> str:
+    """What `-o html` writes."""
+    return html_page(plan_view(plan, PAGE, answer=answer))
+
+
+def plan_fragment(plan: Plan) -> str:
+    """What a notebook shows."""
+    return html_fragment(plan_view(plan, NOTEBOOK))
