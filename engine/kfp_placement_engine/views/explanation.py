@@ -24,7 +24,7 @@ from kfp_placement_engine.views.run_texts import (
     run_title,
     step_ends,
     step_starts,
-    summary,
+    story,
 )
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import OtherNode, StepView
@@ -84,7 +84,7 @@ def snapshot(run: RunView, remarks: Sequence[str], most_steps: int) -> Document:
     notes = [f"{hidden:,} more steps are not shown."] if hidden else []
     as_of = f"as of {clock_text(run.seen_at)} UTC"
     table = replace(step_table(run, steps), notes=[*notes, *remarks, as_of])
-    return Document(title=summary(run), parts=[table])
+    return Document(title=run_title(run), lead=story(run), parts=[table])
 
 
 def progress(run: RunView, most_steps: int) -> Document:
@@ -160,7 +160,7 @@ def _in_full(run: RunView, step: StepView) -> Notes:
         *(("pod", text) for text in _pod_facts(step)),
     ]
     items = [Note(sentence(text), label) for label, text in known if text]
-    return Notes(f"{name_text(step.name)}: {word(step.state)}", items)
+    return Notes(f"{name_text(step.name)} ({word(step.state)})", items)
 
 
 def _latency(step: StepView) -> str:

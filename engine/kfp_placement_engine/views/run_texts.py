@@ -222,8 +222,13 @@ def state_text(run: RunView) -> str:
 
 def summary(run: RunView) -> str:
     """A run in a line: `team-a/taxi-x7k2p: Running, 1/3 steps ended, planned to take 23m`."""
+    return f"{run_title(run)}: {story(run)}"
+
+
+def story(run: RunView) -> str:
+    """The same without its name."""
     waits, queue = waiting_summary(run), run.queue
-    return f"{run_title(run)}: " + facts(
+    return facts(
         state_text(run) if run.phase else "no plan yet",
         f"waiting: {waits}" if waits and not run.ended else "",
         queue_text(queue) if queue is not None and queue.is_waiting else "",

@@ -16,10 +16,8 @@ def rows(result):
 
 def test_a_run(live, golden):
     result = live("list")
-    assert result.exit_code == 0
+    assert (result.exit_code, result.stderr) == (0, "")
     golden(result.stdout)
-    _, (line,) = rows(result)
-    assert line.split() == ["taxi-x7k2p", "Running", "1/3", "22m55s", "23m5s", "3m", "ago"]
 
 
 def test_wide_and_all_namespaces(live, cluster):

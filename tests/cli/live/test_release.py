@@ -40,10 +40,6 @@ def test_everything(live, cluster, golden):
     result = live("release")
     assert result.exit_code == 0
     golden(result.stdout, "first")
-    assert result.stdout.splitlines()[1:3] == [
-        "released team-a/taxi-x7k2p-train",
-        "released team-b/other-other",
-    ]
     assert paused(cluster)
     assert gates(cluster, "train") == [THEIRS]
     assert gates(cluster, "other", "other", "team-b") == []
@@ -72,8 +68,6 @@ def test_a_pod_that_no_node_is_near_enough_for_is_named_since_nothing_frees_it(
         again = live("release", *arguments)
         assert again.exit_code == 1
         golden(again.stderr)
-        (error,) = again.stderr.splitlines()
-        assert "team-a/taxi-x7k2p-far" in error
         assert again.stdout.endswith("0 pods released.\n")
 
 
@@ -98,10 +92,6 @@ def test_dry_run(live, cluster, golden):
     result = live("release", "--dry-run")
     assert result.exit_code == 0
     golden(result.stdout)
-    assert result.stdout.splitlines()[1:3] == [
-        "would release team-a/taxi-x7k2p-train",
-        "would release team-b/other-other",
-    ]
     assert not paused(cluster)
     assert gates(cluster, "train") == [OURS, THEIRS]
     live("release")

@@ -227,36 +227,23 @@ def test_refusals_are_borne_for_a_while(cluster):
     assert len(pauses) == MAX_REFUSALS
 
 
-def test_the_whole_command(live, cluster, golden):
-    cluster.streams = [modified(PREDICTING, ENDED)]
-    result = live("watch", "taxi-x7k2p")
-    assert result.exit_code == 0
-    assert result.stderr == ""
-    golden(result.stdout)
-    lines = result.stdout.splitlines()
-    assert lines[0].startswith("10:03:00 team-a/taxi-x7k2p: Running")
-    assert lines[1].startswith("10:03:00 train: succeeded")
-    assert "Succeeded, 3/3" in lines[-1]
-
-
-@pytest.mark.parametrize("phase", ["Failed", "Refused"])
-def test_a_run_that_fails(live, cluster, phase):
-    cluster.streams = [modified(placement(status={"phase": phase}))]
-    assert live("watch", "taxi-x7k2p").exit_code == 1
-
-
-def test_a_run_that_has_ended(live, cluster, golden):
-    cluster.put(PLACEMENTS, placement(status={"phase": "Succeeded", "makespan": "20m"}))
-    result = live("watch", "taxi-x7k2p")
-    assert result.exit_code == 0
-    golden(result.stdout)
-
-
-def test_a_run_that_is_deleted(live, cluster, golden):
-    cluster.streams = [[("DELETED", RUNNING)]]
-    result = live("watch", "taxi-x7k2p")
-    assert result.exit_code == 1
-    golden(result.stderr)
+@pytest.mark.parametrize(
+    ("seen", "code"),
+    [
+        (modified(PREDICTING, ENDED), 0),
+        (modified(FAILED), 1),
+        (modified(placement(status={"phase": "Refused"})), 1),
+        ([("DELETED", RUNNING)], 1),
+        ([], 5),
+    ],
+    ids=["succeeds", "fails", "is refused", "is deleted", "goes on"],
+)
+def test_the_whole_command(live, cluster, golden, seen, code):
+    cluster.streams = [seen]
+    result = live("watch", "taxi-x7k2p", "--timeout", "5s" if seen else "200ms")
+    assert result.exit_code == code
+    golden(result.stdout, "stdout")
+    golden(result.stderr, "stderr")
 
 
 def test_a_run_that_has_no_plan_yet(live, cluster, golden):
@@ -265,16 +252,6 @@ def test_a_run_that_has_no_plan_yet(live, cluster, golden):
     result = live("watch", "new")
     assert result.exit_code == 0
     golden(result.stderr)
-
-
-def test_a_timeout(live, cluster, golden):
-    result = live("watch", "taxi-x7k2p", "--timeout", "200ms")
-    assert result.exit_code == 5
-    golden(result.stderr)
-
-
-def test_no_such_run(live):
-    assert live("watch", "nothing").exit_code == 3
 
 
 def test_a_server_that_refuses_for_good(live, cluster, monkeypatch):

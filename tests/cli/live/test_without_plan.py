@@ -121,9 +121,7 @@ def failed(name="taxi-x7k2p", message: object = "serviceaccounts \x1b[1m not fou
 def test_what_argo_says_of_a_failed_run(live, cluster, golden):
     cluster.put(PLACEMENTS, placement(status={"phase": "Failed"}))
     cluster.put(WORKFLOWS, failed())
-    head = live("explain", "taxi-x7k2p").stdout.split("\n\n")[0]
-    golden(head)
-    assert head.splitlines()[3].endswith("says: serviceaccounts \\x1b[1m not found")
+    golden(live("explain", "taxi-x7k2p").stdout.split("\n\n")[0])
     document = json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)
     assert document["workflowMessage"] == "serviceaccounts \x1b[1m not found"
 
@@ -171,10 +169,6 @@ def test_the_first_node_that_failed_by_itself_says_why(live, cluster, golden):
     cluster.put(WORKFLOWS, refused_driver())
     explanation = live("explain", "taxi-x7k2p").stdout
     golden(explanation, "explain")
-    head = explanation.splitlines()
-    assert "3 skipped" in head[0]
-    assert "23m5s" in head[2]
-    assert f"says: {WHY} team-a/pipeline-runner" in head[3]
     (line,) = live("watch", "taxi-x7k2p").stdout.splitlines()
     golden(line, "watch")
     assert WHY in line
