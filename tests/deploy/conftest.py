@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def installed(control_plane: "ControlPlane") -> Iterator[Api]:
     """The API server with everything applied; gone again after the module's tests."""
-    items = manifests.rendered(*WITH_POLICY, "history", "history-memory")
+    items = manifests.rendered(*WITH_POLICY, "history")
     manifests.apply(control_plane.api, items)
     yield control_plane.api
     manifests.remove(control_plane.api, items)

@@ -100,6 +100,7 @@ def test_rows_are_kept_as_they_are(installed, create, placement):
         ({"history": {"confidence": "30%"}}, "the confidence lies between 50% and 95%"),
         ({"history": {"keepDays": 0}}, "spec.history.keepDays"),
         ({"history": {"memory": "prometheus"}}, "prometheusURL is not given"),
+        ({"history": {"memory": "metrics"}}, "Unsupported value"),
     ],
 )
 def test_policies_that_make_no_sense_are_refused(create, spec, message):

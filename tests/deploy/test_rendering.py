@@ -52,7 +52,6 @@ VARIANTS = [
     ("gates", "queue", "queue-webhook", "webhook"),
     ("queue", "queue-webhook", "webhook-cert-manager", "opt-in"),
     ("history",),
-    ("history", "history-memory"),
     ("gates", "queue", "history", "opt-in", "prometheus"),
 ]
 DATA = Path(__file__).parent / "data"
@@ -380,22 +379,6 @@ def test_histories_come_with_their_kind_and_rights_and_the_planner_is_told(featu
     assert names & brought == (brought if "history" in features else set())
     told = {kind.process for kind, variables in our_processes(items) if variables.get("history")}
     assert told == ({"plan"} if "history" in features else set())
-
-
-def test_only_memory_brings_the_right_to_read_metrics():
-    for features in VARIANTS:
-        roles = of_kind(rendered(*features), "ClusterRole")
-        reading = {
-            role["metadata"]["name"]: rule["verbs"]
-            for role in roles
-            for rule in role["rules"]
-            if "metrics.k8s.io" in rule["apiGroups"]
-        }
-        expected = {"kfp-placement-plan-memory": ["list"]} if "history-memory" in features else {}
-        assert reading == expected
-    assert without_order(rendered("history-memory", "history")) == without_order(
-        rendered("history", "history-memory")
-    )
 
 
 @pytest.mark.parametrize("webhook", ["webhook", "webhook-cert-manager"])

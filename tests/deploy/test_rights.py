@@ -81,7 +81,6 @@ HISTORY_OF_PLAN = {
         "pipelinehistories/status": "patch",
     }
 }
-MEMORY_OF_PLAN = {"metrics.k8s.io": {"pods": "list"}}
 QUEUE = {
     "": {"namespaces": READ, "nodes": READ, "pods": READ},
     ARGO: {"workflows": f"{READ} patch"},
@@ -245,7 +244,7 @@ def role(api: Api, name: str) -> set[Right]:
 
 
 def test_the_planner_may_do_this_and_no_more(account, everyones):
-    expected = rights(PLAN, GATES, QUEUES_OF_PLAN, HISTORY_OF_PLAN, MEMORY_OF_PLAN) - everyones
+    expected = rights(PLAN, GATES, QUEUES_OF_PLAN, HISTORY_OF_PLAN) - everyones
     assert rules_of(account("plan"), ELSEWHERE) - everyones == expected
     lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-planner")
     assert rules_of(account("plan"), NAMESPACE) - everyones == expected | rights(ANY_LEASE) | lease
@@ -409,9 +408,7 @@ def test_nobody_may_do_harm(installed, account, name):
     changes_workflows = rights({ARGO: {"workflows": "patch"}})
     allowed_by_design = {
         "scheduler": stock,
-        "plan": rights(
-            {GROUP: {"runrequests": "create patch delete"}}, HISTORY_OF_PLAN, MEMORY_OF_PLAN
-        ),
+        "plan": rights({GROUP: {"runrequests": "create patch delete"}}, HISTORY_OF_PLAN),
         "queue": changes_workflows | rights({GROUP: {"runrequests/status": "patch"}}),
         "release-runs": changes_workflows,
     }.get(name, set())

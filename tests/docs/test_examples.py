@@ -17,7 +17,6 @@ SHOWN = [
     ("tests/deploy/data/overlay-for-registry.yaml", "deploy/README.md", "yaml"),
     ("tests/deploy/data/uninstall.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-gates.sh", "deploy/README.md", ""),
-    ("tests/deploy/data/without-history-memory.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-history.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-kueue.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-prometheus.sh", "deploy/README.md", ""),
@@ -26,7 +25,6 @@ SHOWN = [
     ("tests/deploy/data/without-webhook.sh", "deploy/README.md", ""),
     ("tests/docs/data/cluster.yaml", "docs/reference/cluster-file.md", "yaml"),
     ("tests/docs/data/demo.txt", "README.md", ""),
-    ("tests/docs/data/history-at.txt", "docs/guides/history.md", ""),
     ("tests/docs/data/history-check.txt", "docs/guides/history.md", ""),
     ("tests/docs/data/history.pycon", "docs/guides/history.md", "pycon"),
     ("tests/docs/data/history.txt", "docs/guides/history.md", ""),
@@ -98,7 +96,6 @@ def _at_the_root(monkeypatch):
     ("example", "command"),
     [
         ("history.txt", ("plan",)),
-        ("history-at.txt", ("plan", "--at", "2026-11-27T10:14")),
         ("history-check.txt", ("check",)),
     ],
 )
@@ -113,8 +110,8 @@ def test_past_runs_tell_what_is_shown(example, command):
     "quoted",
     [
         "`With this plan the run ends after 22m37s`",
-        "`ends after 24m4s (80%: 22m37s-25m35s), by 25m35s (90%)`",
-        "`a run takes 1.05 times (0.97-1.14) as long as its steps tell, by 8 runs`",
+        "`ends after 23m44s (80%: 22m11s-25m23s), by 25m23s (90%)`",
+        "`ends 10:37:44 (10:35:32-10:40:08), by 10:40:08 (95%)`",
         "`705Mi of 2Gi`",
     ],
 )
@@ -123,6 +120,7 @@ def test_past_runs_tell_what_the_guide_quotes(quoted):
     printed = [
         *printed_by_guide("plan"),
         *printed_by_guide("plan", "--confidence", "80%"),
+        *printed_by_guide("plan", "--at", "2026-11-27T10:14"),
         *printed_by("history", "taxi", "--file", "samples/06_taxi/history.yaml"),
     ]
     assert any(quoted.strip("`") in line for line in printed)
@@ -131,7 +129,7 @@ def test_past_runs_tell_what_the_guide_quotes(quoted):
 @pytest.mark.usefixtures("_at_the_root")
 def test_a_notebook_tells_of_past_runs_what_is_shown():
     failed, tried = doctest.testfile(str(DATA / "history.pycon"), module_relative=False)
-    assert (failed, tried) == (0, 9)
+    assert (failed, tried) == (0, 6)
 
 
 @pytest.fixture

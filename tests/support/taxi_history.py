@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
@@ -13,7 +14,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     history_name,
     step_identity,
 )
-from kfp_placement_engine.model.history import MemoryUse, Observation, PastRun
+from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.readers import read_run_file
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
@@ -34,6 +35,9 @@ _TOOK: dict[str, tuple[float, str]] = {
     "evaluate": (4.5, _CLOUD),
 }
 """What a step usually took, in seconds on the node that it ran on."""
+
+_SPEEDS = {_CLOUD: 1.0, _EDGE: 0.5}
+"""What the cluster says of them."""
 
 _LONGEST_PATH = ("fetch", "train", "predict", "evaluate")
 
@@ -67,30 +71,27 @@ def _runs(graph: RunGraph) -> Iterator[PastRun]:
         }
         waited = 1.06 * rng.lognormvariate(0, 0.01)
         end = _DRIVERS_SECONDS + sum(took[name] for name in _LONGEST_PATH)
+        peaks = {name: most * rng.uniform(0.97, 1.03) for name, most in _PEAK_BYTES.items()}
         yield PastRun(
             uid=f"00000000-0000-4000-8000-{number + 1:012}",
             pipeline=graph.name,
             ended_at=_FIRST_ENDED_AT + timedelta(days=number, seconds=37 * number),
-            steps=tuple(_observation(graph, step, took[step.name]) for step in graph.steps),
-            # Nothing was known of the first run before it.
-            played_seconds=planned_seconds if number else None,
-            driver_seconds=5.0,
-            replayed_seconds=end if number else None,
-            seconds=end * waited,
-            memory=tuple(
-                _memory_use(graph, step, rng.uniform(0.97, 1.03))
+            steps=tuple(
+                _past_step(graph, step, took[step.name], peaks.get(step.name))
                 for step in graph.steps
-                if step.name in _PEAK_BYTES
             ),
+            seconds=end * waited,
+            # The plan of the first run rested on assumed run times.
+            planned_seconds=planned_seconds if number else None,
         )
 
 
-def _observation(graph: RunGraph, step: Step, seconds: float) -> Observation:
+def _past_step(graph: RunGraph, step: Step, seconds: float, peak_bytes: float | None) -> PastStep:
     node = _TOOK[step.name][1]
-    return Observation(step_identity(graph.name, step), seconds, node, step.input_bytes)
-
-
-def _memory_use(graph: RunGraph, step: Step, factor: float) -> MemoryUse:
-    asked = step.requests.get("memory")
-    peak = float(round(factor * _PEAK_BYTES[step.name]))
-    return MemoryUse(step_identity(graph.name, step), peak, None, asked)
+    known = PastStep(
+        step_identity(graph.name, step), seconds * _SPEEDS[node], node, step.input_bytes
+    )
+    if peak_bytes is None:
+        return known
+    asked_bytes = step.requests.get("memory")
+    return replace(known, peak_bytes=float(round(peak_bytes)), asked_bytes=asked_bytes)

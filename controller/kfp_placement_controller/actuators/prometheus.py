@@ -142,7 +142,7 @@ class MemoryWorker(Worker[AskMemory, MemoryAnswer]):
         peaks: Callable[[AskMemory], Mapping[str, float]],
         answered: Callable[[MemoryAnswer], None],
     ) -> None:
-        """Start nothing yet.
+        """Nothing is started yet.
 
         Args:
             peaks: asks a server, and waits for it.

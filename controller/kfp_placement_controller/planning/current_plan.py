@@ -15,7 +15,7 @@ MAX_NAMED_NODES = 5000
 """Nodes that a PipelinePlacement names, at most."""
 
 ON_ITS_WAY = timedelta(seconds=2)
-"""A pod may be placed by the plan before for so long after the next one has come into force."""
+"""A pod may be placed by the plan before for this long after the next one has come into force."""
 
 
 @dataclass(frozen=True)

@@ -310,7 +310,7 @@ class PlannedRun(ReadRun):
         return promise.later(elapsed)
 
     def promise_from_start(self, plan: Plan) -> Promise | None:
-        """Return what is promised of the run since its begin, if that goes by this plan."""
+        """Return what is promised of the run since its begin, if that follows this plan."""
         forecast = self.reading.forecast
         return None if forecast is None else promise_of(outlook_of(plan), self.graph, forecast)
 

@@ -27,9 +27,8 @@ def plan(asked):
     return RoundResult(asked.number, {})
 
 
-def a_round(number, *, is_forecast=False):
-    options = SimpleNamespace(budget_seconds=0.0)
-    return SimpleNamespace(number=number, options=options, is_forecast=is_forecast)
+def a_round(number):
+    return SimpleNamespace(number=number, options=SimpleNamespace(budget_seconds=0.0))
 
 
 @pytest.fixture(scope="module")
@@ -64,21 +63,13 @@ def test_after_a_death_there_is_another_process(worker, number):
     assert answer_to(worker, 2) == RoundResult(2, {})
 
 
-@pytest.mark.parametrize(
-    ("is_forecast", "params", "what"),
-    [
-        (False, WorkerParams(grace_seconds=0.5), "the search was killed"),
-        # However long a search may take: the next one waits for it.
-        (True, WorkerParams(grace_seconds=600, forecast_seconds=0.5), "the forecast was killed"),
-    ],
-)
-def test_a_round_that_overruns_is_killed(is_forecast, params, what):
+def test_a_search_that_overruns_is_killed():
     answers: Answers = queue.Queue()
-    worker = SearchWorker(answers.put, plan, params)
+    worker = SearchWorker(answers.put, plan, WorkerParams(grace_seconds=0.5))
     worker.start()
-    worker.submit(a_round(15, is_forecast=is_forecast))
+    worker.submit(a_round(15))
     failure = answers.get(timeout=60)
     worker.stop()
     assert isinstance(failure, RoundFailure)
     assert failure.died
-    assert what in failure.why
+    assert "the search was killed" in failure.why

@@ -277,7 +277,7 @@ def _runs(number: int, sizes: HistorySizes, rng: random.Random) -> Iterator[dict
         yield {
             "uid": f"00000000-0000-0000-0000-{number:06d}{run:06d}",
             "endedAt": ended_at.isoformat(),
-            "playedSeconds": round(expected, 1),
+            "plannedSeconds": round(expected, 1),
             "seconds": round(expected * slow, 1),
             "steps": [
                 [

@@ -183,7 +183,7 @@ def runs_for_long(installation: Installation, run: str, team: str) -> bool:
     )
 
 
-def test_a_step_whose_pod_was_lost_teaches_what_that_took(installation):
+def test_a_step_whose_pod_was_lost_teaches_what_its_last_attempt_took(installation):
     """Argo tries it again; the pod of its first attempt is gone."""
     with installation.namespace({PIPELINES_LABEL: ALL_PIPELINES}) as team:
         workflow = with_marks(
@@ -196,9 +196,7 @@ def test_a_step_whose_pod_was_lost_teaches_what_that_took(installation):
         wait_until(partial(is_known, installation, run, team), "the history of the run", 60)
         (history,) = histories(installation, team)
         (past,) = history.past_runs()
-        (retried,) = past.retried
         (step,) = past.steps
-        assert (retried.step, retried.failed) == (step.identity.step, 1)
         assert past.seconds is not None
         # Argo says when an attempt began in whole seconds.
-        assert RECENTLY_STARTED.total_seconds() - 2 < retried.seconds < past.seconds - step.seconds
+        assert 0 < step.seconds < past.seconds - RECENTLY_STARTED.total_seconds() + 2

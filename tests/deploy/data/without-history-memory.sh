@@ -1,1 +1,0 @@
-kubectl delete clusterroles,clusterrolebindings kfp-placement-plan-memory
