@@ -14,7 +14,7 @@ from kfp_placement_engine.model.promise import FirstEnd, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Group, GroupKind
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.planning.learned_widths import left_out_notices
-from kfp_placement_engine.planning.promises import promise_of, with_promise
+from kfp_placement_engine.planning.promises import outlook_of, promise_of, with_promise
 
 CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
 OPTIONS = PlanOptions(compare=(), quick=True)
@@ -55,7 +55,8 @@ def planned(learned, progress=None, now=0.0, cluster=CLUSTER):
 def promised(learned, progress=None, now=0.0, first=None, cluster=CLUSTER):
     """The promise of the run, seconds from its submission."""
     plan = planned(learned, progress, now, cluster)
-    return promise_of(plan, learned.graph, learned.forecast, first=first).later(now)
+    outlook = outlook_of(plan)
+    return promise_of(outlook, learned.graph, learned.forecast, -now, first).later(now)
 
 
 def unknown(learned, progress=None, **others):
@@ -126,7 +127,7 @@ def test_what_has_happened_is_no_range():
 def test_a_run_that_will_begin_ends_as_long_after_that():
     learned = with_history(CHAIN, a_past())
     plan = plan_runs([ActiveRun("run", learned.graph, 1000.0)], CLUSTER, OPTIONS).plans["run"]
-    found = promise_of(plan, learned.graph, learned.forecast)
+    found = promise_of(outlook_of(plan), learned.graph, learned.forecast, 1000.0)
     later = promised(learned).ends.later(1000.0)
     assert found.ends.high_seconds == pytest.approx(later.high_seconds)
     assert found.ends.low_seconds == pytest.approx(later.low_seconds)
