@@ -16,7 +16,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     history_name,
     step_identity,
 )
-from kfp_placement_engine.model.history import MemoryUse, Observation, PastRun, StepIdentity
+from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 from kfp_placement_engine.model.run_graph import RunGraph
 
 MIB, GIB = 2**20, 2**30
@@ -28,12 +28,12 @@ def past_run(
     ended_at: datetime,
     steps: Mapping[str, Sequence[float]],
     seconds: float | None = None,
-    played_seconds: float | None = None,
+    planned_seconds: float | None = None,
     input_bytes: float | None = None,
 ) -> PastRun:
     """A run that has ended; of a step in a loop there is a time for each iteration."""
-    observations = tuple(
-        Observation(
+    past_steps = tuple(
+        PastStep(
             StepIdentity(pipeline, path, f"{index:08x}" if len(times) > 1 else "", "c0ffee", "1e5"),
             time,
             "node-1",
@@ -43,9 +43,7 @@ def past_run(
         for index, time in enumerate(times)
     )
     uid = f"{pipeline[:40]}-{number}"
-    return PastRun(
-        uid, pipeline, ended_at, observations, seconds=seconds, played_seconds=played_seconds
-    )
+    return PastRun(uid, pipeline, ended_at, past_steps, seconds, planned_seconds)
 
 
 def history_object(runs: Sequence[PastRun], namespace: str = "team-a", **spec: Any) -> Any:
@@ -71,7 +69,7 @@ def taxi_runs(last_ended_at: datetime, count: int = 9) -> list[PastRun]:
                 "for-loop-1[*].score": [40 + number % 2, 80 + number % 3, 120],
             },
             seconds=1375 + 10 * (number % 5),
-            played_seconds=1300,
+            planned_seconds=1300,
             input_bytes=50 * MIB,
         )
         for number in range(count)
@@ -87,11 +85,16 @@ def with_memory(
     asked: float | None = None,
 ) -> list[PastRun]:
     """The runs, in which a step used, was killed with and asked for that many GiB."""
-    amounts = [None if each is None else each * GIB for each in (peak, killed, asked)]
-    return [
-        replace(run, memory=(*run.memory, MemoryUse(StepIdentity(run.pipeline, step), *amounts)))
-        for run in runs
-    ]
+    amounts = zip(("peak_bytes", "killed_bytes", "asked_bytes"), (peak, killed, asked), strict=True)
+    used = {name: each * GIB for name, each in amounts if each is not None}
+    found = []
+    for run in runs:
+        others = [each for each in run.steps if each.identity.step != step]
+        own = [each for each in run.steps if each.identity.step == step]
+        own = own or [PastStep(StepIdentity(run.pipeline, step))]
+        steps = (*others, *(replace(each, **used) for each in own))
+        found.append(replace(run, steps=steps))
+    return found
 
 
 def runs_of(
@@ -109,8 +112,8 @@ def runs_of(
     seconds = {step.name: step.duration_seconds or 60.0 for step in graph.steps} | steps
     runs = []
     for number in range(count):
-        observations = tuple(
-            Observation(
+        steps_of_run = tuple(
+            PastStep(
                 step_identity(graph.name, step),
                 seconds[step.name] * rng.lognormvariate(0, 0.05),
                 "node-1",
@@ -125,8 +128,8 @@ def runs_of(
                 f"run-{number}",
                 graph.name,
                 ended_at,
-                observations,
-                played_seconds=1000.0,
+                steps_of_run,
+                planned_seconds=1000.0,
                 seconds=1000.0 * factor * rng.lognormvariate(0, 0.03),
             )
         )

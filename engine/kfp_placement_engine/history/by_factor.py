@@ -10,9 +10,9 @@ from statistics import fmean
 from kfp_placement_engine.history.series import (
     RECENT,
     SAME,
+    Columns,
     Estimate,
     Factors,
-    Values,
     centred,
     mean_miss,
     spread_of,
@@ -43,28 +43,32 @@ _Found = tuple[Estimate, float]
 
 
 def next_value(
-    values: Values, prior: float, factors: Factors = (), recent: int = RECENT
+    columns: Columns, prior: float, factors: Factors = (), recent: int = RECENT
 ) -> Estimate:
     """Estimate the next value of a series.
 
     Args:
-        values: past ones, the oldest first; at least one.
+        columns: past values with their factors, the oldest first; at least one.
         prior: the spread that is expected before any value is seen.
         factors: what the next value may follow.
         recent: how many last values say where the next one lies if it follows nothing.
     """
-    best = centred([log for log, _ in values], prior, recent)
-    least = _CLEARLY * mean_miss(best.misses)
-    for place, wanted in enumerate(factors):
-        known = [
-            (each[place], log)
-            for log, each in values
-            if place < len(each) and not math.isnan(each[place])
-        ]
-        found = None if math.isnan(wanted) else _by_factor(known, wanted, prior / 2, place, least)
+    best, least = centred(columns[0], prior, recent), math.inf
+    for place, (wanted, column) in enumerate(zip(factors, columns[1:], strict=False)):
+        known = [pair for pair in zip(column, columns[0], strict=True) if not math.isnan(pair[0])]
+        if math.isnan(wanted) or _are_all_alike(known, wanted):
+            continue
+        least = min(least, _CLEARLY * mean_miss(best.misses))
+        found = _by_factor(known, wanted, prior / 2, place, least)
         if found is not None:
             best, least = found[0]._replace(factor=place), found[1]
     return best
+
+
+def _are_all_alike(known: _Known, wanted: float) -> bool:
+    """Whether a factor is the same wherever it is known."""
+    places = [wanted, *(each for each, _ in known)]
+    return max(places) - min(places) <= SAME
 
 
 def _by_factor(
@@ -72,9 +76,7 @@ def _by_factor(
 ) -> _Found | None:
     """What one factor tells; None = less than is known without it."""
     places = [each for each, _ in known]
-    low, high = min(places, default=wanted), max(places, default=wanted)
-    if max(high, wanted) - min(low, wanted) <= SAME:
-        return None
+    low, high = min(places), max(places)
     wanted = min(max(wanted, low - _FARTHEST), high + _FARTHEST)
     outside = max(low - wanted, wanted - high, 0.0)
     line = _by_line(known, wanted, prior)

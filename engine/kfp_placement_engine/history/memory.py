@@ -108,8 +108,8 @@ class MemoryHistory:
         ask, by_size = None, False
         if len(step.peaks):
             size = input_bytes if input_bytes is not None and is_usable_size(input_bytes) else None
-            values = step.peaks.values
-            found = next_value(values, _SPREAD, factors_of(size), len(values))
+            count = len(step.peaks)
+            found = next_value(step.peaks.columns, _SPREAD, factors_of(size), count)
             ask, by_size = math.exp(found.log_value + _margin(found)), found.factor is not None
         largest = max(step.largest, default=None)
         if step.killed_bytes is not None:

@@ -3,7 +3,8 @@
 import math
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from kfp_placement_engine.history.series import Estimate
 from kfp_placement_engine.model.promise import TimeRange
@@ -20,6 +21,32 @@ _FIRST = (-2.13, -1.53, -1.19, -0.94, -0.74, -0.57, -0.41, -0.27, -0.13)
 
 _ROUNDING = 1e-9
 """A range is wider by this: what has been just as long before lies within."""
+
+
+class Kind(NamedTuple):
+    """Estimates that miss alike.
+
+    Attributes:
+        level: what they rest on.
+        least_values: on how many values at least.
+        wider: how many times as far off they are than expected, before that was seen.
+    """
+
+    level: str
+    least_values: int = 0
+    wider: float = 1.0
+
+
+def kind_of(level: str, values: int, wider: Mapping[int, float]) -> Kind:
+    """The kind of an estimate.
+
+    Args:
+        level: what it rests on.
+        values: on how many values.
+        wider: how many times as far off estimates are, by on how many values they rest at least.
+    """
+    least = max((each for each in wider if each <= values), default=0)
+    return Kind(level, least, wider.get(least, 1.0))
 
 
 class Scores:
@@ -53,23 +80,23 @@ class Ranges:
 
     def __init__(self) -> None:
         """Begin with none seen."""
-        self._scores: dict[Hashable, Scores] = {}
+        self._scores: dict[Kind, Scores] = {}
 
-    def learn(self, kind: Hashable, wider: float, found: Estimate, log_value: float) -> None:
+    def learn(self, kind: Kind, found: Estimate, log_value: float) -> None:
         """Keep by how much an estimate has missed.
 
         Args:
             kind: of the estimate.
-            wider: how many times as far off this kind is before that was seen.
             found: the estimate.
             log_value: what came of it.
         """
-        scores = self._scores.setdefault(kind, Scores(wider))
-        scores.add((log_value - found.log_value) / found.spread)
+        if kind not in self._scores:
+            self._scores[kind] = Scores(kind.wider)
+        self._scores[kind].add((log_value - found.log_value) / found.spread)
 
-    def scores(self, kind: Hashable, wider: float) -> Sequence[float]:
+    def scores(self, kind: Kind) -> Sequence[float]:
         """Those of a kind, ascending."""
-        return (self._scores.get(kind) or Scores(wider)).ascending
+        return (self._scores.get(kind) or Scores(kind.wider)).ascending
 
 
 def range_around(found: Estimate, scores: Sequence[float], confidence: float) -> TimeRange:

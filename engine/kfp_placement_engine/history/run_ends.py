@@ -4,12 +4,10 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from kfp_placement_engine.history.ranges import Ranges, range_around
+from kfp_placement_engine.history.ranges import Kind, Ranges, kind_of, range_around
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.history.series import KEPT, RECENT, SAME, Estimate, centred
-from kfp_placement_engine.history.step_times import WIDER
+from kfp_placement_engine.history.series import KEPT, SAME, Estimate, centred, median
 from kfp_placement_engine.model.history import MOST_PIPELINES
 from kfp_placement_engine.model.promise import CONFIDENCE, TimeRange
 
@@ -18,6 +16,12 @@ _RUN_SPREAD = 0.06
 
 _NEW_RUN_SPREAD = 0.2
 """The same of the first run of a pipeline, around its plan."""
+
+_WIDER = {1: 1.8, 2: 1.4, 5: 1.0}
+"""By how much further off than expected ends are that rest on at least so many runs."""
+
+_ENOUGH_PLANS = 3
+"""From so many past runs with a plan on, that counts where runs have followed it."""
 
 _LEAST_SECONDS = 1.0
 """What is shorter takes this."""
@@ -64,8 +68,11 @@ class PipelineEnds:
         by_plan = centred([ratio for ratio, _ in followed], _RUN_SPREAD)
         by_plan = by_plan._replace(log_value=planned + by_plan.log_value)
         by_end, plans = centred(ends, _RUN_SPREAD), [plan for _, plan in followed]
-        is_new = not min(plans) - SAME <= planned <= max(plans) + SAME
-        return by_plan if is_new or by_plan.spread < by_end.spread else by_end
+        # Plans of the first runs differ because little was known of their steps.
+        margin = SAME * max(1.0, _ENOUGH_PLANS / len(plans))
+        is_new = not min(plans) - margin <= planned <= max(plans) + margin
+        is_closer = len(followed) >= _ENOUGH_PLANS and by_plan.spread < by_end.spread
+        return by_plan if is_new or is_closer else by_end
 
 
 class RunEnds:
@@ -103,13 +110,13 @@ class RunEnds:
         if self._of_namespace is None and (runs or plan is not None):
             of_others = 0.0 if runs else self.of_others(pipeline)
             found = PipelineEnds(tuple(runs), of_others).estimate(plan)
-            self.ranges.learn(*_kind(runs), found, end)
+            self.ranges.learn(_kind(runs), found, end)
         self._runs.used(pipeline, lambda: deque(maxlen=KEPT)).append((end, plan))
 
     def of(self, pipeline: str) -> PipelineEnds:
         """What is known of the end of the next run of a pipeline."""
         of_all, runs = self._of_namespace or self, tuple(self._runs.get(pipeline, ()))
-        scores = of_all.ranges.scores(*_kind(runs))
+        scores = of_all.ranges.scores(_kind(runs))
         return PipelineEnds(runs, 0.0 if runs else of_all.of_others(pipeline), tuple(scores))
 
     def of_others(self, pipeline: str) -> float:
@@ -124,12 +131,9 @@ def _ratio(runs: Iterable[PastEnd]) -> float | None:
     return median(ratios) if ratios else None
 
 
-def _kind(runs: Sequence[PastEnd]) -> tuple[int, float]:
-    """The kind of estimates that rest on these runs, and by how much further off they are."""
-    if not runs:
-        return 0, 1.0
-    least = max(each for each in (1, 2, RECENT) if each <= len(runs))
-    return least, WIDER[least]
+def _kind(runs: Sequence[PastEnd]) -> Kind:
+    """Which estimates miss as those that rest on these runs do."""
+    return kind_of("runs", len(runs), _WIDER)
 
 
 def _log(seconds: float) -> float:

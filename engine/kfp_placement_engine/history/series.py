@@ -5,8 +5,7 @@ Everything is in logarithms: a step takes twice as long about as often as half a
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean, median
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 RECENT = 5
@@ -31,8 +30,8 @@ Factors = tuple[float, ...]
 """Logarithms of what a value may follow: the size of inputs, then numeric arguments; NaN = not
 known, and () where nothing is."""
 
-Values = Sequence[tuple[float, Factors]]
-"""Logarithms of values, the oldest first, each with its factors."""
+Columns = Sequence[Sequence[float]]
+"""Logarithms of values, the oldest first; then, for each factor, what it was of each value."""
 
 
 def factors_of(input_bytes: float | None = None, arguments: Iterable[float] = ()) -> Factors:
@@ -40,13 +39,6 @@ def factors_of(input_bytes: float | None = None, arguments: Iterable[float] = ()
     size = math.nan if input_bytes is None else math.log(input_bytes + NO_SIZE_BYTES)
     factors = (size, *(math.log(each) if each > 0 else math.nan for each in arguments))
     return () if all(map(math.isnan, factors)) else factors
-
-
-def factors_by_name(
-    input_bytes: float | None, arguments: Mapping[str, float]
-) -> tuple[Factors, tuple[str, ...]]:
-    """The same with the names of the arguments, that of the size being ""."""
-    return factors_of(input_bytes, arguments.values()), ("", *arguments)
 
 
 class Estimate(NamedTuple):
@@ -92,23 +84,30 @@ class Series:
             unknown = [math.nan] * len(factors)
             self._numbers = array("d", (each for log in logs for each in (log, *unknown)))
             self._width = width
-        self._numbers.append(log_value)
-        self._numbers.extend(factors)
-        del self._numbers[: -kept * self._width]
+        # Made anew, it takes no more room than its numbers.
+        before = self._numbers[self._width * max(0, len(self) + 1 - kept) :]
+        self._numbers = before + array("d", (log_value, *factors))
 
     @property
-    def values(self) -> Values:
-        """All values."""
-        numbers, width = self._numbers.tolist(), self._width
-        return [
-            (numbers[at], tuple(numbers[at + 1 : at + width]))
-            for at in range(0, len(numbers), width)
-        ]
+    def columns(self) -> Columns:
+        """All values with their factors."""
+        numbers = self._numbers.tolist()
+        return [numbers[at :: self._width] for at in range(self._width)]
 
     def typical(self) -> tuple[float, Factors]:
         """The median of the last values, with the last factors."""
-        values = self.values
-        return median(log for log, _ in values[-RECENT:]), values[-1][1]
+        last = self._numbers[1 - self._width :] if self._width > 1 else ()
+        return median(self._numbers[-RECENT * self._width :: self._width]), tuple(last)
+
+
+def columns_of(rows: Sequence[tuple[float, Factors]]) -> Columns:
+    """Values with their factors, of which some may have fewer."""
+    width = max(len(factors) for _, factors in rows)
+    of_factors = (
+        [factors[at] if at < len(factors) else math.nan for _, factors in rows]
+        for at in range(width)
+    )
+    return [[log for log, _ in rows], *of_factors]
 
 
 def centred(logs: Sequence[float], prior: float, recent: int = RECENT) -> Estimate:
@@ -131,8 +130,9 @@ def spread_of(misses: Sequence[float], prior: float) -> float:
         misses: of past values; at least one.
         prior: the spread that is expected.
     """
-    most = _LARGEST_MISSES * max(prior, 1.5 * median(map(abs, misses)))
-    squares = math.fsum(min(abs(each), most) ** 2 for each in misses)
+    sizes = [abs(each) for each in misses]
+    most = _LARGEST_MISSES * max(prior, 1.5 * median(sizes))
+    squares = sum([min(each, most) ** 2 for each in sizes])
     variance = (_PRIOR_WEIGHT * prior**2 + squares) / (_PRIOR_WEIGHT + len(misses) - 1)
     # The middle of a few values is off that of many, too.
     return math.sqrt(variance * (1 + 1 / min(len(misses), RECENT)))
@@ -140,4 +140,12 @@ def spread_of(misses: Sequence[float], prior: float) -> float:
 
 def mean_miss(misses: Sequence[float]) -> float:
     """The mean of their sizes."""
-    return fmean(map(abs, misses))
+    return sum([abs(each) for each in misses]) / len(misses)
+
+
+def median(numbers: Sequence[float]) -> float:
+    """Their median: that of `statistics` takes five times as long for a few numbers."""
+    ascending, middle = sorted(numbers), len(numbers) // 2
+    if len(numbers) % 2:
+        return ascending[middle]
+    return (ascending[middle - 1] + ascending[middle]) / 2

@@ -2,14 +2,23 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import median
 from types import MappingProxyType
 from typing import NamedTuple
 
 from kfp_placement_engine.history.by_factor import next_value
-from kfp_placement_engine.history.ranges import Ranges, range_around
+from kfp_placement_engine.history.ranges import Kind, Ranges, kind_of, range_around
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.history.series import RECENT, SAME, Estimate, Factors, Series, factors_of
+from kfp_placement_engine.history.series import (
+    KEPT,
+    RECENT,
+    Columns,
+    Estimate,
+    Factors,
+    Series,
+    columns_of,
+    factors_of,
+    median,
+)
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level
 from kfp_placement_engine.model.history import (
     PastStep,
@@ -28,7 +37,7 @@ SPREADS = {
 }
 """How far apart the run times of steps lie before any is seen, as standard deviations."""
 
-WIDER = {1: 1.4, 2: 1.1, RECENT: 1.0}
+_WIDER = {1: 1.4, 2: 1.1, RECENT: 1.0}
 """By how much further off than expected forecasts are that rest on at least so many values."""
 
 LEAST_SECONDS, SHORT_SECONDS = 0.5, 2.0
@@ -63,24 +72,13 @@ class _Found(NamedTuple):
         estimate: the run time.
         level: which past steps told of it.
         runs: how many runs these were.
-        values: how many past values.
+        kind: which estimates miss as this one does.
     """
 
     estimate: Estimate
     level: Level
     runs: int
-    values: int
-
-    @property
-    def kind(self) -> tuple[Level, int]:
-        """Estimates of one kind miss alike."""
-        is_own = self.level is Level.ITERATION
-        return self.level, max(each for each in WIDER if each <= self.values) if is_own else 0
-
-    @property
-    def wider(self) -> float:
-        """By how much further off estimates of the kind are expected."""
-        return WIDER.get(self.kind[1], 1.0)
+    kind: Kind
 
 
 class _Step:
@@ -103,7 +101,7 @@ class _Step:
     def add(self, name: str, log_seconds: float, factors: Factors) -> None:
         """Keep a value of an iteration."""
         series = self.iterations.used(name, Series)
-        kept = max(_LEAST_OF_ITERATION, min(20, _VALUES_OF_STEP // len(self.iterations)))
+        kept = max(_LEAST_OF_ITERATION, min(KEPT, _VALUES_OF_STEP // len(self.iterations)))
         series.add(log_seconds, factors, kept)
 
     def typical(self, besides: str | None = None) -> list[tuple[float, Factors]]:
@@ -112,7 +110,7 @@ class _Step:
 
     def log_seconds(self) -> float:
         """What it takes, whatever the iteration."""
-        return median(log for log, _ in self.typical())
+        return median([log for log, _ in self.typical()])
 
 
 class StepTimes:
@@ -167,7 +165,7 @@ class StepTimes:
         found = self._nearest(identity, factors_of(size, known.values()))
         if found is None:
             return None
-        scores = (self._of_namespace or self).ranges.scores(found.kind, found.wider)
+        scores = (self._of_namespace or self).ranges.scores(found.kind)
         factor = found.estimate.factor
         basis = Basis(found.level, found.runs, factor == 0, ("", *known)[factor] if factor else "")
         return Forecast(range_around(found.estimate, scores, confidence), basis)
@@ -218,29 +216,30 @@ class StepTimes:
             step = self._steps[each.identity.key]
             others = step.typical(besides=_name(each))
             if others:
-                found = _estimated(others, Level.STEP, _factors(each), step.runs)
+                found = _estimated(columns_of(others), Level.STEP, _factors(each), step.runs)
                 self._score(found, _log_seconds(each))
 
     def _score(self, found: _Found, log_seconds: float) -> None:
         if max(found.estimate.log_value, log_seconds) >= math.log(SHORT_SECONDS):
-            self.ranges.learn(found.kind, found.wider, found.estimate, log_seconds)
+            self.ranges.learn(found.kind, found.estimate, log_seconds)
 
     def _nearest(self, identity: StepIdentity, factors: Factors) -> _Found | None:
         """By the first that was seen: iteration, step, component, image, all steps."""
         step = self._steps.get(identity.key)
         if step is not None:
-            series = step.iterations.get(_iteration_name(identity, factors))
+            name = identity.iteration
+            series = None if name is None else step.iterations.get(name)
             if series is None:
-                return _estimated(step.typical(), Level.STEP, factors, step.runs)
+                return _estimated(columns_of(step.typical()), Level.STEP, factors, step.runs)
             runs = min(step.runs, len(series))
-            return _estimated(series.values, Level.ITERATION, factors, runs)
+            return _estimated(series.columns, Level.ITERATION, factors, runs)
         names = {
             Level.COMPONENT: identity.component, Level.IMAGE: identity.image, Level.NAMESPACE: "all"
         }  # fmt: skip
         for level, name in names.items():
             logs, runs = self._of_alike(level, name) if name else ([], 0)
             if logs:
-                return _estimated([(each, ()) for each in logs], level, (), runs)
+                return _estimated([logs], level, (), runs)
         return None
 
     def _of_alike(self, level: Level, name: str) -> tuple[list[float], int]:
@@ -261,14 +260,14 @@ def _has(step: _Step, level: Level, name: str) -> bool:
     return step.image == name if level is Level.IMAGE else True
 
 
-def _estimated(
-    values: Sequence[tuple[float, Factors]], level: Level, factors: Factors, runs: int
-) -> _Found:
-    recent = RECENT if level is Level.ITERATION else len(values)
-    found = next_value(values, SPREADS[level], factors, recent)
+def _estimated(columns: Columns, level: Level, factors: Factors, runs: int) -> _Found:
+    count = len(columns[0])
+    recent = RECENT if level is Level.ITERATION else count
+    found = next_value(columns, SPREADS[level], factors, recent)
     resolution = _RESOLUTION_SECONDS / math.exp(found.log_value)
     widened = found._replace(spread=math.hypot(found.spread, resolution))
-    return _Found(widened, level, runs, len(values))
+    kind = kind_of(level, count, _WIDER) if level is Level.ITERATION else Kind(level)
+    return _Found(widened, level, runs, kind)
 
 
 def _log_seconds(each: PastStep) -> float:
@@ -281,11 +280,5 @@ def _factors(each: PastStep) -> Factors:
 
 
 def _name(each: PastStep) -> str:
-    return _iteration_name(each.identity, _factors(each))
-
-
-def _iteration_name(identity: StepIdentity, factors: Factors) -> str:
-    """What tells iterations apart: the size of the inputs where nothing else does."""
-    if identity.iteration is not None:
-        return identity.iteration
-    return f"size {factors[0] / SAME:.0f}" if factors and not math.isnan(factors[0]) else "?"
+    """What tells an iteration from the others of its step."""
+    return each.identity.iteration or ""

@@ -35,7 +35,7 @@ class StepIdentity:
         pipeline: name of the pipeline.
         step: path of the task in it, the same for all iterations of a loop.
         iteration: what tells iterations apart, such as a hash of their arguments; "" for a step
-            outside loops, None where it is not known.
+            outside loops, None for the step as a whole.
         component: what the step runs, such as a hash of image, command and arguments; "" = unknown.
         image: its container image; "" = unknown.
     """

@@ -2,23 +2,40 @@
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
 
 import pytest
 
 from kfp_placement_engine.history import memory
 from kfp_placement_engine.history.memory import MemoryHistory, after_kill
-from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, MemoryUse, StepIdentity
+from kfp_placement_engine.model.history import (
+    MOST_MEMORY_BYTES,
+    PastRun,
+    PastStep,
+    StepIdentity,
+)
 
 MIB, GIB = 2**20, 2**30
 TRAIN = StepIdentity("taxi", "train")
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def observe(history, *steps):
+    """One run with these steps."""
+    history.observe(PastRun("1", "taxi", NOW, steps))
+
+
+def used(peak=None, identity=TRAIN, **others):
+    """A step that used that much."""
+    return PastStep(identity, 60.0, peak_bytes=peak, **others)
 
 
 def seen(*peaks, size=None, identity=TRAIN):
     """A history of one run for each value."""
     history = MemoryHistory()
     for peak in peaks:
-        history.observe([MemoryUse(identity, peak_bytes=peak, input_bytes=size)])
+        observe(history, used(peak, identity, input_bytes=size))
     return history
 
 
@@ -42,11 +59,12 @@ def test_what_is_asked_for_comes_nearer_to_the_largest_use_with_each_run():
 def test_the_forecast_says_what_it_rests_on():
     history = MemoryHistory()
     for peak in (1, 3, 2):
-        history.observe(
-            [
-                MemoryUse(StepIdentity("taxi", "fit", item), peak * MIB, asked_bytes=8 * MIB)
+        observe(
+            history,
+            *(
+                used(peak * MIB, StepIdentity("taxi", "fit", item), asked_bytes=8 * MIB)
                 for item in "abc"
-            ]
+            ),
         )
     found = forecast(history, StepIdentity("taxi", "fit"))
     assert (found.runs, found.largest_bytes, found.asked_bytes) == (3, 3 * MIB, 8 * MIB)
@@ -57,7 +75,7 @@ def test_the_forecast_says_what_it_rests_on():
 def test_sizes_count_where_they_waste_less():
     history = MemoryHistory()
     for size in (1, 8, 2, 4, 6, 3):
-        history.observe([MemoryUse(TRAIN, 200 * MIB + 3 * size * GIB, input_bytes=size * GIB)])
+        observe(history, used(200 * MIB + 3 * size * GIB, input_bytes=size * GIB))
     small, large = (forecast(history, size=size * GIB) for size in (2, 16))
     assert small.by_size
     assert 6 * GIB < small.ask_bytes < 8 * GIB
@@ -70,7 +88,7 @@ def test_sizes_that_tell_nothing_do_not_count():
     random, history = Random(1), MemoryHistory()
     for _ in range(30):
         use = random.uniform(0.9, 1.1) * GIB
-        history.observe([MemoryUse(TRAIN, use, input_bytes=random.uniform(1, 9) * GIB)])
+        observe(history, used(use, input_bytes=random.uniform(1, 9) * GIB))
     found = forecast(history, size=5 * GIB)
     assert not found.by_size
     assert found == forecast(history)
@@ -78,10 +96,10 @@ def test_sizes_that_tell_nothing_do_not_count():
 
 def test_a_kill_is_a_lower_bound_until_the_next_run():
     history = seen(GIB, GIB)
-    history.observe([MemoryUse(TRAIN, killed_bytes=2 * GIB)])
+    observe(history, PastStep(TRAIN, killed_bytes=2 * GIB))
     found = forecast(history)
     assert (found.killed_bytes, found.ask_bytes, found.runs) == (2 * GIB, 4 * GIB, 2)
-    history.observe([MemoryUse(TRAIN, peak_bytes=2.5 * GIB)])
+    observe(history, used(2.5 * GIB))
     found = forecast(history)
     assert found.killed_bytes is None
     assert 2.5 * GIB < found.ask_bytes < 5 * GIB
@@ -89,16 +107,16 @@ def test_a_kill_is_a_lower_bound_until_the_next_run():
 
 def test_a_kill_is_forgotten_when_the_step_ends_well_unmeasured():
     history = MemoryHistory()
-    history.observe([MemoryUse(TRAIN, killed_bytes=2 * GIB)])
-    history.observe([], [("taxi", "other")])
+    observe(history, PastStep(TRAIN, killed_bytes=2 * GIB))
+    observe(history, used(None, StepIdentity("taxi", "other")))
     assert forecast(history).killed_bytes == 2 * GIB
-    history.observe([], [TRAIN.key])
+    observe(history, used(None))
     assert (forecast(history).killed_bytes, forecast(history).ask_bytes) == (None, None)
 
 
 def test_after_a_kill_alone_the_double_is_asked_for():
     history = MemoryHistory()
-    history.observe([MemoryUse(TRAIN, killed_bytes=2 * GIB, asked_bytes=GIB)])
+    observe(history, PastStep(TRAIN, killed_bytes=2 * GIB, asked_bytes=GIB))
     found = forecast(history)
     assert (found.ask_bytes, found.largest_bytes, found.asked_bytes) == (4 * GIB, None, GIB)
 
@@ -114,14 +132,13 @@ def test_after_a_kill_the_largest_use_comes_first(had, largest, then):
 def test_what_cannot_be_true_teaches_nothing(bad):
     history = seen(GIB)
     before = forecast(history)
-    history.observe(
-        [
-            MemoryUse(TRAIN, peak_bytes=bad),
-            MemoryUse(TRAIN, killed_bytes=bad),
-            MemoryUse(TRAIN, peak_bytes=GIB, asked_bytes=bad),
-            MemoryUse(TRAIN, peak_bytes=GIB, input_bytes=math.nan),
-            MemoryUse(TRAIN),
-        ]
+    observe(
+        history,
+        used(bad),
+        PastStep(TRAIN, killed_bytes=bad),
+        used(GIB, asked_bytes=bad),
+        used(GIB, input_bytes=math.nan),
+        PastStep(TRAIN),
     )
     assert forecast(history) == before
 
@@ -130,20 +147,20 @@ def test_what_cannot_be_true_teaches_nothing(bad):
 def test_a_size_that_cannot_be_true_is_unknown(size):
     history = MemoryHistory()
     for known in (1, 8, 2, 4):
-        history.observe([MemoryUse(TRAIN, 3 * known * GIB, input_bytes=known * GIB)])
+        observe(history, used(3 * known * GIB, input_bytes=known * GIB))
     assert forecast(history, size=size) == forecast(history)
 
 
 def test_uses_of_a_byte_are_believed_whatever_the_sizes():
     history = MemoryHistory()
     for known in (0, 1, 2**60, 2**30, 2**59):
-        history.observe([MemoryUse(TRAIN, 1, input_bytes=known)])
+        observe(history, used(1, input_bytes=known))
     assert forecast(history, size=2**60).ask_bytes < 2
 
 
 def test_nothing_more_than_a_cluster_has_is_asked_for():
     history = MemoryHistory()
-    history.observe([MemoryUse(TRAIN, killed_bytes=MOST_MEMORY_BYTES)])
+    observe(history, PastStep(TRAIN, killed_bytes=MOST_MEMORY_BYTES))
     assert forecast(history).ask_bytes == MOST_MEMORY_BYTES
 
 
@@ -151,7 +168,7 @@ def test_steps_and_values_are_bounded(monkeypatch):
     monkeypatch.setattr(memory, "MOST_STEPS", 3)
     history = MemoryHistory()
     for number in range(5):
-        history.observe([MemoryUse(StepIdentity("taxi", f"step-{number}"), GIB)])
+        observe(history, used(GIB, StepIdentity("taxi", f"step-{number}")))
     known = [history.predict(StepIdentity("taxi", f"step-{each}")) is not None for each in range(5)]
     assert known == [False, False, True, True, True]
     later = seen(100 * GIB, *[GIB] * memory.MOST_VALUES)
@@ -162,8 +179,8 @@ def test_steps_and_values_are_bounded(monkeypatch):
 def test_of_a_wide_loop_the_largest_use_of_each_run_is_known():
     history = MemoryHistory()
     for _ in range(3):
-        uses = [MemoryUse(StepIdentity("taxi", "fit", str(item)), GIB) for item in range(500)]
-        history.observe([replace(uses[0], peak_bytes=4 * GIB), *uses[1:]])
+        first, *others = (used(GIB, StepIdentity("taxi", "fit", str(item))) for item in range(500))
+        observe(history, replace(first, peak_bytes=4 * GIB), *others)
     found = forecast(history, StepIdentity("taxi", "fit"))
     assert (found.largest_bytes, found.runs) == (4 * GIB, 3)
     assert found.ask_bytes < 2 * GIB
