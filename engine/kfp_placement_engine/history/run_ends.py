@@ -17,11 +17,11 @@ _RUN_SPREAD = 0.06
 _NEW_RUN_SPREAD = 0.2
 """The same of the first run of a pipeline, around its plan."""
 
-_WIDER = {1: 1.8, 2: 1.4, 5: 1.0}
+_WIDER = {1: 2.0, 2: 1.8, 3: 1.1, 5: 1.0}
 """By how much further off than expected ends are that rest on at least so many runs."""
 
 _ENOUGH_PLANS = 3
-"""From so many past runs with a plan on, that counts where runs have followed it."""
+"""From so many past runs with a plan on, the plan of the next one counts beside past ends."""
 
 _LEAST_SECONDS = 1.0
 """What is shorter takes this."""
@@ -54,7 +54,9 @@ class PipelineEnds:
         return range_around(self.estimate(_log(planned_seconds)), self.scores, confidence)
 
     def estimate(self, planned: float | None) -> Estimate:
-        """When the run ends: by its plan, if past runs have followed theirs or it is another one.
+        """When the run ends: by past ends and by its plan, each as far as it is known better.
+
+        The plan of a run that is clearly another one than those before counts alone.
 
         Args:
             planned: logarithm of the planned end; None = nobody knows.
@@ -67,12 +69,25 @@ class PipelineEnds:
             return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
         by_plan = centred([ratio for ratio, _ in followed], _RUN_SPREAD)
         by_plan = by_plan._replace(log_value=planned + by_plan.log_value)
-        by_end, plans = centred(ends, _RUN_SPREAD), [plan for _, plan in followed]
-        # Plans of the first runs differ because little was known of their steps.
-        margin = SAME * max(1.0, _ENOUGH_PLANS / len(plans))
-        is_new = not min(plans) - margin <= planned <= max(plans) + margin
-        is_closer = len(followed) >= _ENOUGH_PLANS and by_plan.spread < by_end.spread
-        return by_plan if is_new or is_closer else by_end
+        if _is_another(planned, [plan for _, plan in followed]):
+            return by_plan
+        by_end = centred(ends, _RUN_SPREAD)
+        return _mean(by_end, by_plan) if len(followed) >= _ENOUGH_PLANS else by_end
+
+
+def _is_another(planned: float, plans: Sequence[float]) -> bool:
+    """Whether a plan lies clearly apart from those of the runs before."""
+    # Plans of the first runs differ because little was known of their steps.
+    margin = SAME * max(1.0, _ENOUGH_PLANS / len(plans))
+    return not min(plans) - margin <= planned <= max(plans) + margin
+
+
+def _mean(one: Estimate, other: Estimate) -> Estimate:
+    """The mean of two estimates by their precision, missed as the better of them is."""
+    best = min(one, other, key=lambda each: each.spread)
+    weights = one.spread**-2, other.spread**-2
+    logs = weights[0] * one.log_value + weights[1] * other.log_value
+    return best._replace(log_value=logs / sum(weights))
 
 
 class RunEnds:

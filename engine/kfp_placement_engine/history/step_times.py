@@ -62,6 +62,9 @@ _MOST_ALIKE = 50
 _MOST_COMPARED = 200
 """Steps of one run that are compared with other steps of their kind."""
 
+_WIDER_LEVELS, _ALL = (Level.COMPONENT, Level.IMAGE, Level.NAMESPACE), "all"
+"""What steps have in common with others, the most similar first; name of what all of them have."""
+
 _NO_ARGUMENTS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -233,10 +236,8 @@ class StepTimes:
                 return _estimated(columns_of(step.typical()), Level.STEP, factors, step.runs)
             runs = min(step.runs, len(series))
             return _estimated(series.columns, Level.ITERATION, factors, runs)
-        names = {
-            Level.COMPONENT: identity.component, Level.IMAGE: identity.image, Level.NAMESPACE: "all"
-        }  # fmt: skip
-        for level, name in names.items():
+        alike = (identity.component, identity.image, _ALL)
+        for level, name in zip(_WIDER_LEVELS, alike, strict=True):
             logs, runs = self._of_alike(level, name) if name else ([], 0)
             if logs:
                 return _estimated([logs], level, (), runs)
