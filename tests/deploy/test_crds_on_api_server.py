@@ -100,8 +100,6 @@ def test_rows_are_kept_as_they_are(installed, create, placement):
         ({"history": {"confidence": "30%"}}, "the confidence lies between 50% and 95%"),
         ({"history": {"keepDays": 0}}, "spec.history.keepDays"),
         ({"history": {"memory": "prometheus"}}, "prometheusURL is not given"),
-        ({"history": {"shareBetween": [["a", "a"]]}}, "Duplicate value"),
-        ({"history": {"shareBetween": [["a"]]}}, "should have at least 2 items"),
     ],
 )
 def test_policies_that_make_no_sense_are_refused(create, spec, message):
@@ -118,7 +116,6 @@ def test_limits_of_the_latest_end_are_taken(create, within):
 def test_settings_of_histories_are_taken(create):
     history = {
         "confidence": "95%",
-        "shareBetween": [["team-a", "team-b"]],
         "memory": "prometheus",
         "prometheusURL": "http://prometheus:9090",
     }

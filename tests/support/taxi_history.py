@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
@@ -13,7 +14,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     history_name,
     step_identity,
 )
-from kfp_placement_engine.model.history import MemoryUse, Observation, PastRun
+from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.readers import read_run_file
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
@@ -71,26 +72,18 @@ def _runs(graph: RunGraph) -> Iterator[PastRun]:
             uid=f"00000000-0000-4000-8000-{number + 1:012}",
             pipeline=graph.name,
             ended_at=_FIRST_ENDED_AT + timedelta(days=number, seconds=37 * number),
-            steps=tuple(_observation(graph, step, took[step.name]) for step in graph.steps),
-            # Nothing was known of the first run before it.
-            played_seconds=planned_seconds if number else None,
-            driver_seconds=5.0,
-            replayed_seconds=end if number else None,
+            steps=tuple(_past_step(graph, step, took[step.name], rng) for step in graph.steps),
             seconds=end * waited,
-            memory=tuple(
-                _memory_use(graph, step, rng.uniform(0.97, 1.03))
-                for step in graph.steps
-                if step.name in _PEAK_BYTES
-            ),
+            # Nothing was known of the first run before it.
+            planned_seconds=planned_seconds if number else None,
         )
 
 
-def _observation(graph: RunGraph, step: Step, seconds: float) -> Observation:
-    node = _TOOK[step.name][1]
-    return Observation(step_identity(graph.name, step), seconds, node, step.input_bytes)
-
-
-def _memory_use(graph: RunGraph, step: Step, factor: float) -> MemoryUse:
-    asked = step.requests.get("memory")
-    peak = float(round(factor * _PEAK_BYTES[step.name]))
-    return MemoryUse(step_identity(graph.name, step), peak, None, asked)
+def _past_step(graph: RunGraph, step: Step, seconds: float, rng: random.Random) -> PastStep:
+    found = PastStep(
+        step_identity(graph.name, step), seconds, _TOOK[step.name][1], step.input_bytes
+    )
+    if step.name not in _PEAK_BYTES:
+        return found
+    peak = float(round(rng.uniform(0.97, 1.03) * _PEAK_BYTES[step.name]))
+    return replace(found, peak_bytes=peak, asked_bytes=step.requests.get("memory"))
