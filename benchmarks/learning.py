@@ -78,7 +78,8 @@ def main(
         tables.append(table)
     left_out = {trace.pipeline: trace.left_out for trace in traces if trace.left_out}
     notes = [f"{name}: {left_out_text(rows)}." for name, rows in left_out.items()]
-    parts = [[*ABOUT, f"{machine()}."], *([notes] if notes else []), *tables]
+    about = [*ABOUT, f"{machine()}."]
+    parts: list[Table | Sequence[str]] = [about, *([notes] if notes else []), *tables]
     page = {"machine": machine(), "left_out": left_out, **figures}
     show(Page("Learned run times", parts, page), echo, form, output)
 

@@ -120,7 +120,7 @@ class _Pipeline:
 
 def cluster_of(trace: Trace) -> Cluster:
     """The nodes, each with as much as its pods requested at a time: more is not known of them."""
-    most: dict[str, tuple[int, ...]] = {}
+    most: dict[str, tuple[int, int]] = {}
     for run in trace.pods:
         events: dict[str, list[tuple[float, int, int, int]]] = {}
         for pod in run:
@@ -132,9 +132,9 @@ def cluster_of(trace: Trace) -> Cluster:
                 ((pod.start_seconds, 1, cpu, memory), (pod.end_seconds, 0, -cpu, -memory))
             )
         for node, found in events.items():
-            changes = sorted(found)
-            amounts = (max(accumulate(each[place] for each in changes)) for place in (2, 3))
-            most[node] = tuple(map(max, zip(most.get(node, (0, 0)), amounts, strict=True)))
+            changes, before = sorted(found), most.get(node, (0, 0))
+            cpu, memory = (max(accumulate(each[place] for each in changes)) for place in (2, 3))
+            most[node] = max(before[0], cpu), max(before[1], memory)
     return Cluster(
         tuple(
             Node(name, {"cpu": cpu_milli, "memory": memory_bytes, "pods": 110})
