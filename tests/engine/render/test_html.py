@@ -401,7 +401,8 @@ def test_steps_that_follow_each_other_share_a_lane_and_all_have_labels():
     plan = a_plan(*steps, cluster_nodes=("worker",))
     view = plan_time_line(plan, NOTEBOOK)
     drawing = draw_time_line(view, PlaceColours(["worker"]), 690.0).standalone()
-    bars = re.findall(r'<rect x="[^"]*" y="([^"]*)"[^>]*class="outline', drawing)
+    _, _, lane = drawing.partition('class="row-name"')  # what is before it is the key
+    bars = re.findall(r'<rect x="[^"]*" y="([^"]*)"[^>]*class="outline', lane)
     assert len(bars) == len(steps)
     assert len(set(bars)) == 1
     assert all(f">{name}<" in drawing for name in names)
