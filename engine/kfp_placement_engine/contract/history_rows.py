@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.history import (
     MOST_ITERATIONS,
+    MOST_SECONDS,
     LoopWidth,
     PastStep,
     StepIdentity,
@@ -25,8 +26,8 @@ MAX_PATH_CHARACTERS = 512
 MAX_LOOPS = 200
 """Loops of one run."""
 
-_NUMBERS, _ITERATION, _ARGUMENTS = (0, 1, 2, 4, 5, 6), 3, 7
-"""Where the row of a step has its numbers, iteration and arguments."""
+_NUMBERS, _SECONDS, _ITERATION, _PEAK, _KILLED, _ARGUMENTS = (0, 1, 2, 4), 1, 3, 5, 6, 7
+"""Where the row of a step has what."""
 
 DIGITS, ITERATION_DIGITS = 16, 8
 """Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
@@ -74,13 +75,12 @@ def _identity(pipeline: str, row: Sequence[object]) -> StepIdentity | None:
 
 
 def _asked_bytes(row: Sequence[object]) -> float | None:
-    amount = _number(row[3]) if len(row) > 3 else None
-    return amount if amount is not None and is_usable_memory(amount) else None
+    return _amount(_entry(row, 3))
 
 
 def past_step(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> PastStep | None:
-    """What a row says of a step; None = it cannot be read, or cannot be true."""
-    index, seconds, node, size, peak, killed = (_number(_entry(row, at)) for at in _NUMBERS)
+    """What a row says of a step; None = it cannot be read, or nothing of it can be true."""
+    index, seconds, node, size = (_number(_entry(row, at)) for at in _NUMBERS)
     iteration = _entry(row, _ITERATION)
     name = iteration[:ITERATION_DIGITS] if isinstance(iteration, str) else ""
     identity = None if index is None else steps.of(int(index), name)
@@ -88,15 +88,21 @@ def past_step(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> P
         return None
     found = PastStep(
         identity,
-        seconds,
+        seconds if seconds is not None and 0 <= seconds <= MOST_SECONDS else None,
         nodes[int(node)] if node is not None and 0 <= node < len(nodes) else "",
         size,
         _arguments(_entry(row, _ARGUMENTS)),
-        peak,
-        killed,
+        _amount(_entry(row, _PEAK)),
+        _amount(_entry(row, _KILLED)),
         steps.asked_bytes(int(index)),
     )
     return found if found.is_usable else None
+
+
+def is_readable_row(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> bool:
+    """Whether a row can be read, and the time that it says can be true."""
+    found = past_step(row, steps, nodes)
+    return found is not None and (found.seconds is not None or _entry(row, _SECONDS) is None)
 
 
 def _entry(row: Sequence[object], at: int) -> object:
@@ -123,6 +129,12 @@ def loop_widths(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[L
 def _count(value: object) -> int | None:
     number = _number(value)
     return None if number is None or not 0 <= number <= MOST_ITERATIONS else int(number)
+
+
+def _amount(value: object) -> float | None:
+    """An amount of memory; None = there is none, or it cannot be true: that spoils no time."""
+    number = _number(value)
+    return number if number is not None and is_usable_memory(number) else None
 
 
 def _number(value: object) -> float | None:

@@ -39,6 +39,7 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_ROWS,
     MAX_STEPS,
     StepRows,
+    is_readable_row,
     loop_widths,
     past_step,
 )
@@ -285,7 +286,7 @@ def unreadable_rows(history: PipelineHistory) -> list[str]:
 
 def _unreadable_of(run: RecordedRun, steps: StepRows, nodes: Sequence[str]) -> Iterator[str]:
     lists: Sequence[tuple[str, Sequence[Row], Callable[[Row], bool]]] = (
-        ("steps", run.steps, lambda row: past_step(row, steps, nodes) is not None),
+        ("steps", run.steps, lambda row: is_readable_row(row, steps, nodes)),
         ("loops", run.loops, lambda row: any(loop_widths([row], steps))),
     )
     for name, rows, is_readable in lists:

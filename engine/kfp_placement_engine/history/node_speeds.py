@@ -1,4 +1,4 @@
-"""Nodes on which steps take longer, or less, than their declared speeds say."""
+"""Nodes on which steps take longer than their declared speeds say."""
 
 import math
 from collections import defaultdict
@@ -12,11 +12,11 @@ _LEAST_STEPS = 20
 """Steps that must have run on a node before anything is said of it."""
 
 _LEAST_FACTOR = 1.2
-"""How many times as long, or as short, steps must take for somebody to declare a speed."""
+"""How many times as long steps must take for somebody to declare a speed."""
 
 
 def undeclared_speeds(runs: Iterable[PastRun]) -> Mapping[str, float]:
-    """How many times as long as elsewhere steps take on nodes whose declared speed is wrong.
+    """How many times as long as elsewhere steps take on nodes whose declared speed is too high.
 
     Each run time is held against the median of the same step and iteration on all other nodes.
 
@@ -40,7 +40,7 @@ def undeclared_speeds(runs: Iterable[PastRun]) -> Mapping[str, float]:
                 ratios[node].extend(each - median(elsewhere) for each in here)
     found = {node: median(each) for node, each in ratios.items() if len(each) >= _LEAST_STEPS}
     is_clear = math.log(_LEAST_FACTOR)
-    return {node: math.exp(each) for node, each in found.items() if abs(each) >= is_clear}
+    return {node: math.exp(each) for node, each in found.items() if each >= is_clear}
 
 
 def _log_seconds(each: PastStep) -> float:

@@ -198,9 +198,9 @@ class StepTimes:
         self._compare_iterations(new[:: 1 + len(new) // _MOST_COMPARED])
 
     def runs_without(self, pipeline: str, step: str) -> int:
-        """How many of the last runs in a row have ended well without a step."""
+        """How many of the last runs in a row have ended well without a step that once ran."""
         known = self._steps.get((pipeline, step))
-        return self._ended_well.get(pipeline, 0) - (0 if known is None else known.last_run)
+        return 0 if known is None else self._ended_well.get(pipeline, 0) - known.last_run
 
     def steps_of(self, pipeline: str) -> Iterator[str]:
         """The steps of a pipeline that were seen, by their paths."""

@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.history_rows import (
-    MAX_COURSE_ROWS,
+    MAX_LOOPS,
     MAX_NODES,
     MAX_PATH_CHARACTERS,
 )
@@ -25,12 +26,9 @@ from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import (
-    LeftOut,
     LoopWidth,
-    MemoryUse,
-    Observation,
     PastRun,
-    Retried,
+    PastStep,
     StepIdentity,
 )
 
@@ -54,7 +52,7 @@ REFUSED = {
     "step": ({"forgetSteps": [{"step": "", "before": MOMENT}]}, {}, "spec.forgetSteps.0.step"),
     "negative": ({}, a_run(seconds=-1), "status.runs.0.seconds"),
     "nan": ({}, a_run(seconds=float("nan")), "status.runs.0.seconds"),
-    "endless": ({}, a_run(playedSeconds=1e308), "status.runs.0.playedSeconds"),
+    "endless": ({}, a_run(plannedSeconds=1e308), "status.runs.0.plannedSeconds"),
     "zone": ({}, a_run(endedAt="2026-11-20T10:23:05"), "status.runs.0.endedAt"),
     "row": ({}, a_run(steps=[[0] * 17]), "status.runs.0.steps.0"),
 }
@@ -87,7 +85,6 @@ def test_entries_that_a_later_version_adds_are_ignored():
         run = {
             "steps": [[0, 12.5, 0, "", 1024, GIB, None, [5], *more]],
             "loops": [[1, 5, *more]],
-            "leftOut": [[0, 1, 0, *more]],
         }
         steps = [["train", "c" * 16, "i" * 16, GIB, *more], ["for-loop-1", "", "", None, *more]]
         return a_history(a_run(**run) | {"steps": steps, "nodes": ["n0"]})
@@ -96,14 +93,16 @@ def test_entries_that_a_later_version_adds_are_ignored():
     assert later.past_runs() == rows([]).past_runs()
     assert unreadable_rows(later) == []
     (run,) = later.past_runs()
-    assert all((run.steps, run.memory, run.loops, run.left_out))
+    (step,) = run.steps
+    assert (step.peak_bytes, step.asked_bytes, step.arguments) == (GIB, GIB, (5,))
+    assert run.loops
 
 
-def an_observation(step: str, iteration: str = "", seconds: float = 1.0) -> Observation:
-    return Observation(StepIdentity("taxi", step, iteration), seconds, "n0")
+def a_step(step: str, iteration: str = "", seconds: float | None = 1.0, **others: Any) -> PastStep:
+    return PastStep(StepIdentity("taxi", step, iteration), seconds, "n0", **others)
 
 
-def a_past_run(number: int, steps: Iterable[Observation]) -> PastRun:
+def a_past_run(number: int, steps: Iterable[PastStep]) -> PastRun:
     ended_at = datetime(2026, 1, 5, tzinfo=UTC) + timedelta(hours=number)
     return PastRun(f"uid-{number}", "taxi", ended_at, tuple(steps))
 
@@ -118,8 +117,8 @@ def kept(*runs: PastRun) -> list[PastRun]:
 
 
 def test_a_run_with_a_wide_loop_leaves_room_for_others_and_for_its_other_steps():
-    wide = [an_observation("loop", f"{number:08x}") for number in range(10_000)]
-    steps = [an_observation("first"), *wide, an_observation("last")]
+    wide = [a_step("loop", f"{number:08x}") for number in range(10_000)]
+    steps = [a_step("first"), *wide, a_step("last")]
     runs = kept(*(a_past_run(number, steps) for number in range(10)))
     assert len(runs) >= 4
     assert runs[-1].uid == "uid-9"
@@ -131,20 +130,20 @@ def test_a_run_with_a_wide_loop_leaves_room_for_others_and_for_its_other_steps()
 
 
 def test_a_run_of_ten_thousand_long_names_does_not_push_out_those_before():
-    long = [an_observation("n" * 500 + str(number)) for number in range(10_000)]
-    runs = kept(a_past_run(0, [an_observation("first")]), a_past_run(1, long))
+    long = [a_step("n" * 500 + str(number)) for number in range(10_000)]
+    runs = kept(a_past_run(0, [a_step("first")]), a_past_run(1, long))
     assert [run.uid for run in runs] == ["uid-0", "uid-1"]
     assert len(runs[1].steps) > 50
 
 
 def test_what_cannot_be_true_is_not_written():
-    odd = [an_observation("a", "", seconds) for seconds in (-1, float("nan"), 1e308)]
-    (run,) = kept(a_past_run(0, [*odd, an_observation("a", "", 5)]))
+    odd = [a_step("a", "", seconds) for seconds in (-1, float("nan"), 1e308)]
+    (run,) = kept(a_past_run(0, [*odd, a_step("a", "", 5)]))
     assert [each.seconds for each in run.steps] == [5]
 
 
 def test_steps_of_rows_are_made_once():
-    steps = [an_observation("loop", f"{number:08x}") for number in range(3)]
+    steps = [a_step("loop", f"{number:08x}") for number in range(3)]
     first, second = kept(a_past_run(0, steps), a_past_run(1, steps))
     assert all(a.identity is b.identity for a, b in zip(first.steps, second.steps, strict=True))
 
@@ -152,17 +151,13 @@ def test_steps_of_rows_are_made_once():
 GIB = 2**30
 
 
-def a_use(step: str, iteration: str = "", **amounts: float) -> MemoryUse:
-    return MemoryUse(StepIdentity("taxi", step, iteration), **amounts)
-
-
-def test_memory_is_at_the_end_of_the_row_of_its_step():
-    run = replace(
-        a_past_run(0, [an_observation("train"), an_observation("loop", "a" * 8)]),
-        memory=(
-            a_use("train", peak_bytes=GIB, asked_bytes=2 * GIB),
-            a_use("loop", "a" * 8, peak_bytes=3.0, killed_bytes=2 * GIB, input_bytes=0),
-        ),
+def test_a_row_says_run_time_and_memory_of_a_step():
+    run = a_past_run(
+        0,
+        [
+            a_step("train", peak_bytes=GIB, asked_bytes=2 * GIB),
+            a_step("loop", "a" * 8, peak_bytes=3.0, killed_bytes=2 * GIB, input_bytes=0),
+        ],
     )
     status = history_status([run])
     assert status.steps == (("train", "", "", 2 * GIB), ("loop", "", ""))
@@ -170,27 +165,16 @@ def test_memory_is_at_the_end_of_the_row_of_its_step():
         (0, 1, 0, "", None, GIB),
         (1, 1, 0, "a" * 8, 0, 3, 2 * GIB),
     )
-    (found,) = kept(run)
-    assert found.memory == run.memory
-    assert [each.input_bytes for each in found.steps] == [None, 0]
+    assert kept(run) == [run]
 
 
 def test_what_was_killed_alone_has_no_run_time():
-    """A reader that knows nothing of memory leaves such a row out: it has no seconds."""
-    run = replace(a_past_run(0, []), memory=(a_use("train", killed_bytes=2 * GIB),))
+    run = a_past_run(0, [a_step("train", seconds=None, killed_bytes=2 * GIB)])
     status = history_status([run])
-    assert status.runs[0].steps == ((0, None, -1, "", None, None, 2 * GIB),)
-    (found,) = kept(run)
-    assert (found.steps, found.memory) == ((), run.memory)
+    assert status.runs[0].steps == ((0, None, 0, "", None, None, 2 * GIB),)
+    assert kept(run) == [run]
     history = a_history(a_run(steps=[list(status.runs[0].steps[0])]) | {"steps": [["train"]]})
     assert unreadable_rows(history) == []
-
-
-def test_rows_of_before_say_nothing_of_memory():
-    rows = [[0, 12.5], [0, 12.5, -1, "", 1024]]
-    (run,) = a_history(a_run(steps=rows) | {"steps": [["train", "c", "i"]]}).past_runs()
-    assert run.memory == ()
-    assert [each.seconds for each in run.steps] == [12.5, 12.5]
 
 
 @pytest.mark.parametrize(
@@ -200,20 +184,19 @@ def test_memory_that_cannot_be_true_spoils_no_time(bad):
     rows = [[0, 12.5, -1, "", None, bad], [0, None, -1, "", None, None, bad]]
     history = a_history(a_run(steps=rows) | {"steps": [["train", "c", "i", bad]]})
     (run,) = history.past_runs()
-    assert (run.memory, [each.seconds for each in run.steps]) == ((), [12.5])
+    (step,) = run.steps
+    assert (step.seconds, step.peak_bytes, step.asked_bytes) == (12.5, None, None)
     assert len(unreadable_rows(history)) == 1
 
 
 def test_numeric_arguments_are_at_the_end_of_the_row_of_their_step():
     given = (10.0, 0.001, 1e15, -3.5)
-    steps = [replace(an_observation("train"), arguments=given), an_observation("last")]
+    steps = [replace(a_step("train"), arguments=given), a_step("last")]
     run = a_past_run(0, steps)
     status = history_status([run])
     row = (0, 1, 0, "", None, None, None, (10, 0.001, 10**15, -3.5))
     assert status.runs[0].steps == (row, (1, 1, 0))
     assert kept(run) == [run]
-    with_memory = replace(run, memory=(a_use("train", peak_bytes=GIB),))
-    assert kept(with_memory) == [with_memory]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +212,7 @@ def test_arguments_that_cannot_be_true_spoil_no_time(bad):
     history = a_history(a_run(steps=rows) | {"steps": [["train", "c", "i"]]})
     (run,) = history.past_runs()
     assert [(each.seconds, each.arguments) for each in run.steps] == [(12.5, ()), (14, (5, 1e15))]
-    assert [each.peak_bytes for each in run.memory] == [GIB]
+    assert [each.peak_bytes for each in run.steps] == [GIB, None]
     assert unreadable_rows(history) == []
 
 
@@ -238,32 +221,32 @@ def test_a_time_that_cannot_be_true_is_counted_where_memory_can(bad):
     """The memory still counts."""
     history = a_history(a_run(steps=[[0, bad, -1, "", None, GIB]]) | {"steps": [["train"]]})
     (run,) = history.past_runs()
-    assert (run.steps, [each.peak_bytes for each in run.memory]) == ((), [GIB])
+    assert [(each.seconds, each.peak_bytes) for each in run.steps] == [(None, GIB)]
     assert len(unreadable_rows(history)) == 1
 
 
-def test_loops_and_branches_that_cannot_be_read_are_counted():
-    rows = {"loops": [[0, 5], [9, 5], [0, -1]], "leftOut": [[0, 1, 0], [0, "1", 0], []]}
-    history = a_history(a_run(**rows) | {"steps": [["train"]]})
-    bad = ["loops[1]", "loops[2]", "leftOut[1]", "leftOut[2]"]
-    assert unreadable_rows(history) == [f"{each} of run 'u'" for each in bad]
+def test_loops_are_kept_and_rows_that_cannot_be_read_are_counted():
+    loops = (LoopWidth("loop", 7), LoopWidth("loop[*].inner", 0))
+    run = PastRun("u", "taxi", START, seconds=100.0, loops=loops)
+    status = history_status([run]).model_dump(mode="json", by_alias=True, exclude_none=True)
+    (recorded,) = status["runs"]
+    assert recorded["loops"] == [[0, 7], [1, 0]]
+    odd = [[], [0], [99, 1], [0, -1], [0, 1e300], ["x", 1], [0, True]]
+    recorded["loops"] += [*odd, [0, 5, "new"]]
+    history = a_history(status)
+    (read,) = history.past_runs()
+    assert read.loops == (*loops, LoopWidth("loop", 5))
+    assert unreadable_rows(history) == [f"loops[{2 + at}] of run 'u'" for at in range(len(odd))]
 
 
-@pytest.mark.parametrize(("run_seconds", "counts"), [(100.0, False), (1_500.0, True), (None, True)])
-def test_attempts_that_took_longer_than_their_run_do_not_count(run_seconds, counts):
-    """Two did, 2,000 s together."""
-    run = a_run(steps=[[0, 12.5]], retried=[[0, 2, 2_000.0, 1]], seconds=run_seconds)
-    history = a_history(run | {"steps": [["train", "c", "i"]]})
-    (past,) = history.past_runs()
-    assert [each.seconds for each in past.retried] == [2_000.0] * counts
-    assert unreadable_rows(history) == ([] if counts else ["retried[0] of run 'u'"])
+def test_loops_are_bounded():
+    loops = tuple(LoopWidth(f"loop-{each}", 2) for each in range(1000))
+    (kept,) = history_status([PastRun("u", "p", START, loops=loops)]).runs
+    assert len(kept.loops) == MAX_LOOPS
 
 
-def test_memory_of_forgotten_steps_does_not_count():
-    run = replace(
-        a_past_run(0, [an_observation("train")]),
-        memory=(a_use("train", peak_bytes=GIB), a_use("other", peak_bytes=GIB)),
-    )
+def test_forgotten_steps_do_not_count():
+    run = a_past_run(0, [a_step("train", peak_bytes=GIB), a_step("other", peak_bytes=GIB)])
     spec = PipelineHistorySpec(
         pipeline="taxi",
         forget_steps=(ForgottenStep(step="train", before=run.ended_at + timedelta(hours=1)),),
@@ -272,102 +255,35 @@ def test_memory_of_forgotten_steps_does_not_count():
         metadata=ObjectMetadata(name="taxi"), spec=spec, status=history_status([run])
     )
     (found,) = history.past_runs()
-    assert [each.identity.step for each in found.memory] == ["other"]
-
-
-def test_courses_of_runs_are_kept_and_odd_rows_are_not():
-    loops = (LoopWidth("loop", 7), LoopWidth("loop[*].inner", 0))
-    left_out = (LeftOut("a", cached=2), LeftOut("b", skipped=1))
-    retried = (Retried("a", 1, 9.5), Retried("b", 3, 20.0, 5))
-    run = PastRun(
-        "u",
-        "p",
-        START,
-        seconds=100.0,
-        loops=loops,
-        left_out=left_out,
-        retried=retried,
-        failed_seconds=29.5,
-    )
-    status = history_status([run]).model_dump(mode="json", by_alias=True, exclude_none=True)
-    (recorded,) = status["runs"]
-    assert (recorded["loops"], recorded["leftOut"]) == ([[0, 7], [1, 0]], [[2, 2, 0], [3, 0, 1]])
-    assert recorded["retried"] == [[2, 1, 9.5, 1], [3, 3, 20, 5]]
-    recorded["retried"] += [[], [3], [3, 1], [3, 1, 9], [3, 0, 9, 1], [3, 1, -1, 1], [3, 1, 1e9, 1]]
-    recorded["retried"] += [
-        [3, 1, "x", 1],
-        [3, 1, 9, 0],
-        [3, 1e9, 9, 1],
-        [99, 1, 9, 1],
-        [-1, 1, 9, 1],
-    ]
-    recorded["loops"] += [[], [0], [99, 1], [0, -1], [0, 1e300], ["x", 1], [0, True], [0, 5, "new"]]
-    recorded["leftOut"] += [[], [2], [2, -1, 1], [2, 0, 0], [2, "x", 1], [3, 1]]
-    raw = {
-        "apiVersion": "kfp-placement.dev/v1alpha1",
-        "kind": "PipelineHistory",
-        "metadata": {"name": "p"},
-        "spec": {"pipeline": "p", "forgetSteps": [{"step": "a", "before": "2100-01-01T00:00:00Z"}]},
-        "status": status,
-    }
-    (read,) = read_resource(PipelineHistory, raw).past_runs()
-    assert read.loops == (*loops, LoopWidth("loop", 5))
-    assert read.left_out == (LeftOut("b", skipped=1), LeftOut("b", cached=1))
-    assert read.retried == (Retried("b", 3, 20.0, 5),)
-    # That of a step that is forgotten, too: by so much whole runs are compared without.
-    assert (recorded["failedSeconds"], read.failed_seconds) == (29.5, 29.5)
-    assert history_status([read]).runs[0].failed_seconds == 29.5
-
-
-def test_courses_are_bounded():
-    loops = tuple(LoopWidth(f"loop-{each}", 2) for each in range(1000))
-    left_out = tuple(LeftOut(f"step-{each}", 2) for each in range(1000))
-    retried = tuple(Retried(f"step-{each}", 2, 9.0) for each in range(1000))
-    run = PastRun("u", "p", START, loops=loops, left_out=left_out, retried=retried)
-    (kept,) = history_status([run]).runs
-    assert len(kept.loops) == len(kept.left_out) == len(kept.retried) == MAX_COURSE_ROWS
+    assert [each.identity.step for each in found.steps] == ["other"]
 
 
 def test_what_has_too_long_a_path_is_left_out():
     """Cut, two would be one, which nobody asks for."""
     fits, too_long = "n" * MAX_PATH_CHARACTERS, "n" * (MAX_PATH_CHARACTERS + 1)
-    steps = [an_observation(each) for each in (too_long, fits)]
+    steps = [a_step(each) for each in (too_long, fits)]
     run = replace(
         a_past_run(0, steps),
-        memory=tuple(a_use(each, peak_bytes=GIB) for each in (too_long, fits)),
         loops=tuple(LoopWidth(each, 2) for each in (too_long, fits)),
-        left_out=tuple(LeftOut(each, 2) for each in (too_long, fits)),
-        retried=tuple(Retried(each, 2, 9.0) for each in (too_long, fits)),
     )
-    assert as_stored(run) == replace(
-        run,
-        steps=run.steps[1:],
-        memory=run.memory[1:],
-        loops=run.loops[1:],
-        left_out=run.left_out[1:],
-        retried=run.retried[1:],
-    )
+    assert as_stored(run) == replace(run, steps=run.steps[1:], loops=run.loops[1:])
 
 
-def test_courses_of_long_names_cost_neither_their_run_nor_those_before():
+def test_loops_of_long_names_cost_neither_their_run_nor_those_before():
     def name(kind: str, number: int) -> str:
         return f"{kind}{number:03d}".ljust(MAX_PATH_CHARACTERS, "\u00e4")
 
     large = replace(
-        a_past_run(1, [an_observation(name("step", number)) for number in range(100)]),
+        a_past_run(1, [a_step(name("step", number)) for number in range(100)]),
         loops=tuple(LoopWidth(name("loop", number), 2) for number in range(200)),
-        left_out=tuple(LeftOut(name("task", number), 2) for number in range(200)),
-        retried=tuple(Retried(name("again", number), 2, 9.0) for number in range(200)),
     )
-    small = a_past_run(0, [an_observation("first")])
+    small = a_past_run(0, [a_step("first")])
     status = history_status([small, large])
     assert [run.uid for run in status.runs] == ["uid-0", "uid-1"]
     stored = as_stored(large)
     for kept_rows, all_rows in (
         (stored.steps, large.steps),
         (stored.loops, large.loops),
-        (stored.left_out, large.left_out),
-        (stored.retried, large.retried),
     ):
         assert 5 < len(kept_rows) < len(all_rows)
         assert kept_rows == all_rows[: len(kept_rows)]
@@ -377,8 +293,8 @@ def test_courses_of_long_names_cost_neither_their_run_nor_those_before():
 def named_by_runs(status: PipelineHistoryStatus) -> tuple[set[int], set[int]]:
     """Indexes of the steps and nodes that rows of runs name."""
     rows = [row for run in status.runs for row in run.steps]
-    courses = [row for run in status.runs for row in (*run.loops, *run.left_out, *run.retried)]
-    return {row[0] for row in (*rows, *courses)}, {row[2] for row in rows}
+    loops = [row for run in status.runs for row in run.loops]
+    return {row[0] for row in (*rows, *loops)}, {row[2] for row in rows}
 
 
 def test_a_run_that_has_no_room_leaves_nothing_behind():
@@ -387,16 +303,11 @@ def test_a_run_that_has_no_room_leaves_nothing_behind():
     def run(number: int) -> PastRun:
         component, name = f"{number:016x}", "n" * 490
         steps = [
-            Observation(StepIdentity("taxi", f"{name}-{each}", "", component), 1.0, f"n{number}")
+            PastStep(StepIdentity("taxi", f"{name}-{each}", "", component), 1.0, f"n{number}")
             for each in range(100)
         ]
-        courses = [f"{number}-{each}-{name}" for each in range(200)]
-        return replace(
-            a_past_run(number, steps),
-            loops=tuple(LoopWidth(each, 2) for each in courses),
-            left_out=tuple(LeftOut(each, 2) for each in courses),
-            retried=tuple(Retried(each, 2, 9.0) for each in courses),
-        )
+        loops = tuple(LoopWidth(f"{number}-{each}-{name}", 2) for each in range(200))
+        return replace(a_past_run(number, steps), loops=loops)
 
     status = history_status([run(number) for number in range(30)])
     assert 2 < len(status.runs) < 30
@@ -409,7 +320,7 @@ def test_runs_on_thousands_of_nodes_have_room_for_as_many_as_an_object_may_name(
 
     def run(number: int) -> PastRun:
         steps = (
-            Observation(StepIdentity("taxi", "loop", f"{each:08x}"), 1.0, f"n{number}-{each}")
+            PastStep(StepIdentity("taxi", "loop", f"{each:08x}"), 1.0, f"n{number}-{each}")
             for each in range(175)
         )
         return a_past_run(number, steps)
@@ -437,19 +348,14 @@ def test_one_run_with_a_wrong_date_hides_no_others(days, counted):
     assert len(a_history({"runs": runs}).past_runs(90)) == counted
 
 
-@pytest.mark.parametrize("field", ["seconds", "playedSeconds", "replayedSeconds", "driverSeconds"])
+@pytest.mark.parametrize("field", ["seconds", "plannedSeconds"])
 def test_times_of_whole_runs_of_a_month_and_longer_do_not_count(field):
     too_long = 40 * 86_400.0
     run = a_run(steps=[[0, 12.5]], **{field: too_long})
     history = a_history(run | {"steps": [["train", "c", "i"]]})
     assert len(unreadable_rows(history)) == 1
     (found,) = history.past_runs()
-    assert too_long not in (
-        found.seconds,
-        found.played_seconds,
-        found.replayed_seconds,
-        found.driver_seconds,
-    )
+    assert (found.seconds, found.planned_seconds) == (None, None)
     assert [each.seconds for each in found.steps] == [12.5]
 
 

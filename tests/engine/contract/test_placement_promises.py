@@ -27,14 +27,14 @@ def promises(placement: PipelinePlacement) -> tuple[Promise | None, ...]:
 
 def test_a_range_is_written_as_it_is_read():
     assert EndRange.of(TIMES).times == TIMES
-    first = FirstEnds.of(TIMES, played=590, promised_after=3)
-    assert (first.times, first.played, first.promised_after) == (TIMES, 590, 3)
+    first = FirstEnds.of(TIMES, planned=590, promised_after=3)
+    assert (first.times, first.planned, first.promised_after) == (TIMES, 590, 3)
 
 
 def test_an_object_says_no_time_that_it_would_refuse():
-    first = FirstEnds.of(TimeRange(-1.0, 5.0, 1e12), played=-5, promised_after=1e12)
+    first = FirstEnds.of(TimeRange(-1.0, 5.0, 1e12), planned=-5, promised_after=1e12)
     assert first.times == TimeRange(0.0, 5.0, MAX_DURATION_SECONDS)
-    assert (first.played, first.promised_after) == (0, MAX_DURATION_SECONDS)
+    assert (first.planned, first.promised_after) == (0, MAX_DURATION_SECONDS)
 
 
 @pytest.mark.parametrize("status", [None, {}, {"phase": "Running"}], ids=repr)
@@ -43,12 +43,12 @@ def test_nothing_may_be_promised(status):
 
 
 def test_what_is_promised_now_and_first_has_its_own_confidence():
-    first = ENDS | {"played": "590s", "promisedAfter": "3s"}
+    first = ENDS | {"planned": "590s", "promisedAfter": "3s"}
     status = {"ends": ENDS, "confidence": 0.8}
     now, after_start, then = promises(a_placement(status, firstEnds=first, confidence=0.95))
     assert now == Promise(0.8, TIMES)
     assert after_start is None
-    assert then == Promise(0.95, TIMES, played_seconds=590)
+    assert then == Promise(0.95, TIMES, planned_seconds=590)
     assert a_placement({"ends": ENDS}).promise == Promise(0.9, TIMES)
 
 

@@ -308,8 +308,7 @@ def test_reading_fails_with_our_own_error_only(part, data):
         {"defaults": {"driver": None, "byType": [{"type": "Fit"}, {"type": "b", "priority": 0}]}},
         {"defaults": {"byType": [{"type": "a", "maxLatency": "1.5ms", "output": "5M"}]}},
         {"history": {}},
-        {"history": {"confidence": "80%", "keepDays": 7, "shareBetween": [["a", "b"], ["c", "d"]]}},
-        {"history": {"confidence": "95%", "shareBetween": []}},
+        {"history": {"confidence": "80%", "keepDays": 7}},
     ],
 )
 def test_what_a_policy_says_of_plans_comes_back(spec):
@@ -347,9 +346,7 @@ def test_of_two_assumptions_for_one_type_the_first_counts():
         ({"memory": "gossip"}, "memory"),
         ({"memory": "prometheus"}, "prometheusURL is not given; give the server's address"),
         ({"prometheusURL": "file:///etc/passwd"}, "prometheusURL"),
-        ({"shareBetween": [["team-a"]]}, "shareBetween"),
-        ({"shareBetween": [["team-a", "Team B"]]}, "shareBetween"),
-        ({"shareBetween": [["team-a", "team-b"]] * 65}, "shareBetween"),
+        ({"memory": "metrics"}, "memory"),
     ],
 )
 def test_settings_of_histories_that_make_no_sense_are_refused(history, message):
@@ -359,7 +356,7 @@ def test_settings_of_histories_that_make_no_sense_are_refused(history, message):
 
 def test_settings_of_histories_are_read():
     usual = read_resource(PlacementPolicy, a_policy()).spec.history
-    assert (usual.confidence, usual.keep_days, usual.share_between) == (0.9, 90, ())
+    assert (usual.confidence, usual.keep_days) == (0.9, 90)
     assert (usual.memory, usual.prometheus_url) == (MemorySource.OFF, None)
     given = {"memory": "prometheus", "prometheusURL": "http://prometheus:9090"}
     policy = read_resource(PlacementPolicy, a_policy(history=given))
@@ -367,5 +364,4 @@ def test_settings_of_histories_are_read():
     assert policy.to_object()["spec"]["history"] == given | {
         "confidence": "90%",
         "keepDays": 90,
-        "shareBetween": [],
     }

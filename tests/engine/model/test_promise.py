@@ -5,7 +5,6 @@ import pytest
 from kfp_placement_engine.model.promise import (
     Promise,
     PromiseOutcome,
-    RunForecast,
     StepPromise,
     TimeRange,
 )
@@ -57,7 +56,3 @@ def test_what_was_promised_of_no_step_differs_once_steps_have_times():
 )
 def test_what_came_of_a_range_as_ends_are_cut_to_whole_seconds(seconds, outcome):
     assert TimeRange(100.0, 105.0, 110.0).outcome(seconds) is PromiseOutcome(outcome)
-
-
-def test_without_a_known_run_none_takes_longer_than_its_samples():
-    assert RunForecast().overrun_factor() == 1.0

@@ -25,9 +25,8 @@ from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from kfp_placement_engine.search.genetic import seeds_of
-from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.simulation import simulate_durations, simulate_planned
+from kfp_placement_engine.search.simulation import simulate_planned
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.begun_runs import begun_cases
@@ -46,8 +45,6 @@ def play_everything(problem: PlacementProblem) -> None:
     generations = len(list(seeds_of(problem))) + 1
     solve(problem, MaxGenerations(generations), 0, PARAMS)
     solve(problem, MaxGenerations(2), 0, GeneticParams.paper())
-    times = np.tile(problem.arrays.duration_seconds, (3, 1)) * np.arange(3)[:, None]
-    simulate_durations(problem, list_schedule(problem).placement, times)
     if problem.genes:
         first = problem.arrays.allowed.argmax(axis=1).astype(np.int64)
         simulate_planned(problem, first, np.zeros(problem.activities))

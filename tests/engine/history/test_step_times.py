@@ -1,0 +1,201 @@
+"""How long steps take by what ended ones took."""
+
+import random
+import tracemalloc
+
+import pytest
+
+from kfp_placement_engine.history import StepTimes, step_times
+from kfp_placement_engine.model.forecast import Level
+from kfp_placement_engine.model.history import PastStep, StepIdentity
+
+TRAIN = StepIdentity("taxi", "train", "", "c1", "i1")
+FIT = StepIdentity("taxi", "fit", "a", "c2", "i1")
+GIB = 2**30
+
+
+def seen(*seconds, identity=TRAIN, times=None, **others):
+    """What is known after a run for each of these times."""
+    known = times or StepTimes()
+    for each in seconds:
+        known.observe([PastStep(identity, each, **others)])
+    return known
+
+
+def typical(known, identity=TRAIN, size=None, **arguments):
+    found = known.predict(identity, size, arguments)
+    assert found is not None
+    return found.typical_seconds
+
+
+def test_nothing_is_known_of_what_was_not_seen():
+    assert StepTimes().predict(TRAIN) is None
+
+
+def test_a_change_is_followed_within_three_runs_and_one_outlier_is_not():
+    assert typical(seen(100, 100, 100, 100, 900)) == pytest.approx(100)
+    changed = [typical(seen(*[100] * 9, *[200] * runs)) for runs in (1, 2, 3)]
+    assert changed == pytest.approx([100, 100, 200])
+
+
+def test_what_is_most_like_a_step_tells_of_it():
+    known = seen(10, 10, 10)
+    seen(30, 30, identity=FIT, times=known)
+    seen(70, identity=StepIdentity("taxi", "fit", "b", "c2", "i1"), times=known)
+
+    def basis(identity):
+        found = known.predict(identity)
+        return found.basis.level, found.basis.runs, round(found.typical_seconds)
+
+    assert basis(FIT) == (Level.ITERATION, 2, 30)
+    # The median of its iterations, on a logarithmic scale.
+    assert basis(StepIdentity("taxi", "fit", "new")) == (Level.STEP, 3, 46)
+    assert basis(StepIdentity("taxi", "fit", None)) == (Level.STEP, 3, 46)
+    assert basis(StepIdentity("other", "x", "", "c1", "i9")) == (Level.COMPONENT, 3, 10)
+    assert basis(StepIdentity("other", "x", "", "c9", "i1")) == (Level.IMAGE, 3, 21)
+    assert basis(StepIdentity("other", "x", "", "", "")) == (Level.NAMESPACE, 3, 21)
+
+
+def test_sizes_count_where_they_have_told_and_beyond_what_was_seen():
+    known = StepTimes()
+    for size in (1, 8, 2, 4, 6, 3):
+        seen(10 + 30 * size, times=known, input_bytes=size * GIB)
+    assert known.predict(TRAIN, 5 * GIB).basis.by_size
+    assert typical(known, size=5 * GIB) == pytest.approx(160, rel=0.1)
+    assert 240 < typical(known, size=16 * GIB) < 520
+    near, far = (known.predict(TRAIN, size * GIB).times for size in (5, 64))
+    assert far.high_seconds / far.low_seconds > 2 * near.high_seconds / near.low_seconds
+    assert not known.predict(TRAIN).basis.by_size
+
+
+def test_an_argument_that_times_follow_is_named_and_a_seed_is_not():
+    rng, known = random.Random(3), StepTimes()
+    for rows in (1e3, 8e3, 2e3, 4e3, 6e3, 3e3):
+        seen(rows / 100, times=known, arguments=(rows, rng.uniform(1, 1e6)))
+    found = known.predict(TRAIN, None, {"rows": 5e3, "seed": 77.0})
+    assert (found.basis.by_argument, found.basis.by_size) == ("rows", False)
+    assert found.typical_seconds == pytest.approx(50, rel=0.15)
+    by_seed = StepTimes()
+    for _ in range(8):
+        arguments = (rng.uniform(1, 1e6), rng.uniform(1, 1e6))
+        seen(rng.lognormvariate(4, 0.2), times=by_seed, arguments=arguments)
+    assert by_seed.predict(TRAIN, None, {"a": 1e5, "b": 2e5}).basis.by_argument == ""
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.3])
+def test_ranges_hold_as_often_as_they_should_once_misses_are_known(spread):
+    rng, known, held = random.Random(1), StepTimes(), []
+    steps = {StepIdentity("p", f"s{each}"): rng.lognormvariate(4, 1) for each in range(30)}
+    for run in range(25):
+        ended = [
+            PastStep(each, usual * rng.lognormvariate(0, spread)) for each, usual in steps.items()
+        ]
+        if run > 4:
+            for each in ended:
+                times = known.predict(each.identity).times
+                held.append(times.low_seconds <= each.seconds <= times.high_seconds)
+        known.observe(ended)
+    assert 0.86 < sum(held) / len(held) < 0.95
+
+
+def test_a_range_is_wider_the_more_it_is_to_hold_and_the_less_is_known():
+    def width(known, confidence=0.9):
+        times = known.predict(TRAIN, confidence=confidence).times
+        assert times.low_seconds < times.typical_seconds < times.high_seconds
+        return times.high_seconds / times.low_seconds
+
+    by_runs = [width(seen(*[100] * runs)) for runs in (1, 2, 5)]
+    assert by_runs == sorted(by_runs, reverse=True)
+    known = seen(90, 110, 100)
+    assert width(known, 0.5) < width(known, 0.9) < width(known, 0.95)
+
+
+def test_short_steps_are_cut_to_whole_seconds():
+    times = seen(1, 1, 1, 1, 1, 1).predict(TRAIN).times
+    assert times.low_seconds < 0.8
+    assert times.high_seconds > 1.3
+
+
+def test_the_past_of_a_pipeline_asks_that_of_the_namespace():
+    of_all = seen(40, 44, identity=StepIdentity("other", "load", "", "c7"))
+    own = StepTimes(of_all)
+    seen(100, 110, times=own)
+    assert typical(own) == pytest.approx(105, rel=0.01)
+    assert typical(own, StepIdentity("taxi", "load", "", "c7")) == pytest.approx(42, rel=0.01)
+    before = own.predict(TRAIN).times
+    # Ranges are as wide as forecasts in the namespace have missed.
+    for each in range(60):
+        seen(*(50 * 2 ** (each % 5) for _ in range(2)), identity=StepIdentity("other", f"s{each}"),
+             times=of_all)  # fmt: skip
+        seen(900, 30, identity=StepIdentity("other", f"s{each}"), times=of_all)
+    after = own.predict(TRAIN).times
+    assert after.high_seconds / after.low_seconds > before.high_seconds / before.low_seconds
+
+
+def test_runs_in_a_row_without_a_step_are_counted():
+    known = StepTimes()
+    for ran in (True, True, False, False):
+        steps = [PastStep(TRAIN, 10.0)] if ran else []
+        known.observe([*steps, PastStep(FIT, 10.0)], ended_well="taxi")
+    assert known.runs_without("taxi", "train") == 2
+    assert known.runs_without("taxi", "fit") == 0
+    known.observe([], ended_well="")
+    assert known.runs_without("taxi", "train") == 2
+
+
+def test_what_cannot_be_true_teaches_nothing():
+    known = seen(10, 10)
+    before = known.predict(TRAIN)
+    for bad in (-1.0, float("nan"), float("inf"), 1e9, None):
+        seen(bad, times=known)
+    seen(99.0, times=known, input_bytes=-1)
+    assert known.predict(TRAIN) == before
+    assert known.predict(TRAIN, float("nan"), {"a": float("inf")}) == before
+
+
+def test_the_same_runs_make_the_same_forecasts():
+    rng = random.Random(5)
+    runs = [rng.lognormvariate(4, 0.3) for _ in range(30)]
+    assert seen(*runs).predict(TRAIN) == seen(*runs).predict(TRAIN)
+
+
+def test_each_iteration_of_a_wide_loop_keeps_its_own_times():
+    """A thousand: with a hundred, a wider loop forgets each before it comes to it again."""
+    wide = [StepIdentity("taxi", "fit", f"{each:08x}") for each in range(1_000)]
+    known = StepTimes()
+    for _ in range(3):
+        known.observe([PastStep(each, 10 + at % 97) for at, each in enumerate(wide)])
+    for at in (0, 500, 999):
+        found = known.predict(wide[at])
+        assert found.basis.level is Level.ITERATION
+        assert found.typical_seconds == pytest.approx(10 + at % 97)
+
+
+def test_what_is_known_is_bounded(monkeypatch):
+    monkeypatch.setattr(step_times, "MOST_STEPS", 3)
+    monkeypatch.setattr(step_times, "MOST_ITERATIONS", 4)
+    known = StepTimes()
+    for number in range(5):
+        seen(10.0, identity=StepIdentity("taxi", f"step-{number}"), times=known)
+    levels = [known.predict(StepIdentity("taxi", f"step-{each}")).basis.level for each in range(5)]
+    assert levels == [Level.NAMESPACE] * 2 + [Level.ITERATION] * 3
+    known.observe([PastStep(StepIdentity("taxi", "fit", str(each)), 10.0) for each in range(9)])
+    levels = [
+        known.predict(StepIdentity("taxi", "fit", str(each))).basis.level for each in range(9)
+    ]
+    assert levels == [Level.STEP] * 5 + [Level.ITERATION] * 4
+
+
+def test_a_wide_loop_takes_little_memory():
+    wide = [StepIdentity("taxi", "fit", f"{each:08x}") for each in range(1_000)]
+    runs = [[PastStep(each, 10.0, input_bytes=GIB) for each in wide] for _ in range(20)]
+    tracemalloc.start()
+    try:
+        known = StepTimes()
+        for run in runs:
+            known.observe(run)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert known.predict(wide[0]) is not None
+    assert taken < 1_000_000
