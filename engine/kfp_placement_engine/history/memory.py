@@ -34,7 +34,7 @@ _EXCEEDED = 0.02
 """What is asked for was too little for this share of past values."""
 
 _EXTRA, _ERRORS = math.log(1.05), 2.0
-"""How much more is asked for: this, and so many standard errors."""
+"""How much more is asked for: this, and this many standard errors."""
 
 _SPREAD, _WEIGHT = 0.05, 3.0
 """Standard deviation expected of the values' logarithms, and how many values that is worth."""

@@ -10,10 +10,10 @@ from kfp_placement_engine.history.series import Estimate
 from kfp_placement_engine.model.promise import TimeRange
 
 _ENOUGH = 15
-"""From so many past values on these say by themselves how far the next one may lie off."""
+"""From this many past values on these alone say how far the next one may lie off."""
 
 _MOST_SCORES = 2_000
-"""Kept of each kind; the oldest go."""
+"""Scores of each kind; the oldest go."""
 
 _FIRST = (-2.13, -1.53, -1.19, -0.94, -0.74, -0.57, -0.41, -0.27, -0.13)
 """Scores that are expected before any is seen: Student's t with four degrees of freedom, below 0.

@@ -18,10 +18,10 @@ _NEW_RUN_SPREAD = 0.2
 """The same of the first run of a pipeline, around its plan."""
 
 _WIDER = {1: 2.0, 2: 1.8, 3: 1.1, 5: 1.0}
-"""By how much further off than expected ends are that rest on at least so many runs."""
+"""By how much further off than expected ends are that rest on at least this many runs."""
 
 _ENOUGH_PLANS = 3
-"""From so many past runs with a plan on, the plan of the next one counts beside past ends."""
+"""From this many past runs with a plan on, the plan of the next one counts beside past ends."""
 
 _LEAST_SECONDS = 1.0
 """What is shorter takes this."""
@@ -59,7 +59,7 @@ class PipelineEnds:
     def estimate(self, planned: float | None) -> Estimate:
         """When the run ends: by past ends and by its plan, each as far as it is known better.
 
-        The plan of a run that is clearly another one than those before counts alone.
+        A plan that is clearly unlike those before counts alone.
 
         Args:
             planned: logarithm of the planned end; None = nobody knows.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 RECENT = 5
-"""The median of so many last values is the next one: a change is followed within three runs."""
+"""The median of this many last values is the next one: a change is followed within three runs."""
 
 KEPT = 20
 """Values of a series."""
@@ -35,7 +35,7 @@ Columns = Sequence[Sequence[float]]
 
 
 def factors_of(input_bytes: float | None = None, arguments: Iterable[float] = ()) -> Factors:
-    """What a value may follow; arguments of 0 and less are no amounts, and count as unknown."""
+    """What a value may follow; arguments of 0 and less count as unknown."""
     size = math.nan if input_bytes is None else math.log(input_bytes + NO_SIZE_BYTES)
     factors = (size, *(math.log(each) if each > 0 else math.nan for each in arguments))
     return () if all(map(math.isnan, factors)) else factors
@@ -76,7 +76,7 @@ class Series:
     def add(self, log_value: float, factors: Factors = (), kept: int = KEPT) -> None:
         """Append a value; the oldest goes where there are more than `kept`.
 
-        Where it has another number of factors than those before, their meaning has changed: the
+        Where it has more or fewer factors than those before, their meaning has changed: the
         values stay, without factors.
         """
         if len(factors) + 1 != self._width:
@@ -84,7 +84,7 @@ class Series:
             unknown = [math.nan] * len(factors)
             self._numbers = array("d", (each for log in logs for each in (log, *unknown)))
             self._width = width
-        # Made anew, it takes no more room than its numbers.
+        # Made again, it takes no more room than its numbers.
         before = self._numbers[self._width * max(0, len(self) + 1 - kept) :]
         self._numbers = before + array("d", (log_value, *factors))
 

@@ -38,7 +38,7 @@ SPREADS = {
 """How far apart the run times of steps lie before any is seen, as standard deviations."""
 
 _WIDER = {1: 1.4, 2: 1.1, RECENT: 1.0}
-"""By how much further off than expected forecasts are that rest on at least so many values."""
+"""By how much further off than expected forecasts are that rest on at least this many values."""
 
 LEAST_SECONDS, SHORT_SECONDS = 0.5, 2.0
 """What is shorter takes the first; what is shorter than the second tells nothing of misses, since
@@ -73,7 +73,7 @@ class _Found(NamedTuple):
 
     Attributes:
         estimate: the run time.
-        level: which past steps told of it.
+        level: which past steps it is known from.
         runs: how many runs these were.
         kind: which estimates miss as this one does.
     """

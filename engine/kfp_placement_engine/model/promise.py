@@ -73,7 +73,7 @@ class TimeRange:
         )
 
     def times(self, factor: float) -> "TimeRange":
-        """The same, so many times as long."""
+        """The same, this many times as long."""
         return TimeRange(
             factor * self.low_seconds, factor * self.typical_seconds, factor * self.high_seconds
         )

@@ -131,7 +131,7 @@ def times_by_now(
         ready = max([ends[each] for each in before], default=ends[index])
         step, real = planned.get(name), happened.get(name)
         if step is None:
-            # It has ended, or is no step.
+            # It has ended, or is not a step.
             plan_ends[index] = plan_ready if real is None else max(plan_ends[index], real[1])
             ends[index] = ready if real is None else max(ends[index], real[1])
             continue

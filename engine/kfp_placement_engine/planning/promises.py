@@ -22,7 +22,7 @@ _POWER = 0.5
 """What is near is known better, as a sum of many steps is: with a quarter left, twice as well."""
 
 _NAMED = 3
-"""Steps that are named in a text."""
+"""Steps that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def with_promise(plan: Plan, graph: RunGraph, forecast: RunForecast | None) -> P
 
 
 def outlook_of(plan: Plan) -> Outlook:
-    """How a run goes by a plan that has just been made."""
+    """How a run goes on, as a plan that has just been made has it."""
     return Outlook(
         times={
             step.name: (step.start_seconds, step.finish_seconds)
