@@ -126,15 +126,17 @@ def cluster_of(trace: Trace) -> Cluster:
         for pod in run:
             if pod.start_seconds is None or pod.end_seconds is None or not pod.past.node:
                 continue
-            cpu, memory = (pod.step.requests.get(name, 0) for name in ("cpu", "memory"))
+            cpu, memory = (int(pod.step.requests.get(name, 0)) for name in ("cpu", "memory"))
             # What ends makes room for what starts then.
             events.setdefault(pod.past.node, []).extend(
                 ((pod.start_seconds, 1, cpu, memory), (pod.end_seconds, 0, -cpu, -memory))
             )
         for node, found in events.items():
             changes, before = sorted(found), most.get(node, (0, 0))
-            cpu, memory = (max(accumulate(each[place] for each in changes)) for place in (2, 3))
-            most[node] = max(before[0], cpu), max(before[1], memory)
+            most[node] = (
+                max(before[0], *accumulate(each[2] for each in changes)),
+                max(before[1], *accumulate(each[3] for each in changes)),
+            )
     return Cluster(
         tuple(
             Node(name, {"cpu": cpu_milli, "memory": memory_bytes, "pods": 110})
