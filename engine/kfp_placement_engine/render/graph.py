@@ -13,7 +13,7 @@ from kfp_placement_engine.render.layering import (
     without_shortcuts,
 )
 from kfp_placement_engine.render.palette import PlaceColours
-from kfp_placement_engine.views.document import Box, Graph
+from kfp_placement_engine.views.drawings import Box, Graph
 from kfp_placement_engine.views.formatting import counted
 
 _BOX_WIDTH, _BOX_HEIGHT = 190.0, 42.0
@@ -78,7 +78,7 @@ def _box(
         "title": box.title,
         "css_class": colours.css_class(box.place),
         "marks": box.marks,
-        "tone": box.tone,
+        "is_missing": box.is_missing,
     }
 
 

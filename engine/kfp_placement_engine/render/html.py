@@ -24,13 +24,12 @@ from kfp_placement_engine.views.document import (
     Cell,
     Column,
     Document,
-    Graph,
     Part,
     Row,
     Table,
-    TimeLine,
     Tone,
 )
+from kfp_placement_engine.views.drawings import Graph, TimeLine
 
 _SCOPE = ".kfp-placement"
 """The element that holds everything; each selector of the style sheet starts with it."""

@@ -8,8 +8,8 @@ from kfp_placement_engine.render.environment import coordinate
 from kfp_placement_engine.render.fitting import fit, fit_all, text_width
 from kfp_placement_engine.render.palette import PlaceColours
 from kfp_placement_engine.render.scale import Scale, lanes
-from kfp_placement_engine.views.document import Bar, Lane, TimeLine
-from kfp_placement_engine.views.formatting import moment
+from kfp_placement_engine.views.drawings import Bar, Lane, TimeLine
+from kfp_placement_engine.views.plans.promises import moment
 
 Shape = dict[str, Any]
 """What the template draws, by the names that it has there."""

@@ -5,9 +5,7 @@ would act on (escape sequences, direction marks, line breaks) gets through as it
 """
 
 import math
-from datetime import datetime
 
-from kfp_placement_engine.contract.forecast_texts import Clock
 from kfp_placement_engine.model.durations import format_addable_duration, round_trip_figure
 
 NONE = "-"
@@ -52,18 +50,6 @@ def duration(seconds: float | None) -> str:
     if known is None:
         return NONE
     return format_addable_duration(known) if noticeable(known) else "0s"
-
-
-def moment(seconds: float | None, begin: datetime | None) -> str:
-    """A moment of a plan: since the submission, or the time of day to the second.
-
-    Args:
-        seconds: since the submission; None = there is none.
-        begin: the time of day of the submission; None = moments are durations.
-    """
-    if begin is None or finite(seconds) is None:
-        return duration(seconds)
-    return Clock(begin).text(seconds or 0.0, unit_seconds=1)
 
 
 def noticeable(seconds: float) -> bool:

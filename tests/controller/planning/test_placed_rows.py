@@ -4,10 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from kfp_placement.live.runs import run_view
 
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.rounds import RoundResult
+from kfp_placement_engine.views.runs import run_view
 from tests.controller.planning.test_scenarios import a_cluster, a_step, started, submit
 from tests.controlplane.argo.small_workflows import dag, task, workflow
 from tests.controlplane.kubelet.workload import WorkloadSettings
@@ -19,7 +19,8 @@ SOONER = WorkloadSettings(driver_seconds=0, step_seconds=20, start_seconds=0)
 
 def steps_of(cluster):
     """As people see them, by name."""
-    return {step.name: step for step in run_view(cluster.placement("wf").to_object()).steps}
+    view = run_view(cluster.placement("wf").to_object(), cluster.now)
+    return {step.name: step for step in view.steps}
 
 
 def planned(step):

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kfp_placement_engine.model.plan import Plan, PlannedStep
-from kfp_placement_engine.views.document import Box, Graph, Tone
-from kfp_placement_engine.views.formatting import counted, moment
+from kfp_placement_engine.views.drawings import Box, Graph
+from kfp_placement_engine.views.formatting import counted
+from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.detail import Detail
 from kfp_placement_engine.views.plans.step_labels import distinct_labels, short_name, short_task
 from kfp_placement_engine.views.plans.steps import waiting_for, waits, where
@@ -56,7 +57,7 @@ def _step_box(plan: Plan, key: str, step: PlannedStep, cause: PlannedStep | None
     place, times = where(step), ""
     if step.node is not None:
         moments = (step.start_seconds, step.finish_seconds)
-        times = f", {' to '.join(moment(each, plan.submitted_at) for each in moments)}"
+        times = f", {' to '.join(promises.moment(each, plan.submitted_at) for each in moments)}"
     stuck = f"; {waits(cause)}" if cause is not None else ""
     return Box(
         key=key,
@@ -66,7 +67,7 @@ def _step_box(plan: Plan, key: str, step: PlannedStep, cause: PlannedStep | None
         title=f"{step.name} on {place}{times}. {step.reason}{stuck}",
         place=step.node or "",
         marks=_marks([step]),
-        tone=_tone([step]),
+        is_missing=_is_missing([step]),
     )
 
 
@@ -82,7 +83,7 @@ def _task_box(key: str, steps: Sequence[PlannedStep]) -> Box:
         title=f"{steps[0].task}: {note}",
         place=first if len(nodes) == 1 else "",
         marks=_marks(steps),
-        tone=_tone(steps),
+        is_missing=_is_missing(steps),
     )
 
 
@@ -94,6 +95,5 @@ def _marks(steps: Sequence[PlannedStep]) -> list[str]:
     return [mark for mark, holds in marks.items() if holds]
 
 
-def _tone(steps: Sequence[PlannedStep]) -> Tone:
-    missing = any(step.node is None and not step.cached for step in steps)
-    return Tone.BAD if missing else Tone.PLAIN
+def _is_missing(steps: Sequence[PlannedStep]) -> bool:
+    return any(step.node is None and not step.cached for step in steps)

@@ -1,5 +1,7 @@
 """What a plan promises of its run by past runs, in words."""
 
+from datetime import datetime
+
 from kfp_placement_engine.contract.forecast_texts import (
     Clock,
     basis_text,
@@ -10,6 +12,19 @@ from kfp_placement_engine.contract.forecast_texts import (
 )
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.promise import StepPromise, TimeRange, confidence_text
+from kfp_placement_engine.views.formatting import duration, finite
+
+
+def moment(seconds: float | None, begin: datetime | None) -> str:
+    """A moment of a plan: since the submission, or the time of day to the second.
+
+    Args:
+        seconds: since the submission; None = there is none.
+        begin: the time of day of the submission; None = moments are durations.
+    """
+    if begin is None or finite(seconds) is None:
+        return duration(seconds)
+    return Clock(begin).text(seconds or 0.0, unit_seconds=1)
 
 
 def submission(plan: Plan) -> str:

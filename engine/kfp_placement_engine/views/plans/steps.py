@@ -9,7 +9,7 @@ from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.quantities import format_resources
 from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.views.document import Cell, Column, Row, Table, Tone
-from kfp_placement_engine.views.formatting import counted, duration, latency, moment, noticeable
+from kfp_placement_engine.views.formatting import counted, duration, latency, noticeable
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.detail import Detail
 from kfp_placement_engine.views.plans.step_labels import display_name, short_name
@@ -160,7 +160,7 @@ def _columns(plan: Plan, detail: Detail) -> Mapping[Column, Callable[[Group], st
     waiting = waiting_for(plan)
 
     def time(seconds: float | None) -> str:
-        return moment(seconds, plan.submitted_at)
+        return promises.moment(seconds, plan.submitted_at)
 
     def starts(group: Group) -> str:
         known = [step.start_seconds for step in group if step.start_seconds is not None]

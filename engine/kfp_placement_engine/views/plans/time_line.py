@@ -7,8 +7,8 @@ from itertools import accumulate
 
 from kfp_placement_engine.model.limits import Phases, PieceKind, ScheduledStep
 from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
-from kfp_placement_engine.views.document import Bar, Lane, Schedule, TimeLine
-from kfp_placement_engine.views.formatting import counted, duration, moment, noticeable
+from kfp_placement_engine.views.drawings import Bar, Lane, Schedule, TimeLine
+from kfp_placement_engine.views.formatting import counted, duration, noticeable
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import ends, makespan, spread
 from kfp_placement_engine.views.plans.detail import Detail
@@ -180,7 +180,7 @@ def _marks(step: PlannedStep, *, is_critical: bool) -> list[str]:
 
 def _title(plan: Plan, step: PlannedStep) -> str:
     begin = plan.submitted_at
-    start = moment(step.start_seconds, begin)
+    start = promises.moment(step.start_seconds, begin)
     phases = {
         "image pull": step.image_pull_seconds,
         "transfers": step.transfer_seconds,
@@ -189,14 +189,14 @@ def _title(plan: Plan, step: PlannedStep) -> str:
     words = ", ".join(remarks(step, speed=True))
     return (
         f"{step.name}{f' ({words})' if words else ''}: {start} to"
-        f" {moment(step.finish_seconds, begin)};"
+        f" {promises.moment(step.finish_seconds, begin)};"
         f" {', '.join([*texts, f'run {run_time(step)}'])}. {step.reason}"
     )
 
 
 def _driver(plan: Plan, driver: PlannedDriver) -> Bar:
-    start = moment(driver.start_seconds, plan.submitted_at)
-    finish = moment(driver.finish_seconds, plan.submitted_at)
+    start = promises.moment(driver.start_seconds, plan.submitted_at)
+    finish = promises.moment(driver.finish_seconds, plan.submitted_at)
     title = f"driver of {driver.name or 'the run'}: {start} to {finish}"
     return Bar("", title, driver.start_seconds, driver.finish_seconds)
 

@@ -1,6 +1,7 @@
 """A plan as people are shown it: what is said of it, and in what order."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.run_graph import Notice
@@ -28,7 +29,9 @@ from kfp_placement_engine.views.plans.verdict import (
     search_verdict,
     tells_every_choice,
 )
-from kfp_placement_engine.views.plans.what_if import Answer, what_if_part
+
+if TYPE_CHECKING:
+    from kfp_placement_engine.views.plans.what_if import Answer
 
 _SOURCES = {
     "kfp-package": "a KFP package",
@@ -40,7 +43,7 @@ _FEW_ALIKE, _STEPS_NAMED = 2, 5
 
 
 def plan_view(
-    plan: Plan, detail: Detail = TEXT, *, past_runs: str = "", answer: Answer | None = None
+    plan: Plan, detail: Detail = TEXT, *, past_runs: str = "", answer: "Answer | None" = None
 ) -> Document:
     """The plan as a document.
 
@@ -73,6 +76,8 @@ def plan_view(
         ]
         figures, places = _figures(plan), time_line.places(plan)
     if answer is not None:
+        from kfp_placement_engine.views.plans.what_if import what_if_part
+
         parts.append(what_if_part(plan, answer))
     lines = [
         Line(headline(plan), Tone.STRONG),
