@@ -15,9 +15,10 @@ from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from kfp_placement.report.values import counted
+
 from benchmarks.command import BenchmarkError
 from benchmarks.data import data_files
-from kfp_placement.report.values import counted
 from kfp_placement_engine import Step
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.exceptions import InputNotFoundError
