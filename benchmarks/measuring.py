@@ -82,8 +82,9 @@ def run_command(benchmark: Benchmark, arguments: Sequence[str] | None = None) ->
         check_target(asked.output)
         make_folder(asked.schedules)
         peers = peer_names(asked.peers)
+        beside = _beside(benchmark, asked.base, words)
         some = chosen(benchmark.cases(asked), asked.cases, asked.limit)
-        with _beside(benchmark, asked.base, words) as base, LiveLine() as progress:
+        with beside as base, LiveLine() as progress:
             outcomes = run(
                 benchmark.prepare(some, progress),
                 asked.seeds,

@@ -115,7 +115,7 @@ def number(parse: Callable[[object], Any]) -> Callable[[str, str, object], Any]:
         try:
             return parse(value)
         except QuantityError as error:
-            raise MarkValueError(f"{subject}: {option}: {error}") from error
+            raise MarkValueError(f"{subject}: {option}: {error}") from None
 
     return check
 

@@ -3,6 +3,7 @@
 Knows nothing of kfp, so that everything about values can be tested and reused without it.
 """
 
+import difflib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -120,8 +121,10 @@ def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOpti
             " use @placed_pipeline(queue=...)"
         )
     if name in _OPTIONS:
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        here = f", or here {close[0]!r}" if close else ""
         return UnknownOptionError(
-            f"{subject}: {name!r} applies to single steps; use place() or @placed"
+            f"{subject}: {name!r} applies to single steps; use place() or @placed{here}"
         )
     return _mark_values.unknown(subject, name, known)
 

@@ -73,7 +73,7 @@ def write_resources(
     except ValueError as error:
         task.container_spec.resources = before
         message = f"{subject}: {write.option} = {write.value!r} is refused by KFP: {error}"
-        raise MarkValueError(message) from error
+        raise MarkValueError(message) from None
 
 
 def _accelerators(task: "dsl.PipelineTask", marks: "Marks") -> tuple[Any, Any]:

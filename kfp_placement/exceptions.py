@@ -18,9 +18,33 @@ Every message names the step, the value and what to do. The built-in bases let c
 nothing of this package catch what it would expect.
 """
 
+_NOT_AUTHORS = frozenset(
+    ("IPython", "contextlib", "kfp", "kfp_placement", "kfp_placement_engine", "kfp_placement_kube")
+)
+"""Packages whose lines a notebook leaves out of our tracebacks."""
+
 
 class PlacementError(Exception):
     """Base of all errors raised by the SDK."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: the author's own lines, then the message.
+
+        IPython's own traceback shows ten lines of code for every call inside the libraries.
+        """
+        import traceback
+
+        calls = [
+            (frame, line)
+            for frame, line in traceback.walk_tb(self.__traceback__)
+            if str(frame.f_globals.get("__name__")).partition(".")[0] not in _NOT_AUTHORS
+        ]
+        shown = [
+            "Traceback (most recent call last):\n",
+            *traceback.StackSummary.extract(calls).format(),
+            *traceback.format_exception_only(self),
+        ]
+        return "".join(shown).splitlines()
 
 
 class MarkValueError(PlacementError, ValueError):

@@ -1,20 +1,22 @@
-"""Past runs as people give them, for plans made on them: a file, or those of a cluster."""
+"""Past runs that a plan rests on: those in a file or in a cluster, and warnings about them."""
 
 import os
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kfp_placement.exceptions import MarkValueError
+from kfp_placement._package import Package
 from kfp_placement.report.values import counted
 from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
+from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.model.times import time_text
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
@@ -24,229 +26,136 @@ if TYPE_CHECKING:
 LIVE, NONE = "live", "none"
 """In place of a file: the histories of the cluster; nothing, wherever the run goes."""
 
-CONFIDENCE_UNUSED = Notice(
-    "confidence-unused",
-    "confidence has no effect: it is for ranges that are made of past runs, and this plan rests on"
-    " none; name some with history='history.yaml' or history='live'",
-)
-"""For a plan in Python that is asked for a share, and for no past runs."""
-
 _UNREADABLE_SHOWN, _PIPELINES_SHOWN = 5, 5
 
-_NAMING = "namespace='{}'"
-"""How a namespace is named in Python."""
 
-_USUAL = HistoryPolicy(keep_days=KEEP_DAYS)
+@dataclass(frozen=True)
+class HistorySource:
+    """Where past runs come from, in the words of whoever asks.
+
+    Attributes:
+        given: a file as read, or its path; `live`; `none`; None = the histories of the cluster,
+            where there is a live one that has them.
+        api: the live cluster; None = there is none, and `given` is not `live`.
+        naming: how whoever asks names a namespace, with {} for its name.
+        unused: warning of a plan that rests on no past runs; None = there is nothing to warn of.
+    """
+
+    given: "str | os.PathLike[str] | Package | None" = None
+    api: "Api | None" = None
+    naming: str = "namespace='{}'"
+    unused: Notice | None = None
+
+    @property
+    def text(self) -> str:
+        """What the source is called."""
+        return self.given.name if isinstance(self.given, Package) else str(self.given or LIVE)
 
 
 @dataclass(frozen=True)
 class KnownPast:
-    """What past runs tell of the next ones.
+    """What past runs tell of the next run of a pipeline.
 
     Attributes:
         past: that; None = nothing is asked of them.
-        notices: what of it could not be read, and does not count.
-        runs: how many runs count, by pipeline of the namespace.
-        forgotten: since when runs count, by pipeline of which earlier ones are forgotten.
-        forgotten_steps: the same of steps of the run's pipeline that have not ended well since, by
-            path.
-        namespace: where these were; "" = not known. A run that names none goes there.
-        is_asked_for: somebody has named them: then a pipeline without any is a surprise.
-        naming_others: how another namespace is named whose past runs could be read, with {} for
-            its name; "" = none can be.
+        notices: what of it could not be read, and what somebody may have expected of it.
+        namespace: where the runs were; "" = not known.
+        text: how many count: `past runs: 9 of team-a (history.yaml)`; "" = nothing is asked.
     """
 
     past: "Past | None" = None
     notices: tuple[Notice, ...] = ()
-    runs: "Mapping[str, int]" = field(default_factory=dict)
-    forgotten: "Mapping[str, datetime]" = field(default_factory=dict)
-    forgotten_steps: "Mapping[str, datetime]" = field(default_factory=dict)
     namespace: str = ""
-    is_asked_for: bool = False
-    naming_others: str = ""
-
-    def noted_on(self, run: RunGraph) -> RunGraph:
-        """The run with the warnings about its past."""
-        notices = list(self.notices)
-        if run.name not in self.runs:
-            if run.name in self.forgotten:
-                notices.append(_forgotten(run.name, self.forgotten[run.name]))
-            elif self.is_asked_for:
-                notices.append(self._unseen(run.name))
-        for task in dict.fromkeys(step.task for step in run.steps):
-            since = self.forgotten_steps.get(task)
-            if since is not None:
-                notices.append(_forgotten_step(task, since))
-        return replace(run, notices=(*run.notices, *notices))
-
-    def _unseen(self, pipeline: str) -> Notice:
-        if self.runs or not self.naming_others:
-            return _unseen(pipeline, sorted(self.runs))
-        return Notice(
-            "unseen-pipeline",
-            f"namespace {self.namespace} has no past runs, of pipeline {pipeline!r:.80} or another;"
-            f" if the run goes elsewhere, name its namespace: {self.naming_others.format('NAME')}",
-        )
-
-    def text(self, pipeline: str, source: str) -> str:
-        """What is known of a pipeline: `past runs: 9 of team-a (history.yaml)`; "" = unasked.
-
-        A pipeline without past runs may still have times, of other pipelines with like steps.
-
-        Args:
-            pipeline: its name.
-            source: where the runs are from.
-        """
-        if self.past is None:
-            return ""
-        own, others = self.runs.get(pipeline, 0), sum(self.runs.values())
-        if own == 0 and others > 0:
-            where = f" in {self.namespace}" if self.namespace else ""
-            return f"past runs: none of this pipeline, {others} of others{where} ({source})"
-        of_namespace = f" of {self.namespace}" if self.namespace else ""
-        return f"past runs: {own}{of_namespace} ({source})"
+    text: str = ""
 
 
-def named_history(of: str, value: object) -> str | os.PathLike[str] | None:
-    """Where past runs are, as Python code says it; None = it says nothing.
+THE_CLUSTER = HistorySource()
+"""Past runs of the live cluster; none where a run is planned elsewhere."""
 
-    Args:
-        of: the function that it is given to.
-        value: a path, `live` or `none`.
-
-    Raises:
-        MarkValueError: it is something else.
-    """
-    if value is None or (isinstance(value, str) and value) or isinstance(value, os.PathLike):
-        return value
-    raise MarkValueError(f"{of}: history = {value!r:.80}; it must be a path, 'live' or 'none'")
+NO_PAST = KnownPast()
+"""Nothing is asked of past runs."""
 
 
-def history_policy(cluster: "Cluster | None") -> HistoryPolicy:
-    """What the policy of a cluster says of past runs; what it does not say is as usual."""
-    policy = None if cluster is None else cluster.policy
-    stated = None if policy is None else policy.history
-    return _USUAL if stated is None else replace(stated, keep_days=stated.keep_days or KEEP_DAYS)
-
-
-def node_speeds(cluster: "Cluster | None") -> "Mapping[str, float]":
-    """How fast the nodes of a cluster are said to be: past times are measured against it."""
-    return {} if cluster is None else {node.name: node.speed for node in cluster.nodes}
-
-
-def past_given(
-    given: str | os.PathLike[str] | None,
-    pipeline: str,
+def read_past(
+    source: HistorySource,
+    run: RunGraph,
     namespace: str,
-    api: "Api | None",
-    cluster: "Cluster | None" = None,
-    *,
-    naming: str = _NAMING,
+    cluster: "Cluster",
+    progress: Progress = no_progress,
 ) -> KnownPast:
-    """The past that somebody names.
+    """Read the past runs of a source.
 
     Args:
-        given: the path of a file, `live`, `none`; None = the cluster's, where the run is planned on
-            a live one that has them.
-        pipeline: of the run.
-        namespace: of the run; "" = nobody says.
-        api: the live cluster, if the run is planned on one.
-        cluster: where the run goes: its policy says how long runs count and who shares what, its
-            nodes how fast they are.
-        naming: how whoever reads messages names a namespace, with {} for its name.
+        source: where they are.
+        run: the next one.
+        namespace: where it goes; "" = nobody says.
+        cluster: likewise; its policy says how long runs count, its nodes how fast they are.
+        progress: told what is read.
 
     Raises:
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
         EngineError: the file is not there, cannot be read, or is of another namespace.
     """
-    if given == NONE or (given is None and api is None):
-        return KnownPast()
-    if given is None or given == LIVE:
-        if api is None:
-            api = _connect()
-        is_asked_for = given is not None
-        return past_in_cluster(
-            api, pipeline, namespace, cluster, is_asked_for=is_asked_for, naming=naming
-        )
-    histories = _histories_of_file(os.fspath(given))
-    return past_in(histories, pipeline, namespace, cluster, naming=naming)
+    unused = () if source.unused is None else (source.unused,)
+    if source.given == NONE or (source.given is None and source.api is None):
+        return KnownPast(notices=unused)
+    progress(0.0, "reading past runs")
+    if source.given is not None and source.given != LIVE:
+        return past_in(file_histories(source.given), source, run, namespace, cluster)
+    from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+    from kfp_placement.live.histories import list_histories
 
-
-def _histories_of_file(path: str) -> "tuple[PipelineHistory, ...]":
-    from kfp_placement_engine.exceptions import InputNotFoundError
-    from kfp_placement_engine.readers.history_file import read_histories_file
-
+    assert source.api is not None  # as its attributes say
+    namespace, problems = namespace or source.api.namespace, list[str]()
     try:
-        return read_histories_file(path)
-    except InputNotFoundError as error:
-        if (word := path.lower()) in (LIVE, NONE):
-            raise InputNotFoundError(f"{error}; did you mean {word}?") from error
-        raise
-
-
-def _connect() -> "Api":
-    """The cluster of which somebody wants the histories, and nothing else."""
-    from kfp_placement.live.connection import LiveCluster
-    from kfp_placement.live.exceptions import ClusterMissingError
-
-    try:
-        return LiveCluster.connect()
-    except ClusterMissingError as error:
-        raise ClusterMissingError(
-            f"history='live' asks a cluster: {error}; or name a file of past runs, or 'none'"
-        ) from error
+        histories = list(list_histories(source.api, namespace, problems))
+    except (ClusterForbiddenError, ClusterMissingError) as error:
+        if source.given is not None:
+            raise
+        # Histories are a feature of its own: a cluster without is as it always was.
+        is_there = isinstance(error, ClusterForbiddenError)
+        return KnownPast(notices=((_not_allowed(error),) if is_there else ()) + unused)
+    bad = (Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
+    known = past_in(histories, source, run, namespace, cluster)
+    return replace(known, notices=(*bad, *known.notices))
 
 
 def past_in(
-    histories: "Iterable[PipelineHistory]",
-    pipeline: str,
+    histories: "Sequence[PipelineHistory]",
+    source: HistorySource,
+    run: RunGraph,
     namespace: str,
-    cluster: "Cluster | None" = None,
-    *,
-    naming: str = _NAMING,
+    cluster: "Cluster",
 ) -> KnownPast:
-    """What these histories tell of the next runs of a pipeline in a namespace.
+    """Return what these histories tell of the next run of a pipeline.
 
     Args:
-        histories: all that are known.
-        pipeline: of the run.
-        namespace: of the run; "" = where they are from.
-        cluster: as for `past_given`.
-        naming: likewise.
+        histories: all of the source.
+        source: where they are from.
+        run: the next one.
+        namespace: where it goes; "" = where they are from.
+        cluster: as for `read_past`.
 
     Raises:
-        InputError: they are of several namespaces, or of others that share nothing with it.
+        InputError: they are of several namespaces, or of others.
     """
     from kfp_placement_engine.planning.stored_past import past_of
 
-    known = tuple(histories)
-    notices = unreadable_notices(known)
-    policy = history_policy(cluster)
-    past = past_of(known, pipeline, namespace, policy, node_speeds(cluster), naming=naming)
-    # Names of pipelines of another namespace are not shown, whatever it shares.
-    own = [each for each in known if namespace in ("", each.metadata.namespace or namespace)]
-    runs, forgotten = Counter[str](), dict[str, datetime]()
+    policy = _history_policy(cluster)
+    speeds = {node.name: node.speed for node in cluster.nodes}
+    past = past_of(histories, run.name, namespace, policy, speeds, naming=source.naming)
+    own = [each for each in histories if namespace in ("", each.metadata.namespace or namespace)]
+    runs = Counter[str]()
     for each in own:
-        name, before = each.spec.pipeline, each.spec.forget_before
-        runs[name] += len(each.runs_that_count(policy.keep_days))
-        if before is not None:
-            forgotten[name] = max(before, forgotten.get(name, before))
-    forgotten_steps = _forgotten_steps(own, pipeline, past)
+        runs[each.spec.pipeline] += len(each.runs_that_count(policy.keep_days))
+    counts = {pipeline: count for pipeline, count in runs.items() if count}
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
-    # Without those of no runs.
-    return KnownPast(past, notices, +runs, forgotten, forgotten_steps, where, is_asked_for=True)
-
-
-def _forgotten_steps(
-    histories: "Iterable[PipelineHistory]", pipeline: str, past: "Past"
-) -> "Mapping[str, datetime]":
-    """Steps of a pipeline of which no time counts, by path, and since when they would."""
-    since: dict[str, datetime] = {}
-    for each in histories:
-        if each.spec.pipeline == pipeline:
-            for step in each.spec.forget_steps:
-                since[step.step] = max(step.before, since.get(step.step, step.before))
-    return {step: at for step, at in since.items() if past.steps.runs(pipeline, step) == 0}
+    notices = (
+        *unreadable_notices(histories),
+        *_surprises(own, counts, source, run.name, where),
+        *_forgotten_steps(own, run, past),
+    )
+    return KnownPast(past, notices, where, _text(counts, run.name, where, source))
 
 
 def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
@@ -261,92 +170,103 @@ def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, 
     return tuple(_bad_rows(*pipeline, rows) for pipeline, rows in found)
 
 
-def past_in_cluster(
-    api: "Api",
-    pipeline: str,
-    namespace: str,
-    cluster: "Cluster | None" = None,
-    *,
-    is_asked_for: bool,
-    naming: str = _NAMING,
-) -> KnownPast:
-    """The same of the histories of a cluster.
-
-    Args:
-        api: the cluster.
-        pipeline: of the run.
-        namespace: of the histories; "" = the one of the context.
-        cluster: as for `past_given`.
-        is_asked_for: that there are none that can be read is an error, else no past.
-        naming: as for `past_given`.
+def file_histories(given: "str | os.PathLike[str] | Package") -> "tuple[PipelineHistory, ...]":
+    """Read a file of past runs.
 
     Raises:
-        ClusterError: no answer; or it refuses or has none, and that is an error.
+        EngineError: it is not there or cannot be read.
     """
-    from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-    from kfp_placement.live.histories import list_histories
+    from kfp_placement_engine.exceptions import InputNotFoundError
+    from kfp_placement_engine.readers.history_file import read_histories, read_histories_file
 
-    namespace, problems = namespace or api.namespace, list[str]()
+    if isinstance(given, Package):
+        return read_histories(given.data, name=given.name)
+    path = os.fspath(given)
     try:
-        histories = list(list_histories(api, namespace, problems))
-    except (ClusterForbiddenError, ClusterMissingError) as error:
-        if is_asked_for:
-            raise
-        # Histories are a feature of its own: a cluster without is as it always was.
-        is_there = isinstance(error, ClusterForbiddenError)
-        return KnownPast(notices=(_not_allowed(error),) if is_there else ())
-    refused: list[Notice] = []
-    for other in history_policy(cluster).sharing_with(namespace):
-        try:
-            histories += list_histories(api, other, problems)
-        except ClusterForbiddenError as error:
-            refused.append(_not_allowed_of(other, error))
-    known = past_in(histories, pipeline, namespace, cluster)
-    bad = tuple(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
-    notices = (*refused[:_UNREADABLE_SHOWN], *bad, *known.notices)
-    return replace(known, notices=notices, is_asked_for=is_asked_for, naming_others=naming)
+        return read_histories_file(path)
+    except InputNotFoundError as error:
+        if (word := path.lower()) in (LIVE, NONE):
+            raise InputNotFoundError(f"{error}; did you mean {word}?") from error
+        raise
+
+
+def _history_policy(cluster: "Cluster") -> HistoryPolicy:
+    """What the policy of a cluster says of past runs; what it does not say is as usual."""
+    stated = HistoryPolicy() if cluster.policy is None else cluster.policy.history
+    stated = stated or HistoryPolicy()
+    return replace(stated, keep_days=stated.keep_days or KEEP_DAYS)
+
+
+def _text(counts: "Mapping[str, int]", pipeline: str, namespace: str, source: HistorySource) -> str:
+    """How many runs count; a pipeline without any may still have times, of others' like steps."""
+    own, others = counts.get(pipeline, 0), sum(counts.values())
+    if own == 0 and others > 0:
+        where = f" in {namespace}" if namespace else ""
+        return f"past runs: none of this pipeline, {others} of others{where} ({source.text})"
+    of_namespace = f" of {namespace}" if namespace else ""
+    return f"past runs: {own}{of_namespace} ({source.text})"
+
+
+def _surprises(
+    histories: "Iterable[PipelineHistory]",
+    counts: "Mapping[str, int]",
+    source: HistorySource,
+    pipeline: str,
+    namespace: str,
+) -> Iterator[Notice]:
+    """Why there is no past run of a pipeline, where somebody has named some or forgotten them."""
+    if pipeline in counts:
+        return
+    forgotten = [
+        each.spec.forget_before
+        for each in histories
+        if each.spec.pipeline == pipeline and each.spec.forget_before is not None
+    ]
+    named, code = f"pipeline {pipeline!r:.80}", "unseen-pipeline"
+    if forgotten:
+        yield Notice(
+            code,
+            f"the runs of {named} that ended before {time_text(max(forgotten))} are forgotten,"
+            " and none has ended since",
+        )
+    elif source.given == LIVE and not counts:
+        yield Notice(
+            code,
+            f"namespace {namespace} has no past runs, of {named} or another; if the run goes"
+            f" elsewhere, name its namespace: {source.naming.format('NAME')}",
+        )
+    elif source.given is not None:
+        shown = ", ".join(f"{each:.80}" for each in sorted(counts)[:_PIPELINES_SHOWN])
+        left = len(counts) - _PIPELINES_SHOWN
+        known = f"{shown} and {left:,} more" if left > 0 else shown
+        others = f", but of {known}; a pipeline must have the same name as in its past runs"
+        what = others if counts else ", nor of any other pipeline"
+        yield Notice(code, f"the history has no run of {named}{what}")
+
+
+def _forgotten_steps(
+    histories: "Iterable[PipelineHistory]", run: RunGraph, past: "Past"
+) -> Iterator[Notice]:
+    """Steps of the run of which no time counts, and since when they would."""
+    since: dict[str, datetime] = {}
+    for each in histories:
+        if each.spec.pipeline == run.name:
+            for step in each.spec.forget_steps:
+                since[step.step] = max(step.before, since.get(step.step, step.before))
+    for task in dict.fromkeys(step.task for step in run.steps):
+        if task in since and past.steps.runs(run.name, task) == 0:
+            yield Notice(
+                "forgotten-step",
+                f"what it took before {time_text(since[task])} is forgotten, and it has not ended"
+                " well since",
+                task,
+            )
 
 
 def _not_allowed(error: Exception) -> Notice:
     return Notice(
         "not-allowed",
         f"may not read pipelinehistories: no run time is taken from past runs ({error})",
-    )
-
-
-def _not_allowed_of(namespace: str, error: Exception) -> Notice:
-    return Notice(
-        "not-allowed",
-        f"may not read pipelinehistories of namespace {namespace}, which shares what it has seen:"
-        f" the plan knows less of new steps than the planner in the cluster ({error})",
-    )
-
-
-def _unseen(pipeline: str, others: list[str]) -> Notice:
-    shown = ", ".join(f"{each:.80}" for each in others[:_PIPELINES_SHOWN])
-    left = len(others) - _PIPELINES_SHOWN
-    known = f"{shown} and {left:,} more" if left > 0 else shown
-    what = (
-        f", but of {known}; a pipeline must have the same name as in its past runs"
-        if others
-        else ", nor of any other pipeline"
-    )
-    return Notice("unseen-pipeline", f"the history has no run of pipeline {pipeline!r:.80}{what}")
-
-
-def _forgotten(pipeline: str, since: datetime) -> Notice:
-    return Notice(
-        "unseen-pipeline",
-        f"the runs of pipeline {pipeline!r:.80} that ended before {time_text(since)} are forgotten,"
-        " and none has ended since",
-    )
-
-
-def _forgotten_step(step: str, since: datetime) -> Notice:
-    return Notice(
-        "forgotten-step",
-        f"what it took before {time_text(since)} is forgotten, and it has not ended well since",
-        step,
     )
 
 

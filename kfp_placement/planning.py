@@ -1,24 +1,25 @@
-"""Plan a run before it starts: the one way that `preview`, `plan`, `check` and `demo` share.
+"""Plan a run before it starts: one request and one use case for `preview`, `plan`, `check`, `demo`.
 
-`read_graph` reads the run for the cluster it is planned on. `plan_request` puts in what somebody
-knows better and what the cluster's PlacementPolicy says; its request makes the plan. Needs no kfp,
-and raises the engine's errors, which each caller tells in its own way.
+Each caller reads what it was given into a `PlanRequest`. `prepare` completes the run that it means,
+and `planned` also plans it. Needs no kfp, and raises the engine's errors, which each caller tells
+in its own way.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kfp_placement._package import Package
+from kfp_placement.clusters.reading import KnownCluster
+from kfp_placement.histories import NO_PAST, THE_CLUSTER, HistorySource, KnownPast, read_past
 from kfp_placement.remedies import with_remedies
-from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.promise import CONFIDENCE, RunForecast
-from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.overrides import (
     in_namespace,
     with_all_marked,
@@ -27,111 +28,88 @@ from kfp_placement_engine.planning.overrides import (
 )
 from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
 from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.planning.policy_options import (
-    followed,
-    options_on,
-    with_type_defaults,
-)
+from kfp_placement_engine.planning.policy_options import followed, options_on, with_type_defaults
 from kfp_placement_engine.readers import read_run
 from kfp_placement_engine.readers.options import ReadOptions
 
 # What plans again after changes is imported when somebody asks for it: most plans are made once.
 if TYPE_CHECKING:
-    from kfp_placement_engine.history import Past
     from kfp_placement_engine.model.changes import Change
     from kfp_placement_engine.model.history import LearnedWidth
     from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
 
 
 @dataclass(frozen=True)
-class RunSource:
-    """A file that describes a run, and what the run is started with.
+class PlanRequest:
+    """What somebody asks about a run before it starts; what is left out is as usual.
 
     Attributes:
-        package: the file, as read.
+        package: the file that describes the run, as read.
+        where: the cluster to plan on; None = none, where a run is only checked.
         arguments: values of pipeline parameters.
         loop_widths: number of iterations by loop, where it is known only at run time.
+        durations: run times by step, as `with_durations` takes them: "20m", or seconds.
+        durations_file: a file of run times by step; `durations` win over them.
+        assume_cached: steps whose result is taken to be in KFP's cache.
+        namespace: where the run goes; None = in its own, else the cluster's, else the history's.
+        history: where past runs come from.
+        confidence: how often ranges made of past runs are to hold; None = as the policy says.
+        options: fields of `PlanOptions` by name; they win over the cluster's policy. None is what
+            nobody asked for.
+        changes: what to plan again with; `best` = the single changes that help most.
     """
 
     package: Package
+    where: KnownCluster | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     loop_widths: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Overrides:
-    """What somebody knows better than the run's file.
-
-    Attributes:
-        durations: run times by step, as `with_durations` takes them: "20m", or seconds.
-        assume_cached: steps whose result is taken to be in KFP's cache.
-        namespace: where the run goes; None = in its own.
-        default_namespace: where it goes if neither says so; "" = nowhere in particular.
-        history: what past runs of its namespace tell; None = nothing is asked of them.
-        confidence: how often ranges made of that are to hold; None = as the policy says.
-    """
-
     durations: Mapping[str, object] = field(default_factory=dict)
+    durations_file: Path | None = None
     assume_cached: Iterable[str] = ()
     namespace: str | None = None
-    default_namespace: str = ""
-    history: "Past | None" = None
+    history: HistorySource = THE_CLUSTER
     confidence: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    changes: "tuple[Change, ...] | str" = ()
 
-    def namespace_of(self, run: RunGraph) -> str | None:
-        """Where the run goes; None = in its own."""
-        if self.namespace is None and not run.namespace:
-            return self.default_namespace or None
-        return self.namespace
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster; without nodes where there is none."""
+        return Cluster(()) if self.where is None else self.where.cluster
 
+    @property
+    def asked_options(self) -> dict[str, Any]:
+        """The options that somebody has asked for."""
+        return {name: value for name, value in self.options.items() if value is not None}
 
-@dataclass(frozen=True)
-class GivenOptions:
-    """Options of planning that somebody has asked for; they win over the cluster's policy.
-
-    The attributes are those of `PlanOptions`. None is what nobody asked for: the policy of the
-    cluster says it, or the planner. What cannot be planned with is a `PlanningError` at once,
-    before anything is read.
-    """
-
-    budget_seconds: float | None = None
-    generations: int | None = None
-    seed: int | None = None
-    dispatch: str | None = None
-    objective: str | None = None
-    makespan_within: MakespanWithin | None = None
-    kube_version: tuple[int, int] | None = None
-    compare: tuple[str, ...] | None = None
-    marked_only: bool | None = None
-    assumptions: Assumptions | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse values that cannot be planned with."""
-        PlanOptions(**self.values())
-
-    def values(self) -> dict[str, Any]:
-        """Those that were asked for, by field of `PlanOptions`."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in given.items() if value is not None}
+    def namespace_of(self, run: RunGraph, past_namespace: str = "") -> str:
+        """Return where the run goes; "" = nobody says."""
+        if self.namespace is not None:
+            return self.namespace
+        usual = "" if self.where is None else self.where.namespace
+        return run.namespace or usual or past_namespace
 
 
 @dataclass(frozen=True)
-class PlanRequest:
+class PreparedRun:
     """A run, ready to be planned on a cluster.
 
     Attributes:
-        run: the run as it is planned: with overrides, with run times that past runs tell, and with
-            what the cluster's policy assumes of steps by their type.
+        as_read: the run before past runs and the policy change its run times.
+        run: the run as it is planned.
         cluster: the cluster.
         options: how to plan: as asked for, else by the cluster's policy, else as usual.
         policy: what is taken from the policy, in its words: `objective: packing`.
-        forecast: what past runs tell of the run; None = nobody asked.
+        known: what past runs tell.
+        forecast: the same of this run; None = nobody asked.
     """
 
+    as_read: RunGraph
     run: RunGraph
     cluster: Cluster
     options: PlanOptions
     policy: tuple[str, ...] = ()
+    known: KnownPast = NO_PAST
     forecast: RunForecast | None = None
 
     def plan(self, progress: Progress = no_progress, *, limits: bool = True) -> Plan:
@@ -146,10 +124,10 @@ class PlanRequest:
         """
         options = replace(self.options, limits=limits)
         plan = plan_run(self.run, self.cluster, options, progress, forecast=self.forecast)
-        return with_remedies(replace(plan, policy=self.policy), self.run, self.cluster)
+        return _told(plan, self)
 
-    def after(self, changes: "Iterable[Change]") -> "PlanRequest":
-        """The request to plan the run as it is after changes.
+    def after(self, changes: "Iterable[Change]") -> "PreparedRun":
+        """Return the run as it is after changes.
 
         Raises:
             ChangeError: a node, image or claim that is not there; or no node is left.
@@ -167,7 +145,7 @@ class PlanRequest:
         """Plan the run as it is after changes, all of them together.
 
         Args:
-            present: the plan that this request has made.
+            present: the plan that `plan` has made.
             changes: what changes.
             progress: told how far planning is.
 
@@ -182,14 +160,13 @@ class PlanRequest:
         )
         if answer.plan is present:
             return answer
-        plan, after = replace(answer.plan, policy=self.policy), self.after(changes)
-        return replace(answer, plan=with_remedies(plan, after.run, after.cluster))
+        return replace(answer, plan=_told(answer.plan, self.after(changes)))
 
     def best_changes(self, present: Plan, progress: Progress = no_progress) -> "Suggestions":
-        """The single changes that make the run shorter.
+        """Return the single changes that make the run shorter.
 
         Args:
-            present: the plan that this request has made.
+            present: the plan that `plan` has made.
             progress: told how far it is.
         """
         from kfp_placement_engine.planning.best_changes import best_changes
@@ -197,121 +174,162 @@ class PlanRequest:
         return best_changes(self.run, self.cluster, present, self.options, progress)
 
 
-def read_graph(
-    source: RunSource,
-    cluster: Cluster | None = None,
-    options: GivenOptions | None = None,
+@dataclass(frozen=True)
+class PlannedRun:
+    """The answer to a request.
+
+    Attributes:
+        plan: the plan.
+        prepared: what it was made of, to plan again after changes.
+        answer: what the request's changes would make of it; None = there are none.
+    """
+
+    plan: Plan
+    prepared: PreparedRun
+    answer: "ChangedPlan | Suggestions | None" = None
+
+
+def planned(request: PlanRequest, progress: Progress = no_progress) -> PlannedRun:
+    """Read, complete and plan a run, and plan again after the changes of the request.
+
+    Args:
+        request: what somebody asks.
+        progress: told how far it is.
+
+    Raises:
+        EngineError: as for `prepare`, and for `PreparedRun.plan` and `.after`.
+        ClusterError: the live cluster refuses, or gives no answer.
+    """
+    prepared, changes = prepare(request, progress), request.changes
+    api = None if request.where is None else request.where.api
+    if api is not None and prepared.known.past is not None:
+        from kfp_placement.live.queues_ahead import queue_notices
+
+        queued = queue_notices(api, prepared.run.namespace or api.namespace)
+        prepared = replace(prepared, run=_noted(prepared.run, queued))
+    if changes and isinstance(changes, tuple):
+        # Before the search: what does not exist is reported at once.
+        prepared.after(changes)
+    plan = prepared.plan(progress)
+
+    def tell(share: float, text: str) -> None:
+        progress(share, f"what if: {text}")
+
+    if not isinstance(changes, tuple):
+        return PlannedRun(plan, prepared, prepared.best_changes(plan, tell))
+    answer = prepared.what_if(plan, changes, tell) if changes else None
+    return PlannedRun(plan, prepared, answer)
+
+
+def prepare(request: PlanRequest, progress: Progress = no_progress) -> PreparedRun:
+    """Read and complete a run.
+
+    Args:
+        request: what somebody asks.
+        progress: told how far reading is.
+
+    Raises:
+        RequestError: what is asked for does not go with the run.
+        InputError: the run, the history or the file of run times cannot be read.
+        ClusterError: the live cluster refuses, gives no answer, or has no histories.
+    """
+    run = _read(request, progress)
+    namespace = request.namespace_of(run)
+    past = read_past(request.history, run, namespace, request.cluster, progress)
+    return completed(request, _with_learned_widths(request, run, past), past)
+
+
+def completed(request: PlanRequest, run: RunGraph, past: KnownPast = NO_PAST) -> PreparedRun:
+    """Put into a run what is known better than its file says, and what the policy says.
+
+    Args:
+        request: what somebody asks.
+        run: the run that it means, as read.
+        past: what past runs tell.
+
+    Raises:
+        RequestError: what is asked for does not go with the run.
+        InputError: the file of run times cannot be read, or is of other steps.
+    """
+    cluster, given = request.cluster, request.asked_options
+    run = _noted(_with_durations_file(run, request.durations_file), past.notices)
+    namespace = request.namespace_of(run, past.namespace)
+    if namespace != run.namespace:
+        run = in_namespace(run, namespace)
+    if run.namespace in cluster.all_pipelines:
+        run = with_all_marked(run)
+    as_read = with_cached(with_durations(run, request.durations), request.assume_cached)
+    run, forecast = _with_history(request, as_read, past)
+    followed_policy, policy = tuple[str, ...](), cluster.policy
+    if policy is not None:
+        run, followed_policy = with_type_defaults(run, policy), followed(policy, given)
+    options = options_on(cluster, given)
+    return PreparedRun(as_read, run, cluster, options, followed_policy, past, forecast)
+
+
+def _read(
+    request: PlanRequest,
     progress: Progress = no_progress,
     learned_widths: "Mapping[str, LearnedWidth] | None" = None,
 ) -> RunGraph:
-    """Read a run; loops whose width nobody knows are as wide as the cluster's source assumes.
-
-    Args:
-        source: the run.
-        cluster: where it is planned, if anywhere.
-        options: how it is planned there.
-        progress: told how far reading is.
-        learned_widths: of loops, by their paths, as past runs tell; None = not known.
-
-    Raises:
-        ArgumentError: an argument that the run does not take, or of the wrong type.
-        UnknownLoopError: a width of a loop that the run does not have, or has twice.
-        InputError: the run cannot be read.
-    """
+    """Read a run; loops whose width nobody knows are as wide as the cluster's source assumes."""
+    cluster, package = request.cluster, request.package
     reading = ReadOptions(
-        arguments=source.arguments,
-        loop_widths=source.loop_widths,
+        arguments=request.arguments,
+        loop_widths=request.loop_widths,
         learned_widths=learned_widths or {},
-        default_loop_width=_loop_width(cluster, options or GivenOptions()),
+        default_loop_width=assumptions_of(
+            cluster, options_on(cluster, request.asked_options)
+        ).loop_width,
     )
-    package = source.package
     return read_run(package.data, name=package.name, options=reading, progress=progress)
 
 
-def with_learned_widths(
-    run: RunGraph,
-    past: "Past | None",
-    source: RunSource,
-    cluster: Cluster | None = None,
-    options: GivenOptions | None = None,
-) -> RunGraph:
-    """The run, read again with the loop widths of past runs where nobody knows better.
-
-    Args:
-        run: as `read_graph` has read it.
-        past: of its namespace; None = nothing is asked of past runs.
-        source: the run.
-        cluster: where it is planned, if anywhere.
-        options: how it is planned there.
-
-    Returns:
-        As it was read, if past runs do not tell; with a warning, if it were too large with their
-        widths.
-    """
-    if past is None:
+def _with_learned_widths(request: PlanRequest, run: RunGraph, past: KnownPast) -> RunGraph:
+    """Read the run again with the loop widths of past runs, where nobody knows better."""
+    if past.past is None:
         return run
     from kfp_placement_engine.planning.learned_courses import learned_widths, too_wide
 
-    widths = learned_widths(run, past)
+    widths = learned_widths(run, past.past)
     if not widths:
         return run
     try:
-        return read_graph(source, cluster, options, learned_widths=widths)
+        return _read(request, learned_widths=widths)
     except LimitError:
         return too_wide(run, widths)
 
 
-def plan_request(
-    run: RunGraph,
-    cluster: Cluster,
-    overrides: Overrides | None = None,
-    options: GivenOptions | None = None,
-) -> PlanRequest:
-    """The request to plan a run on a cluster, by the cluster's policy if it has one.
+def _with_durations_file(run: RunGraph, file: Path | None) -> RunGraph:
+    if file is None:
+        return run
+    from kfp_placement_engine.readers.durations_file import read_durations_file
 
-    Args:
-        run: as `read_graph` reads it.
-        cluster: the cluster.
-        overrides: what is known better than the run's file says.
-        options: how to plan; what is asked for takes precedence over the policy.
-
-    Raises:
-        UnknownStepError: an override names a step that the run does not have.
-        QuantityError: a duration is malformed.
-        InputError: a step that is never cached, or no name of a namespace.
-    """
-    better = overrides or Overrides()
-    given = (options or GivenOptions()).values()
-    run = in_namespace(run, better.namespace_of(run))
-    if run.namespace in cluster.all_pipelines:
-        run = with_all_marked(run)
-    run = with_cached(with_durations(run, better.durations), better.assume_cached)
-    run, cluster, forecast = _with_history(run, better, cluster)
-    planned_with, policy = options_on(cluster, given), cluster.policy
-    if policy is None:
-        return PlanRequest(run, cluster, planned_with, forecast=forecast)
-    run = with_type_defaults(run, policy)
-    return PlanRequest(run, cluster, planned_with, followed(policy, given), forecast)
+    try:
+        return with_durations(run, read_durations_file(file))
+    except UnknownStepError as error:
+        # The file is wrong, and not what is asked for.
+        raise InputError(str(error)) from error
 
 
 def _with_history(
-    run: RunGraph, better: Overrides, cluster: Cluster
-) -> tuple[RunGraph, Cluster, RunForecast | None]:
-    if better.history is None:
-        return run, cluster, None
+    request: PlanRequest, run: RunGraph, past: KnownPast
+) -> tuple[RunGraph, RunForecast | None]:
+    if past.past is None:
+        return run, None
     # Here and not above: most plans are made without, and it takes long to import.
-    from kfp_placement_engine.planning.learned_courses import left_out_notices
-    from kfp_placement_engine.planning.learned_times import as_seen, with_history
+    from kfp_placement_engine.planning.learned_times import with_history
 
-    told = left_out_notices(run, better.history)
-    run = replace(run, notices=(*run.notices, *told))
-    policy = None if cluster.policy is None else cluster.policy.history
-    stated = None if policy is None else policy.confidence
-    learned = with_history(run, better.history, better.confidence or stated or CONFIDENCE)
-    return learned.graph, as_seen(cluster, better.history, run.name), learned.forecast
+    policy = request.cluster.policy
+    stated = None if policy is None or policy.history is None else policy.history.confidence
+    learned = with_history(run, past.past, request.confidence or stated or CONFIDENCE)
+    return learned.graph, learned.forecast
 
 
-def _loop_width(cluster: Cluster | None, options: GivenOptions) -> int:
-    if cluster is None:
-        return Assumptions.loop_width
-    return assumptions_of(cluster, options_on(cluster, options.values())).loop_width
+def _told(plan: Plan, prepared: PreparedRun) -> Plan:
+    """Return the plan with what it took from the policy, and what lets steps onto a node."""
+    return with_remedies(replace(plan, policy=prepared.policy), prepared.run, prepared.cluster)
+
+
+def _noted(run: RunGraph, notices: Iterable[Notice]) -> RunGraph:
+    return replace(run, notices=(*run.notices, *notices))

@@ -177,7 +177,7 @@ def read_hints(task: dsl.PipelineTask, subject: str) -> StepHints:
         raise MarkValueError(
             f"{subject}: the annotation {HINTS_ANNOTATION} it has already cannot be read: {error};"
             " leave it to place()"
-        ) from error
+        ) from None
 
 
 def _check_task(task: object) -> None:

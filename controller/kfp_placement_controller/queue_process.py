@@ -102,6 +102,7 @@ class QueueProcess:
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)
         self._operator = OperatorThread(
             partial(configuration, settings),
+            settings.identity,
             [
                 partial(follow_run_queues, inbox=inbox),
                 partial(follow_run_requests, inbox=inbox),
@@ -117,7 +118,9 @@ class QueueProcess:
         )
         writer = KueueWriter(client, clock)
         self._kueue = OperatorThread(
-            partial(configuration, settings), [partial(follow_kueue, inbox=inbox)]
+            partial(configuration, settings),
+            settings.identity,
+            [partial(follow_kueue, inbox=inbox)],
         )
         kueue = KueueFollowing(
             writer.check, writer.read, clock, began=self._kueue.start, ended=self._kueue.stop

@@ -6,11 +6,12 @@
     ├── InputError             a file or value that cannot be understood
     │   ├── QuantityError      "500q" is not a Kubernetes quantity
     │   ├── HintsError         the hints annotation is malformed
-    │   ├── UnknownStepError   a step is named that the run does not have
-    │   ├── UnknownLoopError   a loop is named that the run does not have, or has twice
-    │   ├── ChangeError        a change of run or cluster that cannot be planned
-    │   ├── ArgumentError      an argument that the run does not take, or of the wrong type
-    │   └── LimitError         larger or deeper than the documented limits
+    │   ├── LimitError         larger or deeper than the documented limits
+    │   └── RequestError       what is asked for does not go with the run or the cluster
+    │       ├── UnknownStepError   a step is named that the run does not have
+    │       ├── UnknownLoopError   a loop is named that the run does not have, or has twice
+    │       ├── ChangeError        a change of run or cluster that cannot be planned
+    │       └── ArgumentError      an argument that the run does not take, or of the wrong type
     ├── InputNotFoundError     a file, module or data set that is not there
     └── PlanningError          a problem or option the planner refuses
 
@@ -34,19 +35,23 @@ class HintsError(InputError):
     """The hints annotation is malformed."""
 
 
-class UnknownStepError(InputError):
+class RequestError(InputError):
+    """Something is asked for that does not go with the run or the cluster, which can be read."""
+
+
+class UnknownStepError(RequestError):
     """A step is named that the run does not have; the message names those that come close."""
 
 
-class UnknownLoopError(InputError):
+class UnknownLoopError(RequestError):
     """A loop is named that the run does not have, or has twice; the message names its loops."""
 
 
-class ChangeError(InputError):
+class ChangeError(RequestError):
     """A change that has no known form, or that changes what is not there."""
 
 
-class ArgumentError(InputError):
+class ArgumentError(RequestError):
     """An argument that the run does not take, or of the wrong type."""
 
 

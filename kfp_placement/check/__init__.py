@@ -43,22 +43,15 @@ def check(
         PlacementError: the pipeline or the cluster cannot be read.
     """
     # Here and not above, so that `import kfp_placement` stays fast.
-    from kfp_placement._package import package_of
+    from kfp_placement._options import read_request
     from kfp_placement._reading import engine_errors
-    from kfp_placement.check.rules import check_run
-    from kfp_placement.clusters.reading import known_cluster
-    from kfp_placement.histories import NONE, named_history, past_given
-    from kfp_placement.planning import RunSource, read_graph
+    from kfp_placement.check.rules import checked
+    from kfp_placement.histories import NONE
 
-    past = named_history("check", history) or NONE
-    package = package_of(pipeline)
-    known = None if cluster is None else known_cluster(cluster)
-    where = None if known is None else known.cluster
-    place = namespace or ("" if known is None else known.namespace)
+    options = {
+        "arguments": arguments,
+        "history": NONE if history is None else history,
+        "namespace": namespace,
+    }
     with engine_errors():
-        graph = read_graph(RunSource(package, arguments or {}), where)
-        api = None if known is None else known.api
-        learned = past_given(past, graph.name, namespace or graph.namespace, api, where)
-        graph = learned.noted_on(graph)
-        place = place or learned.namespace
-        return check_run(graph, cluster=where, default_namespace=place, past=learned.past)
+        return checked(read_request("check", pipeline, cluster, options, needs_cluster=False))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kfp_placement.check.findings import CheckReport, Finding, Level
 from kfp_placement.check.marks import (
@@ -11,28 +11,27 @@ from kfp_placement.check.marks import (
     ineffective_marks,
     unmarked_steps,
 )
-from kfp_placement.planning import GivenOptions, Overrides, PlanRequest, plan_request
+from kfp_placement.planning import PlanRequest, PreparedRun, prepare
 from kfp_placement.remedies import GPU, accelerated_by, accelerator_line
 from kfp_placement_engine.contract.keys import (
-    LATENCY_RULED_TYPES,
     LOCATION_LABEL,
     SCHEDULER_LABEL,
     TYPE_LABEL,
     UNPLANNED_LABEL,
 )
-from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import shared_modes
+from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
-
-if TYPE_CHECKING:
-    from kfp_placement_engine.history import Past
 
 _MARK_LABELS = frozenset({TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL, UNPLANNED_LABEL})
 _SAID_HERE = frozenset(
     {"location-unused", "near-scheduler", "near-type", "no-location", "unmarked-steps"}
 )
 """Notices of the planner that a rule here gives, with or without a cluster."""
+
+_NATIVE_RESOURCES = frozenset({"cpu", "ephemeral-storage", "memory"})
+"""Resources that have no domain."""
 
 _NAMED = 5
 """Steps that a finding on several names; JSON has all."""
@@ -41,52 +40,48 @@ _REFUSED = frozenset({"invalid-label", "parameter-name", "request-above-limit"})
 """Notices of the readers about pods that Kubernetes refuses, or runs that KFP's backend does."""
 
 # What fits nowhere is known before the search begins.
-_OPTIONS = GivenOptions(budget_seconds=0.05, compare=())
+_OPTIONS: dict[str, Any] = {"budget_seconds": 0.05, "compare": ()}
 """How a check plans on a cluster."""
 
 
-def check_run(
-    graph: RunGraph,
-    *,
-    cluster: Cluster | None = None,
-    default_namespace: str = "",
-    past: "Past | None" = None,
-) -> CheckReport:
-    """Apply every rule.
+def checked(request: PlanRequest, progress: Progress = no_progress) -> CheckReport:
+    """Apply every rule to the run that a request means.
 
     Args:
-        graph: the run.
-        cluster: where it will run, if known; its PlacementPolicy, if it has one, says which types
+        request: what somebody asks; where it names a cluster, its PlacementPolicy says which types
             follow a location and what is assumed of steps by their type.
-        default_namespace: where the run goes if it does not say so; "" = nowhere in particular.
-        past: what past runs of its namespace tell; None = nothing is asked of them.
+        progress: told how far reading is.
+
+    Raises:
+        EngineError: as for `prepare`; or a cluster that cannot be planned with.
+        ClusterError: the live cluster refuses, or gives no answer.
+    """
+    return check_run(prepare(replace(request, options=_OPTIONS), progress))
+
+
+def check_run(prepared: PreparedRun) -> CheckReport:
+    """Apply every rule to a run; a cluster without nodes stands for none.
 
     Raises:
         PlanningError: a cluster that cannot be planned with.
     """
+    run, past = prepared.run, prepared.known.past
     findings: list[Finding] = []
     if past is not None:
         # Here and not above: most checks are made without, and it takes long to import.
         from kfp_placement.check.durations import hints_off
         from kfp_placement.check.memory import memory_off
-        from kfp_placement_engine.planning.learned_courses import left_out_notices
-        from kfp_placement_engine.planning.learned_times import with_history
 
-        findings += [*hints_off(graph, past), *memory_off(graph, past)]
-        told = left_out_notices(graph, past)
-        graph = replace(with_history(graph, past).graph, notices=(*graph.notices, *told))
-    where = Overrides(default_namespace=default_namespace)
-    request = None if cluster is None else plan_request(graph, cluster, where, _OPTIONS)
-    run = graph if request is None else request.run
-    ruled = LATENCY_RULED_TYPES if request is None else request.options.latency_ruled_types
+        findings += [*hints_off(prepared.as_read, past), *memory_off(run, past)]
+    ruled = prepared.options.latency_ruled_types
     findings += [*unmarked_steps(run), *guessed_types(run, ruled), *ineffective_marks(run, ruled)]
     findings += [finding for rule in _RULES for finding in rule(run)]
     findings += _notices(run.notices)
-    if request is not None:
-        findings += _on_cluster(request)
+    if prepared.cluster.nodes:
+        findings += _on_cluster(prepared)
     order = list(Level)
     unique = dict.fromkeys(findings)
-    return CheckReport(graph.name, tuple(sorted(unique, key=lambda item: order.index(item.level))))
+    return CheckReport(run.name, tuple(sorted(unique, key=lambda item: order.index(item.level))))
 
 
 def _durations(graph: RunGraph) -> Iterator[Finding]:
@@ -178,6 +173,21 @@ def _accelerators(graph: RunGraph) -> Iterator[Finding]:
             )
 
 
+def _resource_names(graph: RunGraph) -> Iterator[Finding]:
+    """Resources without a domain, which Kubernetes refuses: `A100`, where `nvidia.com/gpu` is."""
+    for step in container_tasks(graph):
+        asked = {*step.requests, *(step.workers.requests if step.workers else ())}
+        for name in sorted(asked - _NATIVE_RESOURCES):
+            if "/" not in name and not name.startswith("hugepages-"):
+                yield Finding(
+                    Level.ERROR,
+                    "resource-domain",
+                    f"asks for {name!r:.80}, which Kubernetes refuses: a resource beside cpu and"
+                    f" memory needs a domain; use the name nodes offer it under, such as {GPU}",
+                    step.task,
+                )
+
+
 def _shared_volumes(graph: RunGraph) -> Iterator[Finding]:
     """Volumes that the run makes, each once whatever the number of iterations."""
     users: dict[str, list[Step]] = {}
@@ -260,6 +270,7 @@ _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
     _requests,
     _retries,
     _accelerators,
+    _resource_names,
     _shared_volumes,
     _images,
     _pod_less,
@@ -281,8 +292,8 @@ def _with_hard_limits(graph: RunGraph, notices: Iterable[Notice]) -> Iterator[Fi
         yield replace(finding, level=Level.ERROR) if lost else finding
 
 
-def _on_cluster(request: PlanRequest) -> Iterator[Finding]:
-    plan, run = request.plan(limits=False), request.run
+def _on_cluster(prepared: PreparedRun) -> Iterator[Finding]:
+    plan, run = prepared.plan(limits=False), prepared.run
     tasks = {step.name: step.task for step in run.steps}
     for name, reason in plan.unschedulable:
         yield Finding(Level.ERROR, "unschedulable", reason, tasks.get(name, name))

@@ -8,13 +8,13 @@ import click
 
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.live_options import Connection, Target, connection_options
+from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
     INPUT_FILE,
-    LOCAL_PATH,
+    NAMESPACE,
     FormatType,
-    NamespaceType,
-    pairs,
+    argument_option,
+    output_option,
 )
 
 if TYPE_CHECKING:
@@ -46,14 +46,7 @@ was found, or the input cannot be read.
     type=INPUT_FILE,
     help="Also check what depends on the cluster: room, locations, volumes.",
 )
-@click.option(
-    "--arg",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=pairs("rows=5000", last=False),
-    help="A pipeline parameter, typed by the pipeline. Repeatable.",
-)
+@argument_option
 @click.option(
     "--history",
     metavar="FILE|live|none",
@@ -64,7 +57,7 @@ was found, or the input cannot be read.
 @click.option(
     "-n",
     "--namespace",
-    type=NamespaceType(),
+    type=NAMESPACE,
     metavar="NAME",
     help="Namespace of the run, whose past runs count.  [default: the run's own, if any, else the"
     " only one of FILE, with live the context's]",
@@ -77,12 +70,7 @@ was found, or the input cannot be read.
     show_default=True,
     help="Format.",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=LOCAL_PATH,
-    help="Write to FILE, whole or not at all, instead of stdout.",
-)
+@output_option
 @connection_options
 @debug_option
 def check(
@@ -100,55 +88,26 @@ def check(
     that are far from what past runs took.
     Follows the PlacementPolicy of CLUSTER, if it holds one.
     """
-    from kfp_placement.cli.inputs import check_sources, connect_live
+    from kfp_placement.cli.inputs import read_request, usage_errors
     from kfp_placement.cli.output import check_target, emit
-
-    check_sources(run, cluster, history)
-    check_target(output)
-    where = Target(**target)
-    live = connect_live(cluster, where, history)
-    report = _report(run, cluster, live, arguments, history, where.namespace or "")
-    emit(_json(report) if output_format == "json" else _text(report, output), output)
-    return _exit_code(report)
-
-
-def _report(
-    run: str,
-    cluster: str | None,
-    live: Connection | None,
-    arguments: dict[str, str],
-    history: str | None,
-    namespace: str,
-) -> "CheckReport":
-    from kfp_placement.cli.inputs import (
-        LIVE,
-        read_cluster_source,
-        read_package,
-        read_past,
-        usage_errors,
-    )
     from kfp_placement.cli.progress import LiveLine
 
-    with LiveLine() as progress:
-        package = read_package(run)
-        from kfp_placement.check.rules import check_run
-        from kfp_placement.planning import RunSource, read_graph, with_learned_widths
-        from kfp_placement_engine.exceptions import ArgumentError
+    check_target(output)
+    with LiveLine() as progress, usage_errors():
+        request = read_request(
+            run,
+            cluster,
+            "none" if history is None else history,
+            Target(**target),
+            progress,
+            needs_cluster=False,
+            arguments=arguments,
+        )
+        from kfp_placement.check.rules import checked
 
-        read = live if cluster == LIVE else None
-        known = None if cluster is None else read_cluster_source(cluster, progress, read)
-        with usage_errors(ArgumentError):
-            source = RunSource(package, arguments)
-            graph = read_graph(source, known, progress=progress)
-        place = namespace or ("" if live is None else live.namespace)
-        if history is None:
-            return check_run(graph, cluster=known, default_namespace=place)
-        where = namespace or graph.namespace
-        past = read_past(history, graph.name, where, progress, live, known)
-        graph = with_learned_widths(graph, past.past, source, known)
-        graph = past.noted_on(graph)
-        place = place or past.namespace
-        return check_run(graph, cluster=known, default_namespace=place, past=past.past)
+        report = checked(request, progress)
+    emit(_json(report) if output_format == "json" else _text(report, output), output)
+    return _exit_code(report)
 
 
 def _text(report: "CheckReport", output: Path | None) -> str:

@@ -7,7 +7,7 @@ import click
 
 from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.live_options import Target, connection_options
-from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH
+from kfp_placement.cli.parameters import INPUT_FILE, output_option
 from kfp_placement.cli.terminal import warn
 
 _EPILOG = """\b
@@ -25,12 +25,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("dump", metavar="DUMP", type=INPUT_FILE)
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=LOCAL_PATH,
-    help="Write to FILE, whole or not at all, instead of stdout.",
-)
+@output_option
 @connection_options
 @debug_option
 def cluster(dump: str, output: Path | None, **target: Any) -> None:
@@ -46,7 +41,7 @@ def cluster(dump: str, output: Path | None, **target: Any) -> None:
     check_target(output)
     live = connect_live(dump, Target(**target))
     with LiveLine() as progress:
-        known = read_cluster_source(dump, progress, live)
+        known = read_cluster_source(dump, progress, live).cluster
     from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 
     emit(write_cluster_file(known), output)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.parameters import LOCAL_PATH, DurationType, WholeNumberType
+from kfp_placement.cli.parameters import DURATION, LOCAL_PATH, WHOLE_NUMBER
 from kfp_placement.report.visible import visible
 
 SAMPLES = ("unequal-steps", "taxi")
@@ -36,13 +36,13 @@ Examples:
 )
 @click.option(
     "--budget",
-    type=DurationType(),
+    type=DURATION,
     metavar="TIME",
     default="1s",
     show_default=True,
     help="Time for each search.",
 )
-@click.option("--seed", type=WholeNumberType(), default=0, show_default=True)
+@click.option("--seed", type=WHOLE_NUMBER, default=0, show_default=True)
 @debug_option
 def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     """Plan a sample pipeline and write a report.
@@ -55,13 +55,12 @@ def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     from kfp_placement.cli.output import check_target, emit, table_style
     from kfp_placement.cli.plan_command import finish
     from kfp_placement.cli.progress import LiveLine
-    from kfp_placement.planning import GivenOptions
     from kfp_placement.report.html import plan_html
 
     target = output or Path(f"{sample}-plan.html")
     check_target(target)
     tell = demo_stories.taxi if sample == "taxi" else demo_stories.unequal_steps
-    options = GivenOptions(budget_seconds=budget, seed=seed)
+    options = {"budget_seconds": budget, "seed": seed}
     with LiveLine() as progress:
         story = tell(options, table_style(None, wide=False), progress)
     emit(story.text, None)

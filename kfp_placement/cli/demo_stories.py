@@ -1,14 +1,15 @@
 """What `demo` tells: a story for each sample, as text beside the plan that it tells of."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 
 from kfp_placement._package import Package
-from kfp_placement.planning import GivenOptions, RunSource, plan_request, read_graph
-from kfp_placement.report import summary, values
+from kfp_placement.clusters.reading import KnownCluster
+from kfp_placement.planning import PlannedRun, PlanRequest, planned
+from kfp_placement.report import summary, text_timeline, values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle, plan_table
-from kfp_placement.report.text_timeline import TimeLine, planned, time_lines
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress
@@ -69,17 +70,21 @@ class Story:
     plan: Plan
 
 
-def unequal_steps(options: GivenOptions, style: TableStyle, progress: Progress) -> Story:
+def unequal_steps(options: Mapping[str, object], style: TableStyle, progress: Progress) -> Story:
     """The lead case: the default scheduler's time line, and the plan's."""
     cluster = read_cluster(_file("three-workers.yaml"), name="three equal workers")
-    _, plan = _planned("unequal-steps.yaml", cluster, options, progress)
+    plan = _planned("unequal-steps.yaml", cluster, options, progress).plan
     default = plan.baselines["kube-default"]
     change = summary.verdict(plan, default)
     columns = min(style.columns or _TIME_LINE_COLUMNS, _TIME_LINE_COLUMNS)
-    lines = time_lines(
+    lines = text_timeline.time_lines(
         (
-            TimeLine(f"The default scheduler: {summary.makespan(default)}", plan.default_schedule),
-            TimeLine(f"The plan: {summary.makespan(plan.figures)}, {change}", planned(plan)),
+            text_timeline.TimeLine(
+                f"The default scheduler: {summary.makespan(default)}", plan.default_schedule
+            ),
+            text_timeline.TimeLine(
+                f"The plan: {summary.makespan(plan.figures)}, {change}", text_timeline.planned(plan)
+            ),
         ),
         columns,
     )
@@ -92,28 +97,20 @@ def unequal_steps(options: GivenOptions, style: TableStyle, progress: Progress) 
     return Story("\n".join(parts), plan)
 
 
-@dataclass(frozen=True)
-class _ForUsers:
-    """The taxi sample, planned for users at a place."""
-
-    location: str
-    graph: RunGraph
-    plan: Plan
-
-
-def taxi(options: GivenOptions, style: TableStyle, progress: Progress) -> Story:
+def taxi(options: Mapping[str, object], style: TableStyle, progress: Progress) -> Story:
     """Training in the cloud, prediction near the users, wherever they are."""
     cluster = read_cluster(_file("cluster.yaml"), name="the thesis' cluster")
-    for_users = [
-        _ForUsers(place, *_planned(f"taxi-{place.lower()}.yaml", cluster, options, progress))
+    for_users = {
+        place: _planned(f"taxi-{place.lower()}.yaml", cluster, options, progress)
         for place in LOCATIONS
-    ]
-    first = for_users[0]
+    }
+    shown = LOCATIONS[0]
+    first = for_users[shown]
     parts = [
         _MARKED + _TAXI_MARKS,
         "The marks travel with the compiled package:\n",
-        _marks(first.graph, style),
-        f"The plan, made before the first step starts, for users at {first.location}:\n",
+        _marks(first.prepared.run, style),
+        f"The plan, made before the first step starts, for users at {shown}:\n",
         # The reasons are the point: they are beside the plan, or below where there is no room.
         plan_table(first.plan, replace(style, reasons=True, columns=style.columns or _COLUMNS)),
         "Where the prediction goes when the users are elsewhere:\n",
@@ -123,10 +120,10 @@ def taxi(options: GivenOptions, style: TableStyle, progress: Progress) -> Story:
 
 
 def _planned(
-    file: str, cluster: Cluster, options: GivenOptions, progress: Progress
-) -> tuple[RunGraph, Plan]:
-    graph = read_graph(RunSource(Package(file, _file(file))), cluster, options)
-    return graph, plan_request(graph, cluster, options=options).plan(progress)
+    file: str, cluster: Cluster, options: Mapping[str, object], progress: Progress
+) -> PlannedRun:
+    request = PlanRequest(Package(file, _file(file)), KnownCluster(cluster), options=options)
+    return planned(request, progress)
 
 
 def _file(name: str) -> bytes:
@@ -153,13 +150,12 @@ def _mark(step: Step) -> list[str]:
     ]
 
 
-def _elsewhere(for_users: list[_ForUsers], style: TableStyle) -> str:
+def _elsewhere(for_users: Mapping[str, PlannedRun], style: TableStyle) -> str:
     rows = []
-    for item in for_users:
-        step = item.plan.step(PREDICT)
-        node = step.node or "no node"
-        makespan = summary.makespan(item.plan.figures)
-        rows.append([item.location, node, values.latency(step.latency_ms), makespan])
+    for location, made in for_users.items():
+        step = made.plan.step(PREDICT)
+        makespan = summary.makespan(made.plan.figures)
+        rows.append([location, step.node or "no node", values.latency(step.latency_ms), makespan])
     titles = ("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN")
     return _indented(layout([Column(title) for title in titles], rows, style.columns))
 

@@ -15,10 +15,9 @@ from kfp_placement.cli.live_options import (
     connect,
     connection_options,
     namespace_options,
-    now,
     warn_of_namespace,
 )
-from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType
+from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, now
 from kfp_placement.cli.terminal import can_ask, warn
 
 if TYPE_CHECKING:
@@ -167,10 +166,12 @@ class _Source:
             for each in problems:
                 warn(each)
             return found
-        from kfp_placement.cli.inputs import read_histories_source
+        from kfp_placement.cli.inputs import named_history
+        from kfp_placement.histories import file_histories
 
-        assert self._file is not None  # else there is a cluster
-        found = list(read_histories_source(self._file))
+        source = named_history(self._file)
+        assert source is not None  # else there is a cluster
+        found = list(file_histories(source))
         self._elsewhere = sorted({each.metadata.namespace or "" for each in found} - {""})
         return [each for each in found if self.namespace in ("", each.metadata.namespace)]
 

@@ -1,39 +1,76 @@
-"""RUN and CLUSTER as named on the command line -> the engine's nouns."""
+"""What `plan`, `check` and `cluster` are given -> the request that it means."""
 
 import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kfp_placement._package import Package, package_file
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
 from kfp_placement.report.visible import visible
-from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFoundError
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError, RequestError
 
 if TYPE_CHECKING:
-    from kfp_placement._package import Package
-    from kfp_placement.histories import KnownPast
-    from kfp_placement_engine.contract.pipeline_history import PipelineHistory
-    from kfp_placement_engine.model.cluster import Cluster
+    from kfp_placement.clusters.reading import KnownCluster
+    from kfp_placement.planning import PlanRequest
     from kfp_placement_engine.model.progress import Progress
 
 STDIN = "-"
 LIVE = "live"
 
-_NAMING = "-n {}"
-"""How a namespace is named on the command line."""
-
 
 @contextlib.contextmanager
-def usage_errors(*kinds: type[EngineError]) -> Iterator[None]:
-    """Tell the engine's errors of these kinds as wrong use: they come from the command line."""
+def usage_errors() -> Iterator[None]:
+    """Tell what does not go with the run as wrong use: it comes from the command line."""
     try:
         yield
-    except kinds as error:
+    except RequestError as error:
         raise click.UsageError(visible(str(error))) from error
+
+
+def read_request(
+    run: str,
+    cluster: str | None,
+    history: str | None,
+    target: Target,
+    progress: "Progress",
+    *,
+    needs_cluster: bool = True,
+    **asked: Any,
+) -> "PlanRequest":
+    """Read what `plan` or `check` is given.
+
+    Args:
+        run: RUN.
+        cluster: CLUSTER; None = an example, or nothing.
+        history: `--history`; None = nothing.
+        target: the cluster that `live` means.
+        progress: told how far it is.
+        needs_cluster: no CLUSTER is an example.
+        **asked: further fields of the request.
+
+    Raises:
+        click.UsageError: what cannot be meant.
+        ClusterError: the live cluster refuses, or gives no answer.
+        PlacementError: there is no such example.
+        EngineError: a file is not there or cannot be read.
+    """
+    check_sources(run, cluster, history)
+    live = connect_live(cluster, target, history)
+    # Before a cluster is asked: a wrong name is reported at once.
+    package = read_package(run)
+    from kfp_placement.histories import HistorySource
+    from kfp_placement.planning import PlanRequest
+
+    is_known = cluster is not None or needs_cluster
+    where = read_cluster_source(cluster, progress, live) if is_known else None
+    api = None if live is None else live.cluster
+    source = HistorySource(named_history(history), api, naming="-n {}")
+    return PlanRequest(package, where, namespace=target.namespace, history=source, **asked)
 
 
 def check_sources(run: str, cluster: str | None, history: str | None = None) -> None:
@@ -49,17 +86,16 @@ def check_sources(run: str, cluster: str | None, history: str | None = None) -> 
         raise click.UsageError(f"{both} cannot both come from stdin; name a file for one")
 
 
-def read_package(run: str) -> "Package":
+def read_package(run: str) -> Package:
     """The bytes of RUN, compiled first if it names a pipeline.
 
     Raises:
         EngineError: it is not there or cannot be read.
     """
-    from kfp_placement._package import Package, package_file
     from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES
 
     if run == STDIN:
-        return Package("stdin", _stdin(RUN_MAX_BYTES))
+        return _stdin(RUN_MAX_BYTES)
     if is_pipeline_name(run):
         return Package(run, compile_named(run))
     if run.endswith(".py"):
@@ -103,7 +139,7 @@ def _connect_for_history(target: Target) -> Connection:
 
 def read_cluster_source(
     cluster: str | None, progress: "Progress", live: Connection | None = None
-) -> "Cluster":
+) -> "KnownCluster":
     """The cluster that CLUSTER describes.
 
     Args:
@@ -116,75 +152,33 @@ def read_cluster_source(
         PlacementError: there is no such example.
         EngineError: it is not there or cannot be read.
     """
-    if live is not None:
-        from kfp_placement.live.cluster_objects import live_cluster
-
-        return live_cluster(live.cluster, live.namespace, progress)
     from kfp_placement.clusters.examples import default_cluster
-    from kfp_placement.clusters.reading import named_cluster
+    from kfp_placement.clusters.reading import KnownCluster, named_cluster, read_live
     from kfp_placement_engine.readers import read_cluster
     from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES
 
+    if cluster == LIVE and live is not None:
+        return read_live(live.cluster, live.namespace, progress)
     if cluster is None:
-        return default_cluster()
+        return KnownCluster(default_cluster())
     if cluster == STDIN:
-        return read_cluster(_stdin(CLUSTER_MAX_BYTES), name="stdin", progress=progress)
-    return named_cluster(cluster, progress)
+        package = _stdin(CLUSTER_MAX_BYTES)
+        return KnownCluster(read_cluster(package.data, name=package.name, progress=progress))
+    return KnownCluster(named_cluster(cluster, progress))
 
 
-def read_histories_source(file: str) -> "tuple[PipelineHistory, ...]":
-    """The past runs that a file holds; `-` is stdin.
+def named_history(name: str | None) -> str | Package | None:
+    """The file of past runs that is meant: its name; `-` is stdin, which is read."""
+    if name != STDIN:
+        return name
+    from kfp_placement_engine.readers.history_file import MAX_FILE_BYTES
 
-    Raises:
-        EngineError: it is not there or cannot be read.
-    """
-    from kfp_placement_engine.readers.history_file import (
-        MAX_FILE_BYTES,
-        read_histories,
-        read_histories_file,
-    )
-
-    if file == STDIN:
-        return read_histories(_stdin(MAX_FILE_BYTES), name="stdin")
-    return read_histories_file(file)
+    return _stdin(MAX_FILE_BYTES)
 
 
-def read_past(
-    history: str | None,
-    pipeline: str,
-    namespace: str,
-    progress: "Progress",
-    live: Connection | None = None,
-    cluster: "Cluster | None" = None,
-) -> "KnownPast":
-    """What past runs tell, as far as somebody asks, or the live cluster keeps them.
-
-    Args:
-        history: what is on the command line: a file, `-`, `live` or `none`; None = nothing.
-        pipeline: of the run.
-        namespace: of the run; "" = nobody says.
-        progress: told what is read.
-        live: the cluster that `live` means.
-        cluster: where the run goes; its policy says how long runs count, its nodes how fast
-            they are.
-
-    Raises:
-        ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
-        EngineError: the file is not there, cannot be read, or is of another namespace.
-    """
-    from kfp_placement.histories import past_given, past_in
-
-    if history == STDIN:
-        histories = read_histories_source(history)
-        return past_in(histories, pipeline, namespace, cluster, naming=_NAMING)
-    if live is not None or history is not None:
-        progress(0.0, "reading past runs")
-    api = None if live is None else live.cluster
-    return past_given(history, pipeline, namespace, api, cluster, naming=_NAMING)
-
-
-def _stdin(max_bytes: int) -> bytes:
+def _stdin(max_bytes: int) -> Package:
+    """Read a file from stdin; a byte more than it may have tells that it is too large."""
     stream = sys.stdin.buffer
     if stream.isatty():
         click.echo("reading from the terminal; end with Ctrl-D", err=True)
-    return stream.read(max_bytes + 1)
+    return Package("stdin", stream.read(max_bytes + 1))

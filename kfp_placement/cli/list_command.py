@@ -11,9 +11,9 @@ from kfp_placement.cli.live_options import (
     connection_options,
     format_option,
     namespace_options,
-    now,
     warn_of_namespace,
 )
+from kfp_placement.cli.parameters import now
 from kfp_placement.cli.terminal import warn
 
 _EPILOG = """\b

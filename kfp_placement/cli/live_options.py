@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kfp_placement.cli.parameters import FormatType, NamespaceType
+from kfp_placement.cli.parameters import NAMESPACE, FormatType
 from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def namespace_options(command: _Command) -> _Command:
     return click.option(
         "-n",
         "--namespace",
-        type=NamespaceType(),
+        type=NAMESPACE,
         metavar="NAME",
         help="Where to look.  [default: the context's namespace]",
     )(command)
@@ -124,8 +123,3 @@ def warn_of_namespace(api: "Api", namespace: str) -> None:
 
     if namespace and lacks_namespace(api, namespace):
         warn(f"there is no namespace {namespace} in the cluster")
-
-
-def now() -> datetime:
-    """The time."""
-    return datetime.now(UTC)

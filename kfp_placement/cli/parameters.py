@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,145 +58,107 @@ LOCAL_PATH = OutputFileType()
 """A file to write."""
 
 
-class WholeNumberType(click.ParamType):  # type: ignore[type-arg]
-    """A whole number from 0 on, such as a seed."""
+class ParsedType(click.ParamType):  # type: ignore[type-arg]
+    """What a function reads from text; its errors are wrong use."""
 
-    name = "n"
-
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """The number."""
-        text = str(value)
-        if not (text.isascii() and text.isdigit() and int(text[:20]) <= _LARGEST_NUMBER):
-            self.fail(f"{text!r:.60} is not a whole number from 0 to {_LARGEST_NUMBER}", param, ctx)
-        return int(text)
-
-
-class DurationType(click.ParamType):  # type: ignore[type-arg]
-    """`20m`, `1h30m`, `500ms` or seconds."""
-
-    name = "duration"
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        """Give the type a name, for help texts, and what reads its values."""
+        self.name = name
+        self._read = read
 
     # `typing.override` is there from Python 3.12 on.
     def convert(  # type: ignore[explicit-override]
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Seconds."""
-        from kfp_placement_engine.model.durations import parse_duration
-
-        try:
-            return parse_duration(value)
-        except EngineError as error:
-            self.fail(str(error), param, ctx)
-
-
-class ConfidenceType(click.ParamType):  # type: ignore[type-arg]
-    """`90%`, or 0.9."""
-
-    name = "share"
-
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """The share, above 0 and below 1."""
-        from kfp_placement_engine.model.promise import parse_confidence
-
-        try:
-            return parse_confidence(value)
-        except EngineError as error:
-            self.fail(str(error), param, ctx)
-
-
-class TimeType(click.ParamType):  # type: ignore[type-arg]
-    """`10:26`, `10:26:30`, `now`, or a date with a time; without a zone it is this machine's."""
-
-    name = "time"
-
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """The moment; a time of day is the next one."""
-        from kfp_placement.cli.live_options import now
-
-        if isinstance(value, datetime):
+    ) -> Any:
+        """The value; what is not text is one already."""
+        if not isinstance(value, str):
             return value
-        text, present = str(value).strip(), now().astimezone()
-        if text == "now":
-            return present
         try:
-            if of_day := _TIME_OF_DAY.fullmatch(text):
-                time_of_day = time.fromisoformat(text if text[1] != ":" else f"0{text}")
-                found = datetime.combine(present.date(), time_of_day)
-                least = present.replace(microsecond=0)
-                is_over = found.astimezone() < (least if of_day[1] else least.replace(second=0))
-                return (found + timedelta(days=is_over)).astimezone()
-            at = datetime.fromisoformat(text).astimezone()
-        except (ValueError, OverflowError):
-            example = "10:26, now or 2026-11-26T10:26:00Z"
-            self.fail(f"{text!r:.60} is not a time; write for example {example}", param, ctx)
-        if at.year > _LAST_YEAR:
-            self.fail(f"{text!r:.60} is too late; the last year is {_LAST_YEAR}", param, ctx)
-        return at
-
-
-class MakespanWithinType(click.ParamType):  # type: ignore[type-arg]
-    """`3%`, or a time such as `20m`."""
-
-    name = "limit"
-
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> "MakespanWithin":
-        """The limit."""
-        from kfp_placement_engine.model.objective import parse_makespan_within
-
-        try:
-            return parse_makespan_within(value)
-        except EngineError as error:
+            return self._read(value)
+        except (ValueError, EngineError) as error:
             self.fail(str(error), param, ctx)
 
 
-class KubeVersionType(click.ParamType):  # type: ignore[type-arg]
-    """`1.36`, also `v1.36.3`."""
+def duration(text: str) -> float:
+    """Read `20m`, `1h30m`, `500ms` or seconds.
 
-    name = "version"
+    Raises:
+        QuantityError: it is not a duration.
+    """
+    from kfp_placement_engine.model.durations import parse_duration
 
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
-        """Major and minor."""
-        if isinstance(value, tuple):
-            return value[0], value[1]
-        version = read_kube_version(str(value))
-        if version is None:
-            self.fail(f"{value!r} is not a Kubernetes version; write for example 1.36", param, ctx)
-        if not is_imitated(version):
-            self.fail(f"{value!r}: {KUBE_RANGE}", param, ctx)
-        return version
+    return parse_duration(text)
 
 
-class NamespaceType(click.ParamType):  # type: ignore[type-arg]
-    """The name of a namespace."""
+def _whole_number(text: str) -> int:
+    """Read a whole number from 0 on, such as a seed."""
+    if not (text.isascii() and text.isdigit() and int(text[:20]) <= _LARGEST_NUMBER):
+        raise ValueError(f"{text!r:.60} is not a whole number from 0 to {_LARGEST_NUMBER}")
+    return int(text)
 
-    name = "namespace"
 
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        """The name."""
-        from kfp_placement_engine.planning.overrides import check_namespace
+def _confidence(text: str) -> float:
+    """Read a share above 0 and below 1: `90%`, or 0.9."""
+    from kfp_placement_engine.model.promise import parse_confidence
 
-        try:
-            return check_namespace(str(value))
-        except EngineError as error:
-            self.fail(str(error), param, ctx)
+    return parse_confidence(text)
+
+
+def _makespan_within(text: str) -> "MakespanWithin":
+    """Read `3%`, or a time such as `20m`."""
+    from kfp_placement_engine.model.objective import parse_makespan_within
+
+    return parse_makespan_within(text)
+
+
+def _kube_version(text: str) -> tuple[int, int]:
+    """Read `1.36`, also `v1.36.3`."""
+    version = read_kube_version(text)
+    if version is None:
+        raise ValueError(f"{text!r} is not a Kubernetes version; write for example 1.36")
+    if not is_imitated(version):
+        raise ValueError(f"{text!r}: {KUBE_RANGE}")
+    return version
+
+
+def _namespace(text: str) -> str:
+    """Read the name of a namespace."""
+    from kfp_placement_engine.planning.overrides import check_namespace
+
+    return check_namespace(text)
+
+
+def _time(text: str) -> datetime:
+    """Read `10:26`, `10:26:30`, `now`, or a date with a time; without a zone it is this machine's.
+
+    A time of day is the next one.
+    """
+    text, present = text.strip(), now().astimezone()
+    if text == "now":
+        return present
+    try:
+        if of_day := _TIME_OF_DAY.fullmatch(text):
+            time_of_day = time.fromisoformat(text if text[1] != ":" else f"0{text}")
+            found = datetime.combine(present.date(), time_of_day)
+            least = present.replace(microsecond=0)
+            is_over = found.astimezone() < (least if of_day[1] else least.replace(second=0))
+            return (found + timedelta(days=is_over)).astimezone()
+        at = datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError) as error:
+        example = "10:26, now or 2026-11-26T10:26:00Z"
+        raise ValueError(f"{text!r:.60} is not a time; write for example {example}") from error
+    if at.year > _LAST_YEAR:
+        raise ValueError(f"{text!r:.60} is too late; the last year is {_LAST_YEAR}")
+    return at
+
+
+WHOLE_NUMBER = ParsedType("n", _whole_number)
+DURATION = ParsedType("duration", duration)
+CONFIDENCE = ParsedType("share", _confidence)
+TIME = ParsedType("time", _time)
+MAKESPAN_WITHIN = ParsedType("limit", _makespan_within)
+KUBE_VERSION = ParsedType("version", _kube_version)
+NAMESPACE = ParsedType("namespace", _namespace)
 
 
 class FormatType(click.Choice):  # type: ignore[type-arg]
@@ -245,6 +207,11 @@ class NamesType(click.ParamType):  # type: ignore[type-arg]
         given = done.split(",")
         rest = [name for name in self.choices if name.startswith(start) and name not in given]
         return [CompletionItem(f"{done}{comma}{name}") for name in rest]
+
+
+def now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
 
 
 def pairs(
@@ -311,3 +278,22 @@ def width(text: str) -> int:
             f" {ReadOptions.max_steps} steps"
         )
     return int(text)
+
+
+argument_option = click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=pairs("rows=5000", last=False),
+    help="A pipeline parameter, typed by the pipeline. Repeatable.",
+)
+"""`--arg`, for what a run is started with."""
+
+output_option = click.option(
+    "--output",
+    metavar="FILE",
+    type=LOCAL_PATH,
+    help="Write to FILE, whole or not at all, instead of stdout.",
+)
+"""`--output`, for a result that may go into a file."""

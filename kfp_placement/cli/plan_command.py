@@ -1,5 +1,7 @@
 """`plan`: where every step of a run would go, when and why."""
 
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,29 +9,31 @@ import click
 
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.live_options import connection_options
+from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
     BASELINES,
+    CONFIDENCE,
+    DURATION,
     FORMATS,
     INPUT_FILE,
-    LOCAL_PATH,
-    ConfidenceType,
-    DurationType,
+    KUBE_VERSION,
+    MAKESPAN_WITHIN,
+    NAMESPACE,
+    TIME,
+    WHOLE_NUMBER,
     FormatType,
-    KubeVersionType,
-    MakespanWithinType,
-    NamespaceType,
     NamesType,
-    TimeType,
-    WholeNumberType,
+    argument_option,
     changes,
+    duration,
+    output_option,
     pairs,
     width,
 )
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
-    from kfp_placement.cli.plan_inputs import PlannedRun
+    from kfp_placement.planning import PlannedRun
     from kfp_placement_engine.model.plan import Plan
 
 _EPILOG = """\b
@@ -58,10 +62,16 @@ A CHANGE is one of:
   '-1 of worker'                      one node fewer
   'gpu-node cpu=32 memory=64Gi'       other sizes; 'worker-* speed=2' another speed
   'loop for-loop-1 limit=4'           or limit=off
+  'step train cpu=4 memory=8Gi gpu=1' other requests
+  'step train node=worker-2'          other nodes that it may go to; '*' for any
   'step train duration=10m'           another run time
   'step predict max-latency=30ms'     or max-latency=off
   'image python:3.12 everywhere'      held by every node before the run
   'volume data access=ReadWriteMany'  another access mode
+
+\b
+The first word may be left out where that is clear: 'train node=worker-2', 'for-loop-1 limit=4',
+and 'train cpu=4' where no node has that name. gpu is short for nvidia.com/gpu.
 
 \b
 Exit code 4: a step fits no node, or would not after the changes; the plan is printed anyway.
@@ -73,10 +83,18 @@ _WITHOUT_PAST_RUNS = (
 )
 
 
-def _duration(text: str) -> float:
-    from kfp_placement_engine.model.durations import parse_duration
-
-    return parse_duration(text)
+_PLANNER_OPTIONS = (
+    "budget_seconds",
+    "compare",
+    "dispatch",
+    "generations",
+    "kube_version",
+    "makespan_within",
+    "marked_only",
+    "objective",
+    "seed",
+)
+"""Fields of `PlanOptions` that have an option; the other options are fields of the request."""
 
 
 @click.command(epilog=_EPILOG)
@@ -89,20 +107,13 @@ def _duration(text: str) -> float:
     help="Where the run will go: a kubectl dump or Cluster file, its URL, - for stdin, live, or an"
     " example.  [default: example:equal]",
 )
-@click.option(
-    "--arg",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=pairs("rows=5000", last=False),
-    help="A pipeline parameter, typed by the pipeline. Repeatable.",
-)
+@argument_option
 @click.option(
     "--duration",
     "durations",
     multiple=True,
     metavar="STEP=TIME",
-    callback=pairs("train=20m", _duration),
+    callback=pairs("train=20m", duration),
     help="Run time of a step (20m, 1h30m), instead of its hint. Repeatable.",
 )
 @click.option(
@@ -135,14 +146,14 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--confidence",
-    type=ConfidenceType(),
+    type=CONFIDENCE,
     metavar="SHARE",
     help="How often the ranges that are made of past runs are to hold; needs --history."
     "  [default: as the policy says, else 90%]",
 )
 @click.option(
     "--at",
-    type=TimeType(),
+    type=TIME,
     metavar="TIME",
     help="When the run is submitted, to see times of day: now, a date with a time, or 10:26 or"
     " 10:26:30, which is tomorrow's if it has passed today.",
@@ -150,25 +161,26 @@ def _duration(text: str) -> float:
 @click.option(
     "-n",
     "--namespace",
-    type=NamespaceType(),
+    type=NAMESPACE,
     metavar="NAME",
     help="Namespace of the run, which decides whose volume claims it uses.  [default: the run's"
     " own, if any, else with live the context's, else the only one of the history]",
 )
 @click.option(
     "--seed",
-    type=WholeNumberType(),
+    type=WHOLE_NUMBER,
     help="Seed of the search.  [default: the policy's, else 0]",
 )
 @click.option(
     "--budget",
-    type=DurationType(),
+    "budget_seconds",
+    type=DURATION,
     metavar="TIME",
     help="Time for the search.  [default: the policy's, else 2s]",
 )
 @click.option(
     "--generations",
-    type=WholeNumberType(),
+    type=WHOLE_NUMBER,
     metavar="N",
     help="Stop the search after N generations instead; replays a plan exactly.",
 )
@@ -180,7 +192,7 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--makespan-within",
-    type=MakespanWithinType(),
+    type=MAKESPAN_WITHIN,
     metavar="LIMIT",
     help="How late the last of several runs may end, 3% or 20m; decides nothing for one run, as"
     " here.  [default: the policy's, else none]",
@@ -193,7 +205,7 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--kube-version",
-    type=KubeVersionType(),
+    type=KUBE_VERSION,
     metavar="X.Y",
     default="1.36",
     show_default=True,
@@ -214,6 +226,7 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--what-if",
+    "changes",
     multiple=True,
     metavar="CHANGE",
     callback=changes,
@@ -226,29 +239,43 @@ def _duration(text: str) -> float:
     type=FormatType(FORMATS),
     help="Format.  [default: table, or what the ending of --output names]",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=LOCAL_PATH,
-    help="Write to FILE, whole or not at all, instead of stdout.",
-)
+@output_option
 @connection_options
 @debug_option
-def plan(output_format: str | None, output: Path | None, **given: Any) -> int:
+def plan(
+    run: str,
+    cluster: str | None,
+    history: str | None,
+    at: datetime | None,
+    output_format: str | None,
+    output: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str | None,
+    **asked: Any,
+) -> int:
     """Show where every step of a run would go.
 
     Which node, when, why, and how that compares with the default scheduler. Follows the
     PlacementPolicy of CLUSTER, if it holds one. Contacts no cluster but with --cluster live.
     """
+    from kfp_placement.cli.inputs import read_request, usage_errors
     from kfp_placement.cli.output import check_target, emit, format_for
-    from kfp_placement.cli.plan_inputs import PlanInputs, make_plan
+    from kfp_placement.cli.progress import LiveLine
     from kfp_placement.cli.terminal import warn
 
     check_target(output)
     chosen = format_for(output_format, output)
-    made = make_plan(PlanInputs(**given))
+    asked["options"] = {name: asked.pop(name) for name in _PLANNER_OPTIONS}
+    target = Target(kubeconfig, context, namespace)
+    with LiveLine() as progress, usage_errors():
+        request = read_request(run, cluster, history, target, progress, **asked)
+        from kfp_placement.planning import planned
+
+        made = planned(request, progress)
+    made = replace(made, plan=replace(made.plan, submitted_at=at))
     emit(rendered(made, chosen, output), output)
-    if given["confidence"] is not None and made.plan.promise is None:
+    if request.confidence is not None and made.plan.promise is None:
         warn(_WITHOUT_PAST_RUNS)
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)
@@ -273,7 +300,7 @@ def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
     from kfp_placement.report.table import plan_table
 
     style = table_style(target, wide=chosen == "wide")
-    table = plan_table(plan, style, made.past_runs)
+    table = plan_table(plan, style, made.prepared.known.text)
     if answer is None:
         return table
     from kfp_placement.report.what_if import what_if_block

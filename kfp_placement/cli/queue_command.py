@@ -11,10 +11,10 @@ from kfp_placement.cli.live_options import (
     connection_options,
     format_option,
     namespace_options,
-    now,
     the_run,
     warn_of_namespace,
 )
+from kfp_placement.cli.parameters import now
 from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:

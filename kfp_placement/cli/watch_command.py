@@ -11,10 +11,9 @@ from kfp_placement.cli.live_options import (
     connect,
     connection_options,
     namespace_options,
-    now,
     the_run,
 )
-from kfp_placement.cli.parameters import DurationType
+from kfp_placement.cli.parameters import DURATION, now
 from kfp_placement.cli.terminal import warn, warning
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ Exit codes: 0 the run succeeded; 1 it failed, was refused or deleted; 2 several 
 @click.argument("run", metavar="RUN")
 @click.option(
     "--timeout",
-    type=DurationType(),
+    type=DURATION,
     metavar="TIME",
     help="Give up after this time.  [default: never]",
 )

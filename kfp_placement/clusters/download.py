@@ -65,17 +65,16 @@ def download(url: str, limits: DownloadLimits | None = None) -> Download:
         LimitError: it is larger than allowed.
         InputError: there is no answer in time, or none that can be used.
     """
-    limits = limits or DownloadLimits()
-    place = _Place.of(url)
+    place = _Place.of(url, limits or DownloadLimits())
     answers: queue.SimpleQueue[Download | Exception] = queue.SimpleQueue()
     # In a thread of its own: looking up a host, or headers that come byte by byte, know no limit.
     threading.Thread(
-        target=_answer, args=(url, place, limits, answers.put), name="download", daemon=True
+        target=_answer, args=(url, place, answers.put), name="download", daemon=True
     ).start()
     try:
-        answer = answers.get(timeout=limits.seconds)
+        answer = answers.get(timeout=place.limits.seconds)
     except queue.Empty:
-        raise place.too_slow(limits) from None
+        raise place.too_slow() from None
     if isinstance(answer, Exception):
         raise answer
     if answer.data.lstrip()[:1] == b"<":
@@ -88,13 +87,14 @@ def download(url: str, limits: DownloadLimits | None = None) -> Download:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a file is, in words for messages."""
+    """Where a file is, in words for messages, and how much is fetched from there."""
 
     name: str
     host: str
+    limits: DownloadLimits
 
     @classmethod
-    def of(cls, url: str) -> "_Place":
+    def of(cls, url: str, limits: DownloadLimits) -> "_Place":
         """The place that a URL names.
 
         Raises:
@@ -112,17 +112,17 @@ class _Place:
             )
         if not host or not url.isascii() or not url.isprintable() or " " in url:
             raise InputError(f"{_without_account(url)}: is not a URL")
-        return cls(_name(parts), shown(host, _NAME_CHARACTERS))
+        return cls(_name(parts), shown(host, _NAME_CHARACTERS), limits)
 
     def name_from(self, url: str) -> str:
         """What to call what that URL gave in the end."""
         host = urlsplit(url).hostname or ""
         return self.name if host == self.host else f"{self.name} (from {shown(host, 100)})"
 
-    def too_slow(self, limits: DownloadLimits) -> InputError:
+    def too_slow(self) -> InputError:
         return InputError(
-            f"{self.name}: {self.host} has not sent it within {limits.seconds:g} s; download the"
-            " file and give its path"
+            f"{self.name}: {self.host} has not sent it within {self.limits.seconds:g} s; download"
+            " the file and give its path"
         )
 
     def cut_off(self, received_bytes: int, promised_bytes: int) -> InputError:
@@ -131,10 +131,10 @@ class _Place:
             f" {promised_bytes} bytes; try again, or download the file and give its path"
         )
 
-    def too_large(self, limits: DownloadLimits) -> LimitError:
+    def too_large(self) -> LimitError:
         return LimitError(
-            f"{self.name}: is larger than {limits.max_bytes / _MEGABYTE:g} MB, the most that is"
-            " fetched; download it and make a smaller file with `kfp-placement cluster`"
+            f"{self.name}: is larger than {self.limits.max_bytes / _MEGABYTE:g} MB, the most that"
+            " is fetched; download it and make a smaller file with `kfp-placement cluster`"
         )
 
 
@@ -147,68 +147,49 @@ def _name(parts: SplitResult) -> str:
     return shown(f"{parts.scheme.lower()}://{host}{parts.path}", _NAME_CHARACTERS)
 
 
-def _answer(
-    url: str,
-    place: _Place,
-    limits: DownloadLimits,
-    put: Callable[[Download | Exception], None],
-) -> None:
+def _answer(url: str, place: _Place, put: Callable[[Download | Exception], None]) -> None:
     try:
-        put(_fetched(url, place, limits))
+        put(_fetched(url, place))
     except (InputError, InputNotFoundError) as error:
         put(error)
     except HTTPError as error:
         with error:
             put(_refusal(error, place))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        put(_no_answer(error, place, limits))
+        put(_no_answer(error, place))
 
 
-def _fetched(url: str, place: _Place, limits: DownloadLimits) -> Download:
+def _fetched(url: str, place: _Place) -> Download:
+    limits = place.limits
     deadline = time.monotonic() + limits.seconds
     request = urllib.request.Request(
         url, headers={"User-Agent": "kfp-placement", "Accept-Encoding": "identity"}
     )
-    with _opener(place, limits).open(request, timeout=limits.seconds) as response:
+    opener = urllib.request.build_opener(_Redirects(place))
+    with opener.open(request, timeout=limits.seconds) as response:
         length = response.headers.get("Content-Length", "")
         promised = int(length[:20]) if length.isascii() and length.isdigit() else 0
         if promised > limits.max_bytes:
-            raise place.too_large(limits)
+            raise place.too_large()
         data = bytearray()
         # One piece at a time as they arrive: `read` would wait for the whole.
         while piece := response.read1(_CHUNK_BYTES):
             data += piece
             if len(data) > limits.max_bytes:
-                raise place.too_large(limits)
+                raise place.too_large()
             if time.monotonic() > deadline:
-                raise place.too_slow(limits)
+                raise place.too_slow()
         # `read1` takes a connection that closes early for the end.
         if len(data) < promised:
             raise place.cut_off(len(data), promised)
         return Download(place.name_from(response.url), bytes(data))
 
 
-def _opener(place: _Place, limits: DownloadLimits) -> urllib.request.OpenerDirector:
-    """Asks web servers and nothing else: urllib's own would open files too."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        _Redirects(place, limits),
-    ):
-        opener.add_handler(handler)
-    return opener
-
-
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects to web servers, a few of them, and never from https to http."""
 
-    def __init__(self, place: _Place, limits: DownloadLimits) -> None:
+    def __init__(self, place: _Place) -> None:
         self._place = place
-        self._limits = limits
         self._followed = 0
 
     # `typing.override` is there from Python 3.12 on.
@@ -225,16 +206,17 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         # Nobody else closes what was redirected, if this raises.
         fp.close()
         self._followed += 1
-        if self._followed > self._limits.redirects:
+        limits = self._place.limits
+        if self._followed > limits.redirects:
             raise InputError(
-                f"{self._place.name}: is redirected more than {self._limits.redirects} times; give"
+                f"{self._place.name}: is redirected more than {limits.redirects} times; give"
                 " the address of the file itself"
             )
         scheme = urlsplit(newurl).scheme
         if scheme not in ("http", "https") or (req.type == "https" and scheme == "http"):
             raise InputError(
-                f"{self._place.name}: is redirected to {_Place.of(newurl).name}, which is not"
-                f" followed from {req.type}"
+                f"{self._place.name}: is redirected to {_Place.of(newurl, limits).name}, which is"
+                f" not followed from {req.type}"
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -255,11 +237,11 @@ def _refusal(error: HTTPError, place: _Place) -> InputError | InputNotFoundError
     return InputError(f"{place.name}: {host} answers {status}")
 
 
-def _no_answer(error: Exception, place: _Place, limits: DownloadLimits) -> InputError:
+def _no_answer(error: Exception, place: _Place) -> InputError:
     """What it means to people that there is no answer, or one that is not HTTP."""
     cause: Any = error.reason if isinstance(error, URLError) else error
     if isinstance(cause, TimeoutError):
-        return place.too_slow(limits)
+        return place.too_slow()
     if isinstance(cause, ssl.SSLCertVerificationError):
         why = f"the certificate of {place.host} cannot be verified: {cause.verify_message}"
     elif isinstance(cause, http.client.HTTPException | ValueError):

@@ -59,7 +59,11 @@ def known_cluster(given: object) -> KnownCluster:
     if isinstance(given, model.Cluster):
         return KnownCluster(given)
     if isinstance(given, str) and given == LIVE:
-        return _live()
+        from kfp_placement.live.connection import LiveCluster
+
+        api = LiveCluster.connect()
+        with engine_errors():
+            return read_live(api, api.namespace)
     if isinstance(given, Mapping):
         return KnownCluster(read_document(given, "cluster"))
     with engine_errors():
@@ -117,18 +121,20 @@ def is_url(name: str) -> bool:
     return name[:8].lower().startswith(("http://", "https://"))
 
 
-def _live() -> KnownCluster:
-    """The cluster that kubectl would talk to.
+def read_live(api: "Api", namespace: str, progress: Progress = no_progress) -> KnownCluster:
+    """Read a live cluster.
+
+    Args:
+        api: the cluster.
+        namespace: where runs go that name none.
+        progress: told how far it is.
 
     Raises:
-        ClusterError: there is none, it refuses, or gives no answer.
+        ClusterError: it refuses, or gives no answer.
     """
     from kfp_placement.live.cluster_objects import live_cluster
-    from kfp_placement.live.connection import LiveCluster
 
-    api = LiveCluster.connect()
-    with engine_errors():
-        return KnownCluster(live_cluster(api, api.namespace, no_progress), api.namespace, api)
+    return KnownCluster(live_cluster(api, namespace, progress), namespace, api)
 
 
 def _is_name(text: str) -> bool:

@@ -182,7 +182,7 @@ class Run:
         try:
             steps = view.steps if step is None else steps_named(view, step)
         except ClusterMissingError as error:
-            raise UnknownStepError(str(error)) from error
+            raise UnknownStepError(str(error)) from None
         answer = explanation(view, steps, self._now(), TableStyle(), in_full=step is not None)
         waits: list[str] = []
         if queue is not None and queue.is_waiting:
@@ -341,4 +341,4 @@ def _seconds(timeout: object) -> float:
     try:
         return parse_duration(timeout)
     except QuantityError as error:
-        raise MarkValueError(f"watch: timeout: {error}") from error
+        raise MarkValueError(f"watch: timeout: {error}") from None

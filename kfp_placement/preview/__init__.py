@@ -1,7 +1,6 @@
 """`preview(pipeline, cluster)`: where every step of a run would go, when and why."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never
 
 if TYPE_CHECKING:
@@ -78,12 +77,10 @@ def preview(
     """
     # Here and not above, so that `import kfp_placement` stays fast.
     from kfp_placement._marks import unknown_option
+    from kfp_placement._options import read_request
     from kfp_placement._reading import engine_errors
-    from kfp_placement.clusters.reading import known_cluster
     from kfp_placement.exceptions import UnknownOptionError
-    from kfp_placement.histories import CONFIDENCE_UNUSED, named_history, past_given
-    from kfp_placement.planning import plan_request, read_graph, with_learned_widths
-    from kfp_placement.preview import options as given
+    from kfp_placement.planning import planned
     from kfp_placement.preview.planned import Preview
 
     for name in unknown:
@@ -94,41 +91,24 @@ def preview(
             )
         others = ("cluster", "arguments")
         raise unknown_option("preview", name, [*others, *sorted(preview.__kwdefaults__ or {})])
+    options = {
+        "arguments": arguments,
+        "durations": durations,
+        "loop_widths": loop_widths,
+        "assume_cached": assume_cached,
+        "namespace": namespace,
+        "budget": budget,
+        "generations": generations,
+        "seed": seed,
+        "dispatch": dispatch,
+        "objective": objective,
+        "compare": compare,
+        "kube_version": kube_version,
+        "marked_only": marked_only,
+        "assumptions": assumptions,
+        "history": history,
+        "confidence": confidence,
+    }
     with engine_errors():
-        options = given.planning_options(
-            budget=budget,
-            generations=generations,
-            seed=seed,
-            kube_version=kube_version,
-            compare=compare,
-            marked_only=marked_only,
-            assumptions=assumptions,
-            dispatch=dispatch,
-            objective=objective,
-        )
-    past = named_history("preview", history)
-    share = None if confidence is None else given.confidence(confidence)
-    known, default_namespace, api = known_cluster(cluster)
-    source = given.run_source(pipeline, arguments, loop_widths)
-    with engine_errors():
-        run = read_graph(source, known, options)
-        overrides = given.overrides(durations, assume_cached, namespace, default_namespace)
-        namespace = overrides.namespace_of(run) or run.namespace
-        learned = past_given(past, run.name, namespace, api, known)
-        run = with_learned_widths(run, learned.past, source, known, options)
-        run = learned.noted_on(run)
-        if share is not None and learned.past is None:
-            run = replace(run, notices=(*run.notices, CONFIDENCE_UNUSED))
-        if api is not None and learned.past is not None:
-            from kfp_placement.live.queues_ahead import queue_notices
-
-            queued = queue_notices(api, namespace or api.namespace)
-            run = replace(run, notices=(*run.notices, *queued))
-        overrides = replace(
-            overrides,
-            history=learned.past,
-            confidence=share,
-            default_namespace=default_namespace or learned.namespace,
-        )
-        request = plan_request(run, known, overrides, options)
-        return Preview(request.plan(), request)
+        made = planned(read_request("preview", pipeline, cluster, options))
+    return Preview(made.plan, made.prepared)

@@ -15,7 +15,7 @@ from kfp_placement.exceptions import (
     UnknownStepError,
     UsageError,
 )
-from kfp_placement.planning import PlanRequest
+from kfp_placement.planning import PreparedRun
 from kfp_placement.preview.promised import PreviewedStep, Range, previewed, range_of
 from kfp_placement.preview.what_if import Suggestions, WhatIf
 from kfp_placement.report import promises, summary, values
@@ -94,15 +94,15 @@ class Preview:
         plan: the plan itself, with all figures.
     """
 
-    def __init__(self, plan: Plan, request: PlanRequest | None = None) -> None:
+    def __init__(self, plan: Plan, prepared: PreparedRun | None = None) -> None:
         """Show a plan.
 
         Args:
             plan: the plan.
-            request: what made it; without it, nothing about the run can be changed.
+            prepared: what made it; without it, nothing about the run can be changed.
         """
         self.plan = plan
-        self._request = request
+        self._prepared = prepared
         self._steps = StepMapping(plan)
 
     @property
@@ -156,10 +156,12 @@ class Preview:
         """The plan if something were different, or what would make the run shorter.
 
         The search starts from this plan. Every form of a change: `+2 of worker`, `-1 of worker`,
-        `gpu-node cpu=32`, `gpu-node memory=64Gi`, `worker speed=2`, `loop for-loop-1 limit=4`,
-        `loop for-loop-1 limit=off`, `step train duration=10m`, `step predict max-latency=30ms`,
-        `step predict max-latency=off`, `image python:3.12 everywhere`, `volume data
-        access=ReadWriteMany`. `worker` is a node, or all of worker-1, worker-2 and so on.
+        `gpu-node cpu=32 memory=64Gi gpu=2`, `worker speed=2`, `loop for-loop-1 limit=4`,
+        `loop for-loop-1 limit=off`, `step train cpu=4 memory=8Gi gpu=1`, `step train
+        node=worker-2`, `step train duration=10m`, `step predict max-latency=30ms`, `step predict
+        max-latency=off`, `image python:3.12 everywhere`, `volume data access=ReadWriteMany`.
+        `worker` is a node, or all of worker-1, worker-2 and so on. The first word may be left out
+        where that is clear: `train node=worker-2`, and `train cpu=4` where no node has that name.
 
         Args:
             changes: what changes, all of it together. Without any, or with `"best"` as on the
@@ -176,18 +178,18 @@ class Preview:
             RunError: a change that cannot be understood, or of what is not there.
             UsageError: a change that is not text; the plan was not made by `preview`.
         """
-        request = self._request
-        if request is None:
+        prepared = self._prepared
+        if prepared is None:
             raise UsageError("what_if is for a plan that preview(pipeline, cluster) has made")
         for change in changes:
             _check_text(change)
         with engine_errors():
             if changes in ((), ("best",)):
-                return Suggestions(self.plan, request.best_changes(self.plan))
+                return Suggestions(self.plan, prepared.best_changes(self.plan))
             asked = tuple(read_change(change) for change in changes)
-            answer = request.what_if(self.plan, asked)
+            answer = prepared.what_if(self.plan, asked)
             same = answer.plan is self.plan
-            changed = self if same else Preview(answer.plan, request.after(asked))
+            changed = self if same else Preview(answer.plan, prepared.after(asked))
             return WhatIf(self.plan, answer, changed)
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -17,16 +17,20 @@ _LABEL_GAP = 5.0
 _LABEL_SIZE = 11.0
 _LABEL_PIXELS = 220.0
 _WHISKER_GAP = 1.0
+BELOW_PIXELS = 14.0
+"""Height of a row of labels below a lane."""
+
 _WIDE_ENOUGH = 90.0
 """A run phase of this many pixels holds a shortened label."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A step's bar: `run` is the start of the run phase, `extent` what it takes of a lane.
+    """A step's bar: `run` is the start of the run phase, `extent` what it takes of its lane.
 
     `times` are its start and end, in words. `ends` is when the step ends by past runs, in pixels:
-    low, typical and high.
+    low, typical and high. `below` is what its label takes below the lane, and `below_row` in
+    which of the rows there; None = nothing.
     """
 
     step: PlannedStep
@@ -38,6 +42,8 @@ class Bar:
     anchor: str
     extent: Interval
     ends: tuple[float, float, float] | None = None
+    below: Interval | None = None
+    below_row: int = 0
 
 
 def bar_labels(steps: Iterable[PlannedStep]) -> dict[str, str]:
@@ -50,11 +56,20 @@ def bar_of(
     step: PlannedStep,
     scale: Scale,
     label: str,
-    *,
-    labelled: bool,
+    room: Interval,
+    below: bool,
     ends: TimeRange | None = None,
 ) -> Bar:
-    """Place a step's bar; with `labelled`, a label too long for it is beside it."""
+    """Place a step's bar; a label too long for it is beside or below it.
+
+    Args:
+        step: the step.
+        scale: seconds to pixels.
+        label: what to write.
+        room: what of its lane neither other steps nor labels take.
+        below: there is room for labels below the lane.
+        ends: when the step ends by past runs; None = not known.
+    """
     start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
     left = scale.x(start)
     right = max(scale.x(finish), left + 2.0)
@@ -66,12 +81,17 @@ def bar_of(
     inside = right - run
     if needed <= inside:
         return place(label, "inside", Interval(left, right))
-    if not labelled or inside > _WIDE_ENOUGH:
-        fitting = fit(label, inside - 2 * _LABEL_GAP, _LABEL_SIZE)
-        return place(fitting, "inside", Interval(left, right))
-    if right + needed <= scale.right:
-        return place(label, "after", Interval(left, right + needed))
-    return place(label, "before", Interval(left - needed, right))
+    if inside <= _WIDE_ENOUGH:
+        if right + needed <= room.end:
+            return place(label, "after", Interval(left, right + needed))
+        if left - needed >= room.start:
+            return place(label, "before", Interval(left - needed, right))
+        if below:
+            taken = needed - _LABEL_GAP
+            at = max(min(left, scale.right - taken), scale.left)
+            return place(label, "below", Interval(left, right), below=Interval(at, at + taken))
+    fitting = fit(label, inside - 2 * _LABEL_GAP, _LABEL_SIZE)
+    return place(fitting, "inside", Interval(left, right))
 
 
 def _pixels(times: TimeRange | None, scale: Scale) -> tuple[float, float, float] | None:
@@ -97,12 +117,16 @@ def draw_bar(bar: Bar, y: float, height: float, pen: Pen, *, critical: bool) -> 
             "inside": (bar.run + _LABEL_GAP, "start"),
             "after": (bar.right + _LABEL_GAP, "start"),
             "before": (bar.left - _LABEL_GAP, "end"),
+            "below": (bar.below.start if bar.below else bar.left, "start"),
         }[bar.anchor]
+        middle = (
+            y + height / 2
+            if bar.below is None
+            else y + height + BELOW_PIXELS * (bar.below_row + 0.5)
+        )
         kind = "label-in" if bar.anchor == "inside" else "label-out"
         parts.append(
-            tag(
-                "text", plain(bar.label), x=x, y=y + height / 2 + 4, text_anchor=anchor, class_=kind
-            )
+            tag("text", plain(bar.label), x=x, y=middle + 4, text_anchor=anchor, class_=kind)
         )
     return tag("g", *parts)
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from kfp_placement.report import axis, promises, summary, values
 from kfp_placement.report.axis import Scale
-from kfp_placement.report.bars import bar_labels, bar_of, draw_bar
+from kfp_placement.report.bars import BELOW_PIXELS, Bar, bar_labels, bar_of, draw_bar
 from kfp_placement.report.drawing import Drawing, Pen
 from kfp_placement.report.labels import fit, fit_all
 from kfp_placement.report.limits import Limits
@@ -29,8 +29,15 @@ _DRIVERS_EACH = 4
 """Drivers that may be drawn for each bar that may; a KFP step has one, loops have some more."""
 _LOAD_HEIGHT = 30.0
 _LOAD_BUCKETS = 180
-_PACKED_BARS = 200
-"""Up to this many bars, labels get room of their own beside bars too short to hold them."""
+_ROOMY_LANES = 12
+"""Up to this many lanes of a node, labels that bars cannot hold have room below each."""
+
+_MOST_ROWS = 3
+"""Rows of such labels below a lane; what has no room there is named in the table."""
+
+_LEAST_PIXELS = 1.0
+"""A step takes at least as much of its lane, so that what follows does not hide it."""
+
 _STRETCH = 1.3
 
 
@@ -272,20 +279,9 @@ def _bars(
     pen: Pen,
 ) -> tuple[list[Markup], float]:
     """Drivers and steps, one by one; also the height that they take."""
-    labelled = len(steps) <= _PACKED_BARS
-    bars = [
-        bar_of(
-            step,
-            scale,
-            schedule.labels[step.name],
-            labelled=labelled,
-            ends=schedule.ends.get(step.name),
-        )
-        for step in steps
-    ]
-    bar_lanes = lanes([bar.extent for bar in bars])
-    count = max(bar_lanes, default=-1) + 1
-    lane_height = 24.0 if count <= 12 else 15.0 if count <= 40 else 7.0
+    in_lanes = _in_lanes(steps, scale)
+    count = len(in_lanes)
+    lane_height = 24.0 if count <= _ROOMY_LANES else 15.0 if count <= 40 else 7.0
     y = top + _ROW_PADDING
     parts = []
     if drivers:
@@ -293,10 +289,46 @@ def _bars(
         for driver, lane in zip(drivers, driver_lanes, strict=True):
             parts.append(_driver(driver, scale, y + lane * (_DRIVER_HEIGHT + 1), pen))
         y += spans * (_DRIVER_HEIGHT + 1) + 2
-    for bar, lane in zip(bars, bar_lanes, strict=True):
-        at, height = y + lane * lane_height, lane_height - 3
-        parts.append(draw_bar(bar, at, height, pen, critical=bar.step.name in schedule.critical))
-    return parts, max(y + count * lane_height + _ROW_PADDING - top, _MIN_ROW)
+    for there in in_lanes:
+        bars = _bars_of_lane(there, schedule, scale, below=count <= _ROOMY_LANES)
+        for bar in bars:
+            critical = bar.step.name in schedule.critical
+            parts.append(draw_bar(bar, y, lane_height - 3, pen, critical=critical))
+        label_rows = [bar.below_row + 1 for bar in bars if bar.below is not None]
+        y += lane_height + BELOW_PIXELS * max(label_rows, default=0)
+    return parts, max(y + _ROW_PADDING - top, _MIN_ROW)
+
+
+def _in_lanes(steps: Sequence[PlannedStep], scale: Scale) -> list[list[PlannedStep]]:
+    """The steps of a node by lane, one after another: only those at the same time need several."""
+    spans = []
+    for step in steps:
+        left = scale.x(step.start_seconds or 0.0)
+        spans.append(Interval(left, max(scale.x(step.finish_seconds or 0.0), left + _LEAST_PIXELS)))
+    found: dict[int, list[PlannedStep]] = defaultdict(list)
+    for step, lane in zip(steps, lanes(spans), strict=True):
+        found[lane].append(step)
+    return [
+        sorted(found[lane], key=lambda step: step.start_seconds or 0.0) for lane in sorted(found)
+    ]
+
+
+def _bars_of_lane(
+    steps: Sequence[PlannedStep], schedule: _Schedule, scale: Scale, *, below: bool
+) -> list[Bar]:
+    """The bars of a lane; labels are where no other step and no other label is."""
+    bars: list[Bar] = []
+    free_from = scale.left
+    next_starts = [scale.x(step.start_seconds or 0.0) for step in steps[1:]]
+    for step, free_until in zip(steps, [*next_starts, scale.right], strict=True):
+        label, ends = schedule.labels[step.name], schedule.ends.get(step.name)
+        bars.append(bar_of(step, scale, label, Interval(free_from, free_until), below, ends))
+        free_from = bars[-1].extent.end
+    rows = iter(lanes([bar.below for bar in bars if bar.below is not None]))
+    placed = [bar if bar.below is None else replace(bar, below_row=next(rows)) for bar in bars]
+    return [
+        replace(bar, label="", below=None) if bar.below_row >= _MOST_ROWS else bar for bar in placed
+    ]
 
 
 def _driver_lanes(drivers: Sequence[PlannedDriver]) -> tuple[int, list[int]]:

@@ -36,7 +36,7 @@ def plan_html(plan: Plan, more: Markup = NOTHING) -> str:
 
     Args:
         plan: the plan.
-        more: what comes after it, as `what_if_html` makes it.
+        more: what changes would make of it, as `what_if_html` says it.
     """
     head = tag(
         "head",
@@ -49,7 +49,9 @@ def plan_html(plan: Plan, more: Markup = NOTHING) -> str:
         tag("title", text(f"Plan of {plan.run_name}")),
         tag("style", page_style()),
     )
-    main = tag("main", *_body(plan, REPORT, tooltips=True, top=1), more, class_=f"{SCOPE} kp-page")
+    main = tag(
+        "main", *_body(plan, REPORT, tooltips=True, top=1, more=more), class_=f"{SCOPE} kp-page"
+    )
     page = tag("html", head, tag("body", main), lang="en")
     return f"<!doctype html>\n{page}\n"
 
@@ -88,7 +90,9 @@ def node_colours(plan: Plan) -> NodeColours:
     return NodeColours([node for node in order if node in used])
 
 
-def _body(plan: Plan, limits: Limits, *, tooltips: bool, top: int) -> list[Markup]:
+def _body(
+    plan: Plan, limits: Limits, *, tooltips: bool, top: int, more: Markup = NOTHING
+) -> list[Markup]:
     context = parts.Context(plan, limits, node_colours(plan), Pen(_prefix(plan), tooltips), top)
     return [
         parts.header(context),
@@ -99,6 +103,7 @@ def _body(plan: Plan, limits: Limits, *, tooltips: bool, top: int) -> list[Marku
         parts.compared(context),
         parts.steps(context),
         parts.notes(context),
+        parts.what_if(context, more),
         parts.footer(context),
     ]
 

@@ -267,6 +267,11 @@ def _list(context: Context, title: str, lines: Sequence[str]) -> Markup:
     return tag("section", _heading(context, title), body, class_="kp-card")
 
 
+def what_if(context: Context, answer: Markup) -> Markup:
+    """What changes would make of the run, as `what_if_html` makes it; nothing without an answer."""
+    return _figure(context, "What if", answer) if answer else NOTHING
+
+
 def footer(context: Context) -> Markup:
     """What it takes to get the same plan again."""
     plan = context.plan

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from kfp_placement.report.timeline import Interval, lanes, ticks
+from kfp_placement.report.timeline import ticks
 from kfp_placement.report.values import duration
 from kfp_placement.report.visible import clip_columns, visible, width
 from kfp_placement_engine.model.limits import ScheduledStep
@@ -14,6 +14,10 @@ _GAP = 3
 _TICK_COLUMNS = 12
 _LONGEST_NAME = 24
 _LEAST_COLUMNS = 20
+_MOST_SHIFT = 2
+"""Columns by which a step is drawn too late at most, to share a line with one before it."""
+
+_SAME_MOMENT_SECONDS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -74,19 +78,19 @@ class _Scale:
     """Seconds to columns of text."""
 
     def __init__(self, end: float, columns: int) -> None:
-        self._columns = max(columns, _LEAST_COLUMNS)
+        self.columns = max(columns, _LEAST_COLUMNS)
         self._end = end
 
     def column(self, seconds: float) -> int:
         """The column in which a moment lies."""
         if self._end <= 0:
             return 0
-        return round(min(max(seconds / self._end, 0.0), 1.0) * self._columns)
+        return round(min(max(seconds / self._end, 0.0), 1.0) * self.columns)
 
     def axis(self) -> str:
         """Round times, each from the column on in which it lies."""
         text = ""
-        for seconds in ticks(self._end, max(self._columns // _TICK_COLUMNS, 1)):
+        for seconds in ticks(self._end, max(self.columns // _TICK_COLUMNS, 1)):
             text = text.ljust(self.column(seconds)) + duration(seconds) + " "
         return text
 
@@ -98,17 +102,24 @@ def _node_names(steps: Iterable[ScheduledStep]) -> dict[str, str]:
 
 
 def _lanes(steps: Sequence[ScheduledStep], scale: _Scale) -> list[str]:
-    """As few lines as hold the steps of a node."""
-    spans = []
-    for step in steps:
-        first = scale.column(step.start_seconds)
-        spans.append(Interval(first, max(scale.column(step.finish_seconds), first + 1)))
+    """As few lines as hold the steps of a node; those that follow each other share one."""
     drawn: list[str] = []
-    rows = sorted(zip(lanes(spans), spans, steps, strict=True), key=lambda row: row[1].start)
-    for lane, span, step in rows:
+    ends: list[float] = []
+    for step in sorted(steps, key=lambda step: step.start_seconds):
+        begin, first = step.start_seconds, scale.column(step.start_seconds)
+        latest = min(first + _MOST_SHIFT, scale.columns)
+        free = (
+            lane
+            for lane, end in enumerate(ends)
+            if end <= begin + _SAME_MOMENT_SECONDS and width(drawn[lane]) <= latest
+        )
+        lane = next(free, len(drawn))
         drawn += [""] * (lane + 1 - len(drawn))
-        before = drawn[lane] + " " * (int(span.start) - width(drawn[lane]))
-        drawn[lane] = before + _bar(visible(step.name), int(span.end - span.start))
+        ends += [0.0] * (lane + 1 - len(ends))
+        before = drawn[lane] + " " * (first - width(drawn[lane]))
+        last = max(scale.column(step.finish_seconds), width(before) + 1)
+        drawn[lane] = before + _bar(visible(step.name), last - width(before))
+        ends[lane] = step.finish_seconds
     return drawn
 
 

@@ -123,10 +123,10 @@ def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> 
 
 
 def what_if_block(present: Plan, answer: Answer | None, columns: int | None = None) -> str:
-    """The same as text to go below the table of a plan; "" where nobody asked."""
+    """The same as text below the table of a plan, with a heading; "" where nobody asked."""
     if answer is None:
         return ""
-    return "\n".join(["", *what_if_lines(present, answer, columns), ""])
+    return "\n".join(["", "What if:", *what_if_lines(present, answer, columns), ""])
 
 
 def what_if_html(present: Plan, answer: Answer | None) -> Markup:

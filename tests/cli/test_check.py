@@ -49,7 +49,7 @@ def test_another_error(run, monkeypatch):
     from kfp_placement.check.findings import CheckReport, Finding, Level
 
     report = CheckReport("taxi", (Finding(Level.ERROR, "invalid-label", "too long", "train"),))
-    monkeypatch.setattr(rules, "check_run", lambda *_a, **_k: report)
+    monkeypatch.setattr(rules, "check_run", lambda _prepared: report)
     result = run("check", RUN)
     assert result.exit_code == 1
     assert "error: train: too long [invalid-label]" in result.stdout
@@ -72,13 +72,3 @@ def test_the_policy_of_the_cluster_is_followed(run, golden):
     result = run("check", "run.yaml", "-c", "ruled.json")
     golden(result.stdout)
     assert "latencyRules.stepTypes" in result.stdout
-
-
-def test_arguments(run):
-    assert run("check", RUN, "--arg", "rows=5").exit_code == 0
-    assert run("check", RUN, "--arg", "rows=many").exit_code == 2
-
-
-def test_stdin(run):
-    with open(RUN, "rb") as file:
-        assert run("check", "-", stdin=file.read()).exit_code == 0

@@ -8,16 +8,13 @@ import pytest
 import yaml
 
 from kfp_placement.check.durations import hints_off, rounded
-from kfp_placement.check.rules import check_run
-from kfp_placement.live.exceptions import ClusterForbiddenError
-from kfp_placement.live.kinds import HISTORIES
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.model.history import Observation, PastRun
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
 from tests.cli.conftest import RUN
-from tests.support.fake_cluster import FakeCluster
 from tests.support.histories import GIB, history_object, past_run, with_memory
+from tests.support.prepared_runs import check_run
 
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -225,39 +222,3 @@ def test_a_file(run, tmp_path, train_history):
 def test_none_is_no_past_run(run):
     assert run("check", RUN, "--history", "none").stdout == run("check", RUN).stdout
     assert "--history FILE|live|none" in run("check", "--help").stdout
-
-
-def test_what_cannot_be_meant(run, tmp_path, train_history):
-    (tmp_path / "history.yaml").write_text(yaml.safe_dump(train_history), encoding="utf-8")
-    assert run("check", RUN, "--history", "none.yaml").exit_code == 3
-    other = run("check", RUN, "--history", "history.yaml", "-n", "team-b")
-    assert other.exit_code == 1
-    assert "team-a" in other.stderr
-    assert run("check", "-", "--history", "-").exit_code == 2
-    assert run("check", RUN, "--history", "history.yaml", "--context", "prod").exit_code == 2
-
-
-@pytest.fixture
-def live_cluster(monkeypatch, train_history):
-    cluster = FakeCluster()
-    cluster.put(HISTORIES, train_history)
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_args: cluster)
-    return cluster
-
-
-def test_live_histories(run, live_cluster):
-    assert "hint-off" in run("check", RUN, "--history", "live").stdout
-    assert "hint-off" not in run("check", RUN, "--history", "live", "-n", "team-b").stdout
-    broken = {**history_object([past_run("x", 0, DAY, {"a": [1]})]), "spec": {}}
-    live_cluster.put(HISTORIES, broken)
-    assert "bad-history" in run("check", RUN, "--history", "live").stdout
-
-
-def test_no_right_and_not_installed(run, live_cluster):
-    live_cluster.refused["/"] = ClusterForbiddenError("you may not")
-    assert run("check", RUN, "--history", "live").exit_code == 1
-    live_cluster.refused.clear()
-    live_cluster.forget(HISTORIES)
-    result = run("check", RUN, "--history", "live")
-    assert result.exit_code == 3
-    assert "features/history" in result.stderr

@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 import yaml
 
-from kfp_placement.cli.parameters import TimeType
+from kfp_placement.cli.parameters import TIME
 from kfp_placement.schemas import schema
-from kfp_placement_engine.model.history import LeftOut, LoopWidth
+from kfp_placement_engine.model.history import LoopWidth
 from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.data import data_path
@@ -69,14 +69,6 @@ def test_documents_and_reports(plan, history):
     assert "End, by past runs" in page.text
 
 
-def test_without_history_nothing_is_said_of_it(plan):
-    documents = [
-        json.loads(plan(*EXACT, "-o", "json", *more).stdout)
-        for more in ((), ("--history", "none"), ("--confidence", "80%"))
-    ]
-    assert all("promise" not in document for document in documents)
-
-
 def test_a_share_without_past_runs_is_said_to_have_no_effect(plan, history):
     for more in ((), ("--history", "none")):
         result = plan(*EXACT, "--confidence", "80%", *more)
@@ -91,7 +83,7 @@ def test_a_share_without_past_runs_is_said_to_have_no_effect(plan, history):
 @pytest.mark.parametrize(("at", "day"), [("10:14", 27), ("10:20", 26), ("23:00", 26)])
 def test_times_of_day_have_a_date(plan, monkeypatch, at, day):
     present = datetime.fromisoformat("2026-11-26T10:20:30Z")
-    monkeypatch.setattr("kfp_placement.cli.live_options.now", lambda: present)
+    monkeypatch.setattr("kfp_placement.cli.parameters.now", lambda: present)
     result = plan(*EXACT, "--at", at)
     assert f"\nsubmitted 2026-11-{day} {at} UTC\n" in result.stdout
     assert result.stderr == ""
@@ -211,12 +203,6 @@ def test_from_stdin(plan, history):
     assert json.loads(piped.stdout)["promise"] == json.loads(named.stdout)["promise"]
 
 
-def test_what_if_goes_on_with_past_runs(plan, history, golden):
-    result = plan("--history", history, *EXACT, "--what-if", "step train duration=10m")
-    assert result.exit_code == 0, result.stderr
-    golden("\n".join(result.stdout.splitlines()[-2:]))
-
-
 def test_of_several_namespaces_the_one_of_the_run_is_named_with_an_option(plan, tmp_path):
     objects = [history_object(runs_of(TAXI), namespace=name) for name in ("team-b", "team-a")]
     several = plan("--history", history_file(tmp_path / "h.json", *objects), *EXACT)
@@ -264,7 +250,7 @@ def test_what_cannot_be_is_one_clear_error(run, history, golden, options):
 
 
 def test_times_of_day():
-    kind = TimeType()
+    kind = TIME
 
     def read(text):
         return kind.convert(text, None, None)
@@ -303,7 +289,10 @@ def test_documents_of_what_if_have_the_end_by_past_runs(run, tmp_path):
             assert ends["typicalSeconds"] > document["promise"]["ends"]["typicalSeconds"]
 
 
-LOOPS = data_path("kfp-2.17.0", "pipelines", "pipeline_with_loops.yaml")
+@pytest.fixture(scope="module")
+def loops():
+    """KFP's pipeline of loops."""
+    return data_path("kfp-2.17.0", "pipelines", "pipeline_with_loops.yaml")
 
 
 @pytest.fixture
@@ -313,11 +302,11 @@ def plan_of(run):
 
 
 @pytest.fixture
-def wide_loops(tmp_path):
-    """Three runs of KFP's pipeline of loops, whose last loop had five, seven and six iterations."""
+def wide_loops(loops, tmp_path):
+    """Three runs of that pipeline, whose last loop had five, seven and six iterations."""
     runs = [
         replace(run, loops=(LoopWidth("for-loop-2", width),))
-        for run, width in zip(runs_of(read_run_file(LOOPS), 3), (5, 7, 6), strict=True)
+        for run, width in zip(runs_of(read_run_file(loops), 3), (5, 7, 6), strict=True)
     ]
     return history_file(tmp_path / "history.json", history_object(runs))
 
@@ -330,69 +319,37 @@ def widths(planner):
     }
 
 
-def test_past_runs_that_were_too_wide_to_be_planned_are_named(plan_of, tmp_path):
+def test_past_runs_that_were_too_wide_to_be_planned_are_named(plan_of, loops, tmp_path):
     runs = [
         replace(run, loops=(LoopWidth("for-loop-2", 1_000_000),))
-        for run in runs_of(read_run_file(LOOPS), 3)
+        for run in runs_of(read_run_file(loops), 3)
     ]
     history = history_file(tmp_path / "history.json", history_object(runs))
-    document = json.loads(plan_of(LOOPS, "--history", history, "-o", "json").stdout)
+    document = json.loads(plan_of(loops, "--history", history, "-o", "json").stdout)
     (warning,) = (each for each in document["warnings"] if each["code"] == "too-wide-loop")
     assert warning["step"] == "for-loop-2"
     assert warning["message"].startswith("had 1,000,000 iterations in past runs, too many")
 
 
-def test_a_loop_is_as_wide_as_in_past_runs(plan_of, planner, wide_loops):
-    plan_of(LOOPS, "--history", wide_loops)
+def test_a_loop_is_as_wide_as_in_past_runs(plan_of, planner, loops, wide_loops):
+    plan_of(loops, "--history", wide_loops)
     assert widths(planner) == {"for-loop-1": (2, 0), "for-loop-2": (6, 3), "for-loop-4": (2, 0)}
-    plan_of(LOOPS)
+    plan_of(loops)
     assert widths(planner)["for-loop-2"] == (3, 0)
-    plan_of(LOOPS, "--history", wide_loops, "--loop-width", "for-loop-2=4")
+    plan_of(loops, "--history", wide_loops, "--loop-width", "for-loop-2=4")
     assert widths(planner)["for-loop-2"] == (4, 0)
 
 
-def test_a_width_says_what_it_rests_on(plan_of, wide_loops):
-    text = plan_of(LOOPS, "--history", wide_loops, *EXACT).stdout
+def test_a_width_says_what_it_rests_on(plan_of, loops, wide_loops):
+    text = plan_of(loops, "--history", wide_loops, *EXACT).stdout
     assert "width 6, that of 3 runs, for 1 loop (for-loop-2)" in text
     assert "loop-width-assumed" not in text
-    assert "loop-width-assumed" in plan_of(LOOPS, *EXACT).stdout
+    assert "loop-width-assumed" in plan_of(loops, *EXACT).stdout
 
 
-def test_widths_that_no_run_can_have_do_not_count(plan_of, planner, tmp_path):
+def test_widths_that_no_run_can_have_do_not_count(plan_of, planner, loops, tmp_path):
     runs = [replace(run, loops=(LoopWidth("for-loop-2", 10**6),)) for run in runs_of(TAXI, 1)]
     runs = [replace(run, pipeline="pipeline-with-loops") for run in runs]
     path = history_file(tmp_path / "history.json", history_object(runs))
-    plan_of(LOOPS, "--history", path)
+    plan_of(loops, "--history", path)
     assert widths(planner)["for-loop-2"] == (3, 0)
-
-
-@pytest.fixture
-def unused(tmp_path):
-    """Four runs in which one step came from the cache, and the branch of another was not taken."""
-    left_out = (LeftOut("train", cached=1), LeftOut("evaluate", skipped=1))
-    names = {each.step for each in left_out}
-    runs = [
-        replace(
-            run,
-            steps=tuple(each for each in run.steps if each.identity.step not in names),
-            left_out=left_out,
-        )
-        for run in runs_of(TAXI, 4)
-    ]
-    return history_file(tmp_path / "history.json", history_object(runs))
-
-
-def test_steps_that_never_ran_are_named_and_planned_all_the_same(plan, run, planner, unused):
-    result = plan("--history", unused)
-    assert len(planner.graph.steps) == len(TAXI.steps)
-    notices = {each.code: each for each in planner.graph.notices}
-    assert notices["usually-cached"].step == "train"
-    assert "in the last 4 runs" in notices["usually-cached"].message
-    assert notices["usually-skipped"].step == "evaluate"
-    assert result.exit_code == 0
-    plan("--history", unused, "--assume-cached", "train")
-    assert "usually-cached" not in {each.code for each in planner.graph.notices}
-    checked = run("check", RUN, "--history", unused).stdout
-    assert "came from the cache in the last 4 runs" in checked
-    assert "was skipped in the last 4 runs" in checked
-    assert "usually-cached" not in run("check", RUN).stdout

@@ -13,7 +13,10 @@ import pytest
 from tests.cli.conftest import CLUSTER, RUN
 
 PROGRAM = [sys.executable, "-c", "from kfp_placement.cli import main; main()"]
-HEAVY = ("kfp", "numpy", "numba", "yaml", "pydantic", "kubernetes", "google", "jsonschema")
+HEAVY = (
+    *("kfp", "numpy", "numpy.ma", "numba", "yaml", "pydantic", "kubernetes", "google"),
+    *("jsonschema", "kfp_placement_engine.model.changes", "kfp_placement.clusters.download"),
+)
 
 WATCHED = """
 import sys

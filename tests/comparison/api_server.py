@@ -101,6 +101,8 @@ class _Handler(BaseHTTPRequestHandler):
         address, query = self._asked()
         if self._is_refused(address):
             return None
+        if not address.api_version:
+            return self._send(200, _versions())
         if not address.plural:
             return self._send(200, _resources(address, self.server.api.unserved))
         if address.name:
@@ -208,9 +210,25 @@ def send_json(handler: BaseHTTPRequestHandler, status: int, body: object) -> Non
     handler.wfile.write(text)
 
 
+def _versions() -> JsonObject:
+    """What all groups have, the old one among them: a client reads its part."""
+    groups = []
+    for api_version in sorted({kind.api_version for kind in KINDS.values()} - {"v1"}):
+        name, _, version = api_version.partition("/")
+        served = {"groupVersion": api_version, "version": version}
+        groups.append({"name": name, "versions": [served], "preferredVersion": served})
+    return {"versions": ["v1"], "groups": groups}
+
+
 def _resources(address: Address, unserved: Iterable[str]) -> JsonObject:
     found = [
-        {"name": plural, "kind": kind.kind, "namespaced": kind.namespaced}
+        {
+            "name": plural,
+            "singularName": kind.kind.lower(),
+            "kind": kind.kind,
+            "namespaced": kind.namespaced,
+            "verbs": ["get", "list", "watch", "create", "patch", "update"],
+        }
         for plural, kind in KINDS.items()
         if plural not in unserved
         and (kind.api_version == address.api_version or _is_newer(plural, address))

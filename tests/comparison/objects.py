@@ -32,6 +32,8 @@ KINDS: Mapping[str, Kind] = {
     "pipelineplacements": Kind(OURS, "PipelinePlacement"),
     "placementpolicies": Kind(OURS, "PlacementPolicy", namespaced=False),
     "locations": Kind(OURS, "Location", namespaced=False),
+    "runqueues": Kind(OURS, "RunQueue"),
+    "runrequests": Kind(OURS, "RunRequest"),
     "selfsubjectaccessreviews": Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview", False),
 }
 """By plural; events are also served by their newer group."""

@@ -7,7 +7,8 @@ import pytest
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import ChangeError, InputError
 from kfp_placement_engine.model.cluster import Claim, Taint
-from kfp_placement_engine.model.run_graph import RunClaim
+from kfp_placement_engine.model.constraints import matches_affinity, matches_node_selector
+from kfp_placement_engine.model.run_graph import RunClaim, StepKind
 from kfp_placement_engine.planning.applied_changes import named_nodes, with_changes
 from kfp_placement_engine.readers.changes import read_change
 from tests.support.builders import GIBIBYTE, a_cluster, a_kfp_run, a_loop, a_node, a_step
@@ -20,6 +21,7 @@ RUN = a_kfp_run(
         replace(a_step(f"for-loop-1[{n}].work", group=f"for-loop-1[{n}]"), task=WORK)
         for n in range(2)
     ),
+    replace(a_step("fetch"), kind=StepKind.IMPORTER),
     groups=a_loop("for-loop-1", width=2, parallelism=1),
     claims=(RunClaim("data", ("ReadWriteOnce",)),),
 )
@@ -119,6 +121,49 @@ def test_steps_loops_and_volumes_change():
     assert changed("step work duration=1s")[0].steps[2].duration_seconds == 1
 
 
+def test_a_loop_may_be_called_as_its_author_does():
+    root, loop, *iterations = RUN.groups
+    run = replace(RUN, groups=(root, replace(loop, display_name="trials"), *iterations))
+    for name in ("trials", "for-loop-1"):
+        changed_run, _ = with_changes(run, CLUSTER, [read_change(f"loop {name} limit=2")])
+        assert changed_run.groups[1].parallelism == 2
+
+
+def test_what_a_step_requests_is_changed_and_the_rest_stays():
+    """By its own name, too, where no node is called so; nothing stays unknown of the amount."""
+    asks = replace(RUN.step("train"), requests={"cpu": 1000}, unknown_resources=("memory", "x.y/z"))
+    run = replace(RUN, steps=(asks, *RUN.steps[1:]))
+    for text in ("step train cpu=4 memory=8Gi gpu=1", "train cpu=4 memory=8Gi gpu=1"):
+        after, cluster = with_changes(run, CLUSTER, [read_change(text)])
+        train = after.step("train")
+        assert train.requests == {"cpu": 4000, "memory": 8 * GIBIBYTE, "nvidia.com/gpu": 1}
+        assert train.unknown_resources == ("x.y/z",)
+        assert (after.steps[1:], cluster) == (run.steps[1:], CLUSTER)
+    less = with_changes(run, CLUSTER, [read_change("step train cpu=0")])[0]
+    assert less.step("train").requests == {}
+    # A name that both have means the node, as everywhere.
+    both = replace(CLUSTER, nodes=(*CLUSTER.nodes, a_node("train")))
+    assert with_changes(run, both, [read_change("train cpu=9")])[0] == run
+
+
+def test_a_step_goes_to_the_nodes_that_are_named_and_nowhere_else():
+    selects = replace(RUN.step("train"), node_selector={"zone": "b"})
+    run = replace(RUN, steps=(selects, *RUN.steps[1:]))
+    for text, allowed in [
+        ("step train node=worker-2", ["worker-2"]),
+        ("train node=worker", ["worker-1", "worker-2"]),
+        ("step train node=*", names(CLUSTER)),
+    ]:
+        train = with_changes(run, CLUSTER, [read_change(text)])[0].step("train")
+        assert [node.name for node in CLUSTER.nodes if selected(train, node)] == allowed
+    with pytest.raises(ChangeError, match="there is no node 'w2'"):
+        changed("step train node=w2")
+
+
+def selected(step, node):
+    return matches_affinity(step.affinity, node) and matches_node_selector(step.node_selector, node)
+
+
 WRONG = (
     "+1 of wroker",
     "-3 of worker",
@@ -132,6 +177,12 @@ WRONG = (
     "step trian duration=1m",
     "step trian max-latency=1ms",
     "step train max-latency=1ms",
+    "step train nvidia.com/gpu=0",
+    "fetch cpu=4",
+    "step fetch node=worker-1",
+    "step trian cpu=4",
+    "trian cpu=4",
+    "train cpu=4 speed=2",
     "image pyton:3.12 everywhere",
     "volume date access=ReadWriteMany",
     "volume x access=ReadWriteMany",
@@ -151,8 +202,8 @@ def test_a_run_without_loops_or_volumes_says_so():
     bare = a_kfp_run(a_step("train"))
     for text, message in [
         ("loop l limit=2", "there is no loop 'l'; the run has none"),
-        ("volume v access=ReadWriteMany", "the run has no volume claims"),
-        ("image i everywhere", "the run has no image"),
+        ("volume v access=ReadWriteMany", "there is no volume claim 'v'; the run has none"),
+        ("image i everywhere", "there is no image 'i'; the run has none"),
     ]:
         with pytest.raises(InputError, match=message):
             with_changes(bare, CLUSTER, [read_change(text)])

@@ -21,6 +21,12 @@ from tests.support.devtools import Page
 OUTPUT = "document.querySelector('.jp-OutputArea-output')"
 """The element that holds the view, in JavaScript."""
 
+NO_DIALOG = (
+    "(document.querySelector('.jp-Dialog .jp-mod-reject')?.click(),"
+    " !document.querySelector('.jp-Dialog'))"
+)
+"""Whether nobody is asked for a kernel any more; there is none, and none is needed."""
+
 _OPTIONS = (
     "--no-browser",
     "--allow-root",
@@ -62,11 +68,9 @@ class JupyterServer:
             page.open(f"{self.address}/notebooks/{name}.ipynb")
         else:
             self._show_in_lab(page, name)
-        # There is no kernel; whoever is asked for one says that none is needed.
         page.wait_for(
-            "(document.querySelector('.jp-Dialog .jp-mod-reject')?.click(),"
-            f" {OUTPUT}?.textContent.length > 10 && !document.querySelector('.jp-Dialog')"
-            f" && [...{OUTPUT}.querySelectorAll('img')].every(image => image.complete))"
+            f"{NO_DIALOG} && {OUTPUT}?.textContent.length > 10"
+            f" && [...{OUTPUT}.querySelectorAll('img')].every(image => image.complete)"
         )
 
     def _show_in_lab(self, page: Page, name: str) -> None:

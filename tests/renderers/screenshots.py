@@ -7,14 +7,13 @@ import tempfile
 from pathlib import Path
 
 from kfp_placement.cli.demo_stories import unequal_steps
-from kfp_placement.planning import GivenOptions
 from kfp_placement.report.drawing import Pen, standalone
 from kfp_placement.report.gantt import gantt
 from kfp_placement.report.html import node_colours, notebook_html
 from kfp_placement.report.limits import NOTEBOOK
 from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.model.plan import Plan
-from tests.renderers.jupyter import jupyter_server, notebook_of
+from tests.renderers.jupyter import NO_DIALOG, jupyter_server, notebook_of
 from tests.support.browser import find_chromium
 from tests.support.devtools import Page, headless_page
 
@@ -26,7 +25,7 @@ _WIDTH, _HEIGHT = 1000, 1300
 
 def lead_case() -> Plan:
     """The plan of the demo, found in the same way on every machine."""
-    options = GivenOptions(generations=60, seed=0)
+    options = {"generations": 60, "seed": 0}
     return unequal_steps(options, TableStyle(), lambda *_: None).plan
 
 
@@ -43,6 +42,7 @@ def _photograph(page: Page, plan: Plan, folder: Path) -> None:
         page.evaluate("jupyterapp.commands.execute('application:toggle-left-area').then(() => 1)")
         for theme in ("light", "dark"):
             server.set_theme(page, dark=theme == "dark")
+            page.wait_for(NO_DIALOG)
             page.screenshot(PICTURES / f"notebook-{theme}.png")
 
 

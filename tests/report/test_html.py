@@ -1,12 +1,14 @@
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from kfp_placement.report.gantt import default_steps
-from kfp_placement.report.html import SCOPE, notebook_html, plan_html
+from kfp_placement.report.drawing import Pen, standalone
+from kfp_placement.report.gantt import default_steps, gantt
+from kfp_placement.report.html import SCOPE, node_colours, notebook_html, plan_html
 from kfp_placement.report.limits import NOTEBOOK
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.limits import (
@@ -430,3 +432,24 @@ def test_only_nodes_that_are_not_drawn_are_said_not_to_be(golden):
     )
     assert len(lines) == 1
     golden(lines)
+
+
+def test_steps_that_follow_each_other_share_a_lane_and_all_have_labels():
+    names = ("fetch", "normalise", "train", "choose", "predict")
+    starts = (0.0, 40.0, 80.0, 1990.0, 2010.0, 2030.0)
+    steps = [
+        a_step(
+            name,
+            node="worker",
+            start_seconds=start,
+            finish_seconds=end,
+            duration_seconds=end - start,
+        )
+        for name, (start, end) in zip(names, pairwise(starts), strict=True)
+    ]
+    plan = a_plan(*steps, cluster_nodes=("worker",))
+    drawing = standalone(gantt(plan, node_colours(plan), NOTEBOOK, Pen("kp", tooltips=False)))
+    bars = re.findall(r'<rect x="[^"]*" y="([^"]*)"[^>]*class="outline', drawing)
+    assert len(bars) == len(steps)
+    assert len(set(bars)) == 1
+    assert all(f">{name}<" in drawing for name in names)

@@ -37,6 +37,19 @@ def test_what_strangers_call_their_steps_is_shown_as_text(golden):
     golden(time_lines([TimeLine("hostile:", steps)], 60))
 
 
+def test_steps_that_follow_each_other_share_a_line():
+    steps = [ScheduledStep(f"s{i}", "worker", i * 0.5, i * 0.5 + 0.5) for i in range(3)]
+    steps.append(ScheduledStep("train", "worker", 1.5, 100))
+    drawn = time_lines([TimeLine("", steps)], 60)[1:-2]
+    assert len(drawn) == 1
+    assert drawn[0].count("|") == 4
+
+
+def test_steps_at_the_same_time_have_a_line_each():
+    steps = [ScheduledStep("a", "worker", 0, 50), ScheduledStep("b", "worker", 49.9, 100)]
+    assert len(time_lines([TimeLine("", steps)], 60)[1:-2]) == 2
+
+
 def test_only_steps_with_a_node_and_times_are_planned():
     plan = a_plan(a_step("train"), unplaced_step("huge"))
     assert planned(plan) == [ScheduledStep("train", "node-0", 0.0, 60.0)]

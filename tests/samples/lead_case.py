@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from kfp_placement._package import Package
-from kfp_placement.planning import GivenOptions, RunSource, plan_request, read_graph
 from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
@@ -24,11 +22,12 @@ from kfp_placement_engine.model.run_graph import (
 from kfp_placement_engine.planning.overrides import with_durations
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.problem.problem import PlacementProblem
-from kfp_placement_engine.readers import read_cluster
+from kfp_placement_engine.readers import read_cluster, read_run
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
+from tests.support.prepared_runs import prepared
 from tests.support.samples import SAMPLES
 
 SAMPLE = SAMPLES / "04_unequal_steps"
@@ -52,8 +51,9 @@ class LeadCase:
 
     def plan(self, **options: Any) -> Plan:
         """The plan with these options of planning."""
-        given = GivenOptions(generations=GENERATIONS, **options)
-        return plan_request(self.graph, self.cluster, options=given).plan()
+        return prepared(
+            self.graph, self.cluster, options={"generations": GENERATIONS, **options}
+        ).plan()
 
     @cached_property
     def trainings(self) -> tuple[str, ...]:
@@ -118,8 +118,8 @@ def lead_case(cluster_file: str = "cluster.yaml") -> LeadCase:
     cluster = read_cluster((SAMPLE / cluster_file).read_bytes(), name=cluster_file)
     nodes = (replace(node, labels={**node.labels, HOST: node.name}) for node in cluster.nodes)
     cluster = replace(cluster, nodes=tuple(nodes))
-    package = Package("pipeline.yaml", (SAMPLE / "pipeline.yaml").read_bytes())
-    return LeadCase(read_graph(RunSource(package), cluster), cluster)
+    graph = read_run((SAMPLE / "pipeline.yaml").read_bytes(), name="pipeline.yaml")
+    return LeadCase(graph, cluster)
 
 
 def on_node(step: Step, node: str) -> Step:

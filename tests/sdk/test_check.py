@@ -3,15 +3,13 @@
 from pathlib import Path
 
 import pytest
-from kfp import compiler, dsl, kubernetes
+from kfp import dsl, kubernetes
 
-from kfp_placement import PlacementError, RunError, UsageError, check, place, placed_pipeline
-from kfp_placement.live.kinds import HISTORIES
+from kfp_placement import PlacementError, UsageError, check, place, placed_pipeline
 from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import RUN
-from tests.support.fake_cluster import FakeCluster
 from tests.support.histories import history_file, history_object, runs_of
-from tests.support.pipelines import fetch, one_step, predict, train, work
+from tests.support.pipelines import fetch, predict, train, work
 from tests.support.samples import SAMPLES, load_sample
 
 CLUSTER = SAMPLES / "06_taxi" / "cluster.yaml"
@@ -81,25 +79,6 @@ def test_the_taxi_sample_is_fine():
     assert report.ok, str(report)
 
 
-def test_a_compiled_package_gives_the_same(tmp_path):
-    path = tmp_path / "package.yaml"
-    compiler.Compiler().compile(surprising, str(path))
-    assert check(path).findings == check(surprising).findings
-    assert check(str(path)).findings == check(surprising).findings
-
-
-def test_arguments_are_taken_as_for_a_run():
-    @dsl.pipeline(name="sized")
-    @placed_pipeline
-    def sized(cpu: str):
-        place(work(item=1), cpu=cpu, duration=1)
-
-    assert "unschedulable" in {item.code for item in check(sized, CLUSTER, arguments={"cpu": "64"})}
-    assert "unschedulable" not in {
-        item.code for item in check(sized, CLUSTER, arguments={"cpu": "1"})
-    }
-
-
 def test_the_report_reads_well(golden):
     lines = str(check(surprising)).splitlines()
     golden(lines)
@@ -118,32 +97,6 @@ def test_a_function_without_dsl_pipeline_is_refused_with_advice():
         check(7)
 
 
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [
-        (None, "no such file"),
-        (b"", "is empty"),
-        (b"\x00\x01\x02", "package.yaml"),
-        (b"a: [", "not valid YAML"),
-        (b"kind: Pod\n", "not a run"),
-    ],
-)
-def test_files_that_are_no_run_are_one_clear_error(content, part, tmp_path):
-    path = tmp_path / "package.yaml"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(RunError, match=part) as failure:
-        check(path)
-    assert str(path) in str(failure.value)
-    assert failure.value.__cause__ is not None
-    assert isinstance(failure.value, PlacementError)
-
-
-def test_a_bad_cluster_is_one_clear_error(tmp_path):
-    with pytest.raises(RunError, match="no such file"):
-        check(one_step(place), cluster=tmp_path / "nowhere.yaml")
-
-
 @pytest.fixture
 def hours_history(tmp_path):
     """Nine runs of the taxi sample, whose training took twice its hint."""
@@ -159,19 +112,6 @@ def test_hints_are_compared_with_past_runs(hours_history):
     assert check(RUN, CLUSTER, history=Path(hours_history)).of("hint-off")
 
 
-def test_histories_that_cannot_be_meant(hours_history, tmp_path):
+def test_what_is_no_history_is_told():
     with pytest.raises(PlacementError, match="check: history = 3"):
         check(RUN, history=3)  # type: ignore[arg-type]
-    with pytest.raises(PlacementError, match=r"none\.yaml"):
-        check(RUN, history=tmp_path / "none.yaml")
-    with pytest.raises(PlacementError, match="the run goes to 'team-b'"):
-        check(RUN, history=hours_history, namespace="team-b")
-    assert check(RUN, history=hours_history, namespace="team-a").of("hint-off")
-
-
-def test_live_past_runs_are_those_of_the_namespace(monkeypatch):
-    cluster = FakeCluster()
-    cluster.put(HISTORIES, history_object(runs_of(read_run_file(RUN), train=9000.0)))
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: cluster)
-    assert check(RUN, history="live").of("hint-off")
-    assert not check(RUN, history="live", namespace="team-b").of("hint-off")

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement.check.findings import Level
-from kfp_placement.check.rules import check_run
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.run_graph import (
     ClaimUse,
     DataInput,
@@ -22,6 +22,7 @@ from kfp_placement_engine.model.run_graph import (
 )
 from kfp_placement_engine.readers import read_run
 from tests.support.builders import a_policy
+from tests.support.prepared_runs import check_run
 
 MARKED = {
     "scheduler": "kfp-placement",
@@ -455,3 +456,15 @@ def test_what_the_policy_assumes_of_a_type_is_said_by_the_cluster():
     assert "no-sizes" in [finding.code for finding in on_cluster(*steps)]
     sizes = {"defaults": {"byType": [{"type": "Fit", "output": "5M"}]}}
     assert codes(on_cluster(*steps, **sizes)) == []
+
+
+def test_a_resource_needs_a_domain():
+    workers = PodGroup(2, {"cpu": 1000, "tpu": 1})
+    asking = a_step("asking", requests={"cpu": 1000, "memory": 1, "A100": 1})
+    making = a_step("making", workers=workers)
+    fine = a_step("fine", requests={"nvidia.com/gpu": 1, "hugepages-2Mi": 1})
+    assert findings_of(asking, making, fine) == [
+        ("error", "resource-domain", "asking"),
+        ("error", "resource-domain", "making"),
+    ]
+    assert "nvidia.com/gpu" in message(asking)

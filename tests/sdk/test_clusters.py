@@ -181,11 +181,13 @@ def test_without_a_cluster_a_plan_is_for_an_example_and_says_so(golden):
     assert "example-cluster" not in {each.code for each in named.warnings}
 
 
-def test_a_cluster_in_python_is_one_of_the_forms():
+def test_a_cluster_in_python_is_one_of_the_forms(tmp_path):
     cluster = Cluster([Node("a", cpu=4, memory="8Gi")])
-    document = cluster.document()
-    forms = [cluster, cluster.noun, document, json.dumps(document), yaml.safe_dump(document)]
-    assert {str(known_cluster(form).cluster) for form in forms} == {str(cluster.noun)}
+    document, file = cluster.document(), cluster.save(tmp_path / "cluster.yaml")
+    texts = [json.dumps(document), yaml.safe_dump(document), file.read_bytes()]
+    forms = [cluster, cluster.noun, document, *texts, file, str(file)]
+    found = [dataclasses.replace(known_cluster(form).cluster, source="") for form in forms]
+    assert {str(each) for each in found} == {str(dataclasses.replace(cluster.noun, source=""))}
     assert read_cluster(json.dumps(document).encode(), name="cluster") == cluster.noun
 
 

@@ -9,9 +9,8 @@ import pytest
 import yaml
 from kfp import compiler, dsl
 
-from kfp_placement import MarkValueError, RunError, check, preview
+from kfp_placement import MarkValueError, RunError, preview
 from kfp_placement.live.exceptions import ClusterMissingError
-from kfp_placement.planning import GivenOptions, Overrides, plan_request
 from kfp_placement.report.document import plan_json
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.history import Past
@@ -22,6 +21,7 @@ from kfp_placement_engine.readers import ReadOptions, read_run
 from kfp_placement_engine.readers.history_file import read_histories_file
 from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
 from tests.support.histories import history_file, history_object, runs_of
+from tests.support.prepared_runs import prepared
 from tests.support.samples import SAMPLES
 
 RUN = SAMPLES / "06_taxi" / "pipeline.yaml"
@@ -135,8 +135,7 @@ def test_past_runs_win_over_what_a_policy_assumes_of_types():
     run = a_run(a_step("known", type="Fit", seconds=None), a_step("new", type="Fit", seconds=None))
     seen = replace(run, steps=run.steps[:1])
     past = Past(runs_of(seen, 1, known=90.0))
-    overrides = Overrides(history=past)
-    request = plan_request(run, cluster, overrides, GivenOptions(generations=1))
+    request = prepared(run, cluster, past=past, options={"generations": 1})
     known, new = request.run.steps
     assert known.duration_basis is not None
     assert known.duration_basis.level is Level.ITERATION
@@ -163,15 +162,6 @@ def test_a_share_without_past_runs_is_said_to_have_no_effect(nine):
         "confidence-unused"
     ]
     assert codes(planned(nine, confidence="80%")) == codes(preview(RUN, CLUSTER, **EXACT)) == []
-
-
-def test_past_runs_of_other_pipelines_only_are_said(tmp_path):
-    runs = runs_of(replace(TAXI, name="taxi-v2"))
-    history = history_file(tmp_path / "history.json", history_object(runs))
-    (notice,) = [each for each in planned(history).warnings if each.code == "unseen-pipeline"]
-    assert "no run of pipeline 'taxi', but of taxi-v2;" in notice.message
-    found = [each.message for each in check(RUN, history=history).of("unseen-pipeline")]
-    assert found == [notice.message]
 
 
 def test_a_pipeline_that_was_never_seen_has_no_promise(tmp_path):
@@ -407,7 +397,7 @@ def test_a_gain_is_the_difference_of_two_plans_on_the_same_past_runs(unequal):
 
 
 def test_past_times_on_a_slow_node_are_not_slowed_twice(tmp_path):
-    from kfp_placement.histories import past_in
+    from kfp_placement.histories import THE_CLUSTER, past_in
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory, step_identity
     from kfp_placement_engine.readers import read_cluster_file
 
@@ -420,7 +410,7 @@ def test_past_times_on_a_slow_node_are_not_slowed_twice(tmp_path):
     graph = TAXI
     seen = history_file(tmp_path / "h.json", history_object(runs_of(graph, 9, predict=130.0)))
     histories: tuple[PipelineHistory, ...] = read_histories_file(seen)
-    past = past_in(histories, graph.name, "", cluster).past
+    past = past_in(histories, THE_CLUSTER, graph, "", cluster).past
     assert past is not None
     step = next(each for each in graph.steps if each.name == "predict")
     there, on_reference = (
@@ -440,9 +430,7 @@ def test_a_hint_of_a_step_that_is_known_elsewhere_leaves_the_end_known(tmp_path)
     others = runs_of(replace(hinted, name="other"))
     past = Past(others)
     learned = with_history(hinted, past)
-    request = plan_request(
-        hinted, a_cluster(*nodes(2)), Overrides(history=past), GivenOptions(generations=1)
-    )
+    request = prepared(hinted, a_cluster(*nodes(2)), past=past, options={"generations": 1})
     by_hint = [each.name for each in hinted.steps if each.duration_source is DurationSource.HINT]
     assert by_hint
     promise = request.plan().promise

@@ -5,12 +5,16 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement._package import Package
-from kfp_placement.planning import GivenOptions, Overrides, RunSource, plan_request, read_graph
-from kfp_placement_engine.exceptions import PlanningError, UnknownStepError
+from kfp_placement.clusters.reading import KnownCluster
+from kfp_placement.planning import PlanRequest, planned, prepare
+from kfp_placement_engine.exceptions import RequestError, UnknownStepError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
 from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.readers.changes import read_change
 from tests.support.builders import a_cluster, a_kfp_run, a_policy, a_run, a_step, nodes
+from tests.support.prepared_runs import prepared
 
 LOOP = b"""{
   "components": {"comp-work": {"executorLabel": "e"}, "comp-loop": {"dag": {"tasks": {
@@ -36,7 +40,7 @@ def test_a_plan_says_what_it_took_from_the_policy():
     )
     cluster = replace(a_cluster(*nodes(2)), policy=strict)
     run = a_run(a_step("a", type="Fit", seconds=None))
-    plan = plan_request(run, cluster, options=GivenOptions(generations=1, seed=0)).plan()
+    plan = prepared(run, cluster, options={"generations": 1, "seed": 0}).plan()
     assert plan.policy == (
         "objective: packing",
         "latencyRules.stepTypes: none",
@@ -52,7 +56,7 @@ def test_a_plan_says_what_it_took_from_the_policy():
 
 
 def test_without_a_policy_there_is_nothing_to_say():
-    request = plan_request(a_run(a_step("a")), a_cluster(), options=GivenOptions(generations=1))
+    request = prepared(a_run(a_step("a")), a_cluster(), options={"generations": 1})
     assert request.options == PlanOptions(generations=1)
     assert request.plan().policy == ()
 
@@ -61,21 +65,21 @@ def test_overrides_go_before_what_the_policy_assumes_of_types():
     by_type = [{"type": "Fit", "duration": "1h"}]
     cluster = replace(a_cluster(), policy=a_policy(defaults={"byType": by_type}))
     run = a_run(a_step("a", type="Fit", seconds=None), a_step("b", type="Fit", seconds=None))
-    asked = Overrides(durations={"a": "5m"}, assume_cached=["b"], namespace="team-a")
-    planned = plan_request(run, cluster, asked).run
-    assert planned.namespace == "team-a"
-    assert [step.duration_seconds for step in planned.steps] == [300, 3600]
-    assert planned.steps[0].duration_source is DurationSource.GIVEN
-    assert [step.assumed_cached for step in planned.steps] == [False, True]
+    made = prepared(
+        run, cluster, durations={"a": "5m"}, assume_cached=["b"], namespace="team-a"
+    ).run
+    assert made.namespace == "team-a"
+    assert [step.duration_seconds for step in made.steps] == [300, 3600]
+    assert made.steps[0].duration_source is DurationSource.GIVEN
+    assert [step.assumed_cached for step in made.steps] == [False, True]
 
 
 @pytest.mark.parametrize("namespace", ["team-a", "team-b"])
 def test_in_a_namespace_that_plans_all_pipelines_steps_count_as_marked(namespace):
     cluster = replace(a_cluster(*nodes(2)), all_pipelines=frozenset({"team-a"}))
     run = a_kfp_run(a_step("a"), a_step("b", unplanned=True))
-    asked = Overrides(default_namespace=namespace)
-    options = GivenOptions(generations=1, marked_only=True)
-    plan = plan_request(run, cluster, asked, options).plan()
+    options = {"generations": 1, "marked_only": True}
+    plan = prepared(run, cluster, default_namespace=namespace, options=options).plan()
     planned = [step.name for step in plan.steps if "no scheduler mark" not in step.reason]
     assert planned == (["a"] if namespace == "team-a" else [])
     told = [each.message for each in plan.notices if each.code == "unmarked-steps"]
@@ -86,18 +90,43 @@ def test_in_a_namespace_that_plans_all_pipelines_steps_count_as_marked(namespace
 
 def test_an_override_of_a_step_that_is_not_there_is_an_error():
     with pytest.raises(UnknownStepError, match="'c'"):
-        plan_request(a_run(a_step("a")), a_cluster(), Overrides(durations={"c": 1}))
-
-
-def test_what_cannot_be_planned_with_is_refused_before_anything_is_read():
-    with pytest.raises(PlanningError, match="choose one of"):
-        GivenOptions(objective="speed")
+        prepared(a_run(a_step("a")), a_cluster(), durations={"c": 1})
 
 
 def test_a_loop_of_unknown_width_is_as_wide_as_is_assumed_on_the_cluster():
-    def iterations(*where):
-        return len(read_graph(RunSource(Package("looping", LOOP)), *where).steps)
+    def iterations(where=None, **options):
+        request = PlanRequest(Package("looping", LOOP), where, options=options)
+        return len(prepare(request).run.steps)
 
-    cluster = replace(a_cluster(), defaults={"loop_width": 2})
-    assert (iterations(), iterations(cluster)) == (3, 2)
-    assert iterations(cluster, GivenOptions(assumptions=Assumptions(loop_width=4))) == 4
+    where = KnownCluster(replace(a_cluster(), defaults={"loop_width": 2}))
+    assert (iterations(), iterations(where)) == (3, 2)
+    assert iterations(where, assumptions=Assumptions(loop_width=4)) == 4
+
+
+def test_the_changes_of_a_request_are_answered_beside_its_plan():
+    where = KnownCluster(a_cluster(*nodes(2)))
+    request = PlanRequest(Package("looping", LOOP), where, options={"generations": 1})
+    assert planned(request).answer is None
+    made = planned(replace(request, changes=(read_change("+1 of n1"),)))
+    assert isinstance(made.answer, ChangedPlan)
+    assert len(made.answer.plan.cluster_nodes) == len(made.plan.cluster_nodes) + 1
+    assert isinstance(planned(replace(request, changes="best")).answer, Suggestions)
+
+
+def test_a_change_of_what_is_not_there_is_refused_before_the_search(monkeypatch):
+    monkeypatch.setattr("kfp_placement.planning.plan_run", lambda *_: pytest.fail("searched"))
+    change = read_change("+1 of nowhere")
+    where = KnownCluster(a_cluster(*nodes(2)))
+    with pytest.raises(RequestError, match="nowhere"):
+        planned(PlanRequest(Package("looping", LOOP), where, changes=(change,)))
+
+
+def test_where_a_run_goes_is_what_is_asked_then_its_own_then_the_cluster_s_then_the_past_s():
+    where = KnownCluster(a_cluster(), "of-cluster")
+    request = PlanRequest(Package("run", b""), where)
+    own = replace(a_run(a_step("a")), namespace="own")
+    nowhere = replace(own, namespace="")
+    assert replace(request, namespace="asked").namespace_of(own, "past") == "asked"
+    assert request.namespace_of(own, "past") == "own"
+    assert request.namespace_of(nowhere, "past") == "of-cluster"
+    assert replace(request, where=None).namespace_of(nowhere, "past") == "past"

@@ -49,6 +49,15 @@ def test_several_changes_are_made_together_and_one_after_another(planned):
     assert planned.what_if("-1 of worker").gain < 0
 
 
+def test_a_step_is_changed_by_its_own_name(planned):
+    """The node has four CPUs: a step that asks for all of them runs alone."""
+    moved = planned.what_if("xgboost node=worker-2")
+    assert moved.changes == ("step xgboost node=worker-2",)
+    assert moved.plan.steps["xgboost"].node == "worker-2"
+    alone = planned.what_if("xgboost cpu=4 memory=2Gi", "step xgboost duration=10m")
+    assert alone.plan.steps["xgboost"].requests == {"cpu": 4000, "memory": 2**31}
+
+
 def test_more_nodes_never_lose(planned):
     answer = planned.what_if("+3 of worker")
     assert answer.gain >= 0
@@ -82,15 +91,18 @@ def test_a_change_that_makes_the_run_impossible_is_an_answer(planned):
     assert "does not end, because 7 steps fit no node" in repr(answer)
 
 
-WRONG = ("worker", "+1 of wroker", "-3 of worker", "loop l limit=2", "image python everywhere")
-
-
-@pytest.mark.golden
-@pytest.mark.parametrize("text", WRONG)
-def test_what_cannot_be_changed_is_told_in_a_sentence(planned, text, golden):
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("worker", "'worker' is not a change that can be planned; write one of: "),
+        ("+1 of wroker", "there is no node 'wroker'; did you mean 'worker'?"),
+        ("xgbost cpu=4", "there is no node or step 'xgbost'; did you mean 'xgboost'?"),
+    ],
+)
+def test_what_cannot_be_changed_is_told_in_a_sentence(planned, text, told):
     with pytest.raises(RunError) as caught:
         planned.what_if(text)
-    golden(str(caught.value))
+    assert str(caught.value).startswith(told)
 
 
 def test_a_step_that_is_not_there_is_a_key_error(planned):

@@ -22,15 +22,20 @@ class OperatorThread:
     """
 
     def __init__(
-        self, load: Callable[[], Configuration], registrations: Iterable[Registration]
+        self,
+        load: Callable[[], Configuration],
+        identity: str,
+        registrations: Iterable[Registration],
     ) -> None:
         """Nothing is started yet.
 
         Args:
             load: reads where the API server is and who asks.
+            identity: of this process. kopf would make one of the user's name, which a pod has not.
             registrations: each adds handlers to the operator's registry, again at every start.
         """
         self._load = load
+        self._identity = identity
         self._registrations = tuple(registrations)
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -63,6 +68,7 @@ class OperatorThread:
             settings=settings,
             standalone=True,
             clusterwide=True,
+            identity=self._identity,  # type: ignore[arg-type] # Its own kind of text, not exported.
             stop_flag=self._stopping,
         )
         asyncio.run(operator)

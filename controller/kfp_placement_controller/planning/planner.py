@@ -107,7 +107,7 @@ class Planner:
             return False
         PLANS_AT_ONCE.inc()
         self.problems.pop(run.key, None)
-        self._enforce(run, plan, now, quick=True)
+        self._enforce(run, plan, now, now, quick=True)
         self.trigger(run.run, {Trigger.NEW_RUN}, now)
         return True
 
@@ -175,7 +175,7 @@ class Planner:
             if not run.fits(plan):
                 self.trigger(run.run, {Trigger.WIDTH}, now)
             elif key in asked.to_replan or run.is_moved_by(plan):
-                self._enforce(run, plan, asked.started_at, quick=False)
+                self._enforce(run, plan, asked.started_at, now, quick=False)
                 changed.append(key)
         return changed
 
@@ -219,14 +219,16 @@ class Planner:
         self._triggers = None
         self._may_gain = False
 
-    def _enforce(self, run: OpenRun, plan: Plan, planned_at: datetime, *, quick: bool) -> None:
+    def _enforce(
+        self, run: OpenRun, plan: Plan, planned_at: datetime, now: datetime, *, quick: bool
+    ) -> None:
         before: CurrentPlan | None = run.plan
         if before is None:
             _count_levels(run)
         revision = 1 if before is None else before.revision + 1
         begun = frozenset(name for name, status in run.run.statuses.items() if not status.unstarted)
         run.run.put_into_force(
-            plan_in_force(plan, before, revision, planned_at, begun, quick=quick)
+            plan_in_force(plan, before, revision, planned_at, now, begun, quick=quick)
         )
 
 

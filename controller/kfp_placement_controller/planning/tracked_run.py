@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
-from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.current_plan import CurrentPlan, as_placed
 from kfp_placement_controller.planning.known_pasts import KnownPast
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
@@ -224,6 +224,9 @@ class TrackedRun:
             triggers |= self._drift.evaluate(
                 self.open.plan, self.statuses, attempts, self.observed.submitted_at, now, params
             )
+            placed = as_placed(self.open.plan, self.statuses)
+            if placed is not self.open.plan:
+                self.variant = self.open.with_plan(placed)
         return triggers if self.open is not None else set()
 
     def put_into_force(self, plan: CurrentPlan) -> None:

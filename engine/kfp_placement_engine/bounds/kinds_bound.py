@@ -24,6 +24,7 @@ from kfp_placement_engine.bounds.critical_paths import Paths
 from kfp_placement_engine.bounds.effort import BoundEffort
 from kfp_placement_engine.bounds.kinds_program import Program, Rows, program_of, rows_of
 from kfp_placement_engine.bounds.node_kinds import node_kinds
+from kfp_placement_engine.bounds.solver import find_solvers, quiet_solver
 from kfp_placement_engine.model.plan import Bound
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
 
@@ -67,21 +68,12 @@ def kinds_bound(
     if kinds is None:
         return None
     is_one_kind = kinds.seconds.shape[1] == 1
-    highspy = None if is_one_kind else _solver()
+    highspy = None if is_one_kind else find_solvers()
     if highspy is None and not is_one_kind:
         return None
     search = _Search(highspy, program_of(problem, kinds, paths), effort.kinds_work)
     seconds = search.bound_seconds(*known)
     return Bound(seconds, "windows" if is_one_kind else "kinds-lp") if seconds > known[0] else None
-
-
-def _solver() -> Any:
-    """The solver's module, or None."""
-    try:
-        import highspy
-    except ImportError:
-        return None
-    return highspy
 
 
 class _Search:
@@ -142,7 +134,7 @@ def _solve(
     highspy: Any, program: Program, rows: Rows, allowed: Booleans, iterations: int
 ) -> tuple[Floats, int]:
     """[rows] prices after at most this many iterations, and how many it took."""
-    solver = highspy.Highs()
+    solver = quiet_solver(highspy)
     for option, value in _options(iterations).items():
         solver.setOptionValue(option, value)
     solver.passModel(_model(highspy, program, rows, allowed))
@@ -182,10 +174,8 @@ def _of_solver(numbers: Integers) -> Any:
 
 
 def _options(iterations: int) -> dict[str, object]:
-    """Of the solver: the dual simplex method on the program as it is, on one thread."""
+    """Of the solver: the dual simplex method on the program as it is."""
     return {
-        "output_flag": False,
-        "threads": 1,
         "solver": "simplex",
         "simplex_strategy": 1,
         "presolve": "off",

@@ -14,9 +14,11 @@ whenever the generation stops.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from kfp_placement_engine.bounds.solver import find_solvers, quiet_solver
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
 
 MAX_GROUPS = 200
@@ -79,9 +81,8 @@ def pattern_bound_seconds(
         usable: [A, N] nodes that each activity may go to.
         most_cells: cells of tables that are computed in total; the best bound so far is taken then.
     """
-    try:
-        import highspy
-    except ImportError:
+    highspy = find_solvers()
+    if highspy is None:
         return None
     groups = step_groups(problem, usable)
     if not 0 < len(groups.members) <= MAX_GROUPS:
@@ -139,12 +140,10 @@ def node_types(problem: PlacementProblem, groups: StepGroups) -> list[NodeType]:
 class _Program:
     """The linear program over the patterns found so far."""
 
-    def __init__(self, highspy: object, types: list[NodeType], groups: StepGroups) -> None:
-        infinity = highspy.kHighsInf  # type: ignore[attr-defined]
+    def __init__(self, highspy: Any, types: list[NodeType], groups: StepGroups) -> None:
+        infinity = highspy.kHighsInf
         self._infinity = infinity
-        self._solver = highspy.Highs()  # type: ignore[attr-defined]
-        self._solver.setOptionValue("output_flag", False)
-        self._solver.setOptionValue("threads", 1)
+        self._solver = quiet_solver(highspy)
         self._types = types
         self._groups = len(groups.members)
         none = np.zeros(0, np.int32)

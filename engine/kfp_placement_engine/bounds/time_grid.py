@@ -29,7 +29,13 @@ import math
 
 import numpy as np
 
-from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+from kfp_placement_engine.problem.problem import (
+    Booleans,
+    Floats,
+    Integers,
+    PlacementProblem,
+    distinct,
+)
 
 UNITS_PER_SECOND = 63_000
 """Times are counted in units of 1/63,000 s: thousandths, and up to ninths of them for speeds."""
@@ -82,24 +88,24 @@ def _times(problem: PlacementProblem, usable: Booleans) -> list[Floats]:
     fixed = arrays.fixed_node[arrays.fixed_node >= 0]
     open_nodes = np.asarray(usable.any(axis=0))
     open_nodes[fixed] = True
-    scaled = np.unique(arrays.duration_seconds[arrays.scales])
-    moved = np.unique((arrays.download_bytes + arrays.upload_bytes)[~arrays.virtual])
+    scaled = distinct(arrays.duration_seconds[arrays.scales])
+    moved = distinct((arrays.download_bytes + arrays.upload_bytes)[~arrays.virtual])
     groups = [
-        np.unique(arrays.release_seconds),
-        np.unique(arrays.duration_seconds[~arrays.scales | arrays.virtual]),
+        distinct(arrays.release_seconds),
+        distinct(arrays.duration_seconds[~arrays.scales | arrays.virtual]),
         _quotients(scaled, arrays.speed[open_nodes]),
         _quotients(moved, arrays.store_rate[open_nodes]),
         *_pulls(problem, open_nodes),
     ]
     if problem.direct_transfers:
-        groups.append(np.unique(arrays.transfer_bytes) / problem.link_bytes_per_second)
+        groups.append(distinct(arrays.transfer_bytes) / problem.link_bytes_per_second)
     return [each for each in groups if each.size]
 
 
 def _pulls(problem: PlacementProblem, open_nodes: Booleans) -> list[Floats]:
     """Of the images that activities need, on nodes that lack them."""
     arrays = problem.arrays
-    used: Integers = np.unique(arrays.image[(arrays.image >= 0) & ~arrays.virtual])
+    used: Integers = distinct(arrays.image[(arrays.image >= 0) & ~arrays.virtual])
     return [
         _quotients(arrays.image_bytes[[image]], arrays.pull_rate[lacking])
         for image in used.tolist()
@@ -109,7 +115,7 @@ def _pulls(problem: PlacementProblem, open_nodes: Booleans) -> list[Floats]:
 
 def _quotients(amounts: Floats, rates: Floats) -> Floats:
     """Every amount over every rate; where these are too many, a time that nothing divides."""
-    rates = np.unique(rates)
+    rates = distinct(rates)
     if amounts.size * rates.size > MOST_PAIRS:
         return np.array([math.pi])
     return np.asarray(amounts[:, None] / rates[None, :]).ravel()

@@ -10,7 +10,7 @@ from kfp_placement_engine.lowering.edges import edge_arrays
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_groups
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.problem.problem import Booleans, Integers
+from kfp_placement_engine.problem.problem import Booleans, Integers, distinct
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _allowed_nodes(
 
 def _common_nodes(allowed_of: Booleans, class_of: Integers, group: Sequence[int]) -> Booleans:
     """[N] nodes that all activities of the group may take."""
-    classes = np.unique(class_of[list(group)])
+    classes = distinct(class_of[list(group)])
     return np.asarray(allowed_of[classes].all(axis=0))
 
 

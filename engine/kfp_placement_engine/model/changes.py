@@ -5,6 +5,8 @@ Nodes are named as people name them: a node, the group of all nodes called `work
 and so on by `worker`, or a pattern with `*`.
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kfp_placement_engine.model.durations import (
@@ -22,6 +24,9 @@ SHARED = "ReadWriteMany"
 
 OFF = "off"
 """In place of a limit: there is none."""
+
+Amounts = tuple[tuple[str, int], ...]
+"""(resource, amount), canonical units."""
 
 
 @dataclass(frozen=True)
@@ -64,23 +69,23 @@ class RemoveNodes:
 class ResizeNodes:
     """Nodes with other amounts of resources, or of another speed.
 
+    Where no node has the name but a step, the step requests these amounts.
+
     Attributes:
         nodes: names the nodes; all of them change.
-        resources: (resource, what pods may request of it on each node), canonical units.
+        resources: what pods may request of them on each node.
         speed: run times are divided by it; None = as it is.
     """
 
     nodes: str
-    resources: tuple[tuple[str, int], ...] = ()
+    resources: Amounts = ()
     speed: float | None = None
 
     @property
     def text(self) -> str:
         """`gpu-node cpu=32 memory=64Gi speed=2`."""
-        parts = [f"{name}={format_resource(name, amount)}" for name, amount in self.resources]
-        if self.speed is not None:
-            parts.append(f"speed={plain_decimal(self.speed)}")
-        return " ".join([self.nodes, *parts])
+        speed = [] if self.speed is None else [f"speed={plain_decimal(self.speed)}"]
+        return " ".join([self.nodes, *_texts(self.resources), *speed])
 
 
 @dataclass(frozen=True)
@@ -102,40 +107,38 @@ class LoopLimit:
 
 
 @dataclass(frozen=True)
-class StepDuration:
-    """Another run time of a step, on the reference node.
+class ChangeStep:
+    """Another run time of a step, other requests, or another choice of nodes; the rest stays.
 
     Attributes:
         step: names the step.
-        seconds: its run time.
+        resources: what its pod requests of them; 0 = nothing.
+        nodes: names the nodes to which it may go, in place of its node selector and its required
+            node affinity; None = as it is.
+        seconds: its run time on the reference node; None = as it is.
+        max_latency_ms: hard limit of the round trip to its location; infinite = there is none,
+            None = as it is.
     """
 
     step: str
-    seconds: float
+    resources: Amounts = ()
+    nodes: str | None = None
+    seconds: float | None = None
+    max_latency_ms: float | None = None
 
     @property
     def text(self) -> str:
-        """`step train duration=10m`."""
-        return f"step {self.step} duration={exact_duration_text(self.seconds)}"
-
-
-@dataclass(frozen=True)
-class LatencyLimit:
-    """Another hard limit of the round trip between a step and its location.
-
-    Attributes:
-        step: names the step.
-        latency_ms: the limit; None = no limit.
-    """
-
-    step: str
-    latency_ms: float | None
-
-    @property
-    def text(self) -> str:
-        """`step predict max-latency=30ms`."""
-        limit = OFF if self.latency_ms is None else exact_latency_text(self.latency_ms)
-        return f"step {self.step} max-latency={limit}"
+        """`step train cpu=4 node=gpu-node duration=10m`."""
+        parts = ["step", self.step, *_texts(self.resources)]
+        if self.nodes is not None:
+            parts.append(f"node={self.nodes}")
+        if self.seconds is not None:
+            parts.append(f"duration={exact_duration_text(self.seconds)}")
+        if self.max_latency_ms is not None:
+            is_off = math.isinf(self.max_latency_ms)
+            limit = OFF if is_off else exact_latency_text(self.max_latency_ms)
+            parts.append(f"max-latency={limit}")
+        return " ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -172,14 +175,9 @@ class ClaimAccess:
         return f"volume {self.claim} access={self.mode}"
 
 
-Change = (
-    AddNodes
-    | RemoveNodes
-    | ResizeNodes
-    | LoopLimit
-    | StepDuration
-    | LatencyLimit
-    | HoldImage
-    | ClaimAccess
-)
+Change = AddNodes | RemoveNodes | ResizeNodes | LoopLimit | ChangeStep | HoldImage | ClaimAccess
 """Any change."""
+
+
+def _texts(resources: Amounts) -> Iterable[str]:
+    return (f"{name}={format_resource(name, amount)}" for name, amount in resources)

@@ -286,6 +286,7 @@ class Group:
         width: of a loop: number of iterations in this graph.
         width_assumed: the width is an assumption.
         learned_width: what past runs tell that the assumption rests on; None = nothing.
+        display_name: of a loop: the author's name for it, or "".
     """
 
     name: str
@@ -296,6 +297,7 @@ class Group:
     width: int = 0
     width_assumed: bool = False
     learned_width: LearnedWidth | None = None
+    display_name: str = ""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,10 @@ class StepNames:
 
     def _close(self, text: str) -> list[str]:
         tasks = list(self._of_task)[:_COMPARED]
-        similar = difflib.get_close_matches(text, tasks, 3, 0.7)
+        spelled = {task.lower(): task for task in reversed(tasks)}
+        similar = [
+            spelled[task] for task in difflib.get_close_matches(text.lower(), spelled, 3, 0.7)
+        ]
         if not similar:
             own = {_own_name(task): task for task in reversed(tasks)}
             displayed = {self._display[task] for task in tasks}

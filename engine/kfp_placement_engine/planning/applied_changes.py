@@ -1,36 +1,43 @@
 """A run and its cluster with what somebody changes about them; pure."""
 
-import difflib
 import fnmatch
+import itertools
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import ChangeError, UnknownLoopError, UnknownStepError
 from kfp_placement_engine.model.changes import (
     AddNodes,
     Change,
+    ChangeStep,
     ClaimAccess,
     HoldImage,
-    LatencyLimit,
     LoopLimit,
     RemoveNodes,
     ResizeNodes,
-    StepDuration,
 )
 from kfp_placement_engine.model.cluster import Cluster, Node, Taint
 from kfp_placement_engine.model.images import canonical, held_sizes, normalised
-from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
+from kfp_placement_engine.model.resources import without_zeros
+from kfp_placement_engine.model.run_graph import (
+    DurationSource,
+    GroupKind,
+    NodeSelectorTerm,
+    Requirement,
+    RunGraph,
+    Step,
+    StepKind,
+)
 from kfp_placement_engine.model.step_names import StepNames, listed, task_of
-from kfp_placement_engine.planning.overrides import with_durations
 
 _CONDITIONS = "node.kubernetes.io/"
 """Taints with this prefix tell how a machine is (not ready, cordoned, short of memory)."""
 
 _NUMBERED = re.compile(r"(.+)-([0-9]+)", re.DOTALL)
-_COMPARED = 2000
-"""Names among which a close one is looked for."""
 
 
 def with_changes(
@@ -44,11 +51,29 @@ def with_changes(
         changes: what changes.
 
     Raises:
-        ChangeError: a node, image or claim that is not there; or no node is left.
+        ChangeError: a node, image or claim that is not there; something that a step does not have;
+            or no node is left.
         UnknownLoopError, UnknownStepError: a loop or step that the run does not have.
     """
     for change in changes:
-        graph, cluster = _changed(graph, cluster, change)
+        match change:
+            case LoopLimit():
+                graph = _with_loop_limit(graph, change)
+            case ClaimAccess():
+                graph = _with_access(graph, change)
+            case ChangeStep():
+                graph = _with_step(graph, cluster, change)
+            case ResizeNodes(name, resources, None) if not _nodes_called(cluster, name):
+                _check_is_node_or_step(graph, cluster, name)
+                graph = _with_step(graph, cluster, ChangeStep(name, resources))
+            case ResizeNodes():
+                cluster = _with_sizes(cluster, change)
+            case AddNodes():
+                cluster = _with_more_nodes(cluster, change)
+            case RemoveNodes():
+                cluster = _with_fewer_nodes(cluster, change)
+            case HoldImage():
+                cluster = _with_image(graph, cluster, change)
     return graph, cluster
 
 
@@ -63,14 +88,9 @@ def named_nodes(cluster: Cluster, name: str) -> tuple[Node, ...]:
     Raises:
         ChangeError: there are none; the message names those that come close.
     """
-    nodes = tuple(node for node in cluster.nodes if node.name == name)
-    if not nodes and "*" in name:
-        nodes = tuple(n for n in cluster.nodes if fnmatch.fnmatchcase(n.name, name))
-    nodes = nodes or tuple(node for node in cluster.nodes if group_of(node.name) == name)
+    nodes = _nodes_called(cluster, name)
     if not nodes:
-        groups = [group for node in cluster.nodes if (group := group_of(node.name))]
-        names = [node.name for node in cluster.nodes]
-        raise ChangeError(_unknown("node", name, [*dict.fromkeys(groups), *names], names))
+        raise ChangeError(StepNames(_node_entries(cluster), noun="node").problem(name))
     return nodes
 
 
@@ -82,13 +102,12 @@ def group_of(name: str) -> str:
 
 def empty_copy(node: Node, name: str) -> Node:
     """A fresh machine like the node: nothing runs there, it holds no image and is in order."""
-    labels = {**node.labels, HOST_LABEL: name} if HOST_LABEL in node.labels else node.labels
     return replace(
         node,
         name=name,
         used={},
         scored_used={},
-        labels=labels,
+        labels={**node.labels, HOST_LABEL: name} if HOST_LABEL in node.labels else node.labels,
         taints=lasting_taints(node),
         unschedulable=False,
         images={},
@@ -100,24 +119,15 @@ def lasting_taints(node: Node) -> tuple[Taint, ...]:
     return tuple(taint for taint in node.taints if not taint.key.startswith(_CONDITIONS))
 
 
-def _changed(graph: RunGraph, cluster: Cluster, change: Change) -> tuple[RunGraph, Cluster]:
-    match change:
-        case AddNodes():
-            return graph, _with_more_nodes(cluster, change)
-        case RemoveNodes():
-            return graph, _with_fewer_nodes(cluster, change)
-        case ResizeNodes():
-            return graph, _with_sizes(cluster, change)
-        case HoldImage():
-            return graph, _with_image(graph, cluster, change)
-        case LoopLimit():
-            return _with_loop_limit(graph, change), cluster
-        case StepDuration():
-            return with_durations(graph, {change.step: change.seconds}), cluster
-        case LatencyLimit():
-            return _with_latency_limit(graph, change), cluster
-        case ClaimAccess():
-            return _with_access(graph, change), cluster
+def _node_entries(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
+    return ((node.name, group_of(node.name) or node.name, "") for node in cluster.nodes)
+
+
+def _nodes_called(cluster: Cluster, name: str) -> tuple[Node, ...]:
+    meant = set(StepNames(_node_entries(cluster)).meant(name))
+    if not meant and "*" in name:
+        meant.update(fnmatch.filter((node.name for node in cluster.nodes), name))
+    return tuple(node for node in cluster.nodes if node.name in meant)
 
 
 def _with_more_nodes(cluster: Cluster, change: AddNodes) -> Cluster:
@@ -130,15 +140,11 @@ def _with_more_nodes(cluster: Cluster, change: AddNodes) -> Cluster:
             f"{listed([node.name for node in like])}"
         )
     taken = {node.name for node in cluster.nodes}
-    stem, number, names = group_of(model.name) or model.name, 2, list[str]()
-    while len(names) < change.count:
-        name = f"{stem}-{number}"
-        number += 1
-        if name not in taken:
-            names.append(name)
+    stem = group_of(model.name) or model.name
+    free = (name for at in itertools.count(2) if (name := f"{stem}-{at}") not in taken)
+    names = list(itertools.islice(free, change.count))
     latencies = {
-        place: dict(trips)
-        | (dict.fromkeys(names, trips[model.name]) if model.name in trips else {})
+        place: {**trips, **{name: trips[model.name] for name in names if model.name in trips}}
         for place, trips in cluster.latencies.items()
     }
     nodes = (*cluster.nodes, *(empty_copy(model, name) for name in names))
@@ -164,38 +170,38 @@ def _with_fewer_nodes(cluster: Cluster, change: RemoveNodes) -> Cluster:
 
 
 def _with_sizes(cluster: Cluster, change: ResizeNodes) -> Cluster:
-    names = {node.name for node in named_nodes(cluster, change.nodes)}
+    named = {node.name for node in named_nodes(cluster, change.nodes)}
 
     def resized(node: Node) -> Node:
         speed = node.speed if change.speed is None else change.speed
-        return replace(
-            node, allocatable={**node.allocatable, **dict(change.resources)}, speed=speed
-        )
+        allocatable = {**node.allocatable, **dict(change.resources)}
+        return replace(node, allocatable=allocatable, speed=speed)
 
-    nodes = (resized(node) if node.name in names else node for node in cluster.nodes)
+    nodes = (resized(node) if node.name in named else node for node in cluster.nodes)
     return replace(cluster, nodes=tuple(nodes))
 
 
 def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster:
     """Nodes that hold the image, under whatever name, stay as they are."""
     image = canonical(change.image)
-    used = [step.image for step in graph.steps if step.image]
-    if image not in {canonical(each) for each in used}:
-        images = list(dict.fromkeys(used))
-        raise ChangeError(_unknown("image", change.image, images, images))
+    used = list(dict.fromkeys(step.image for step in graph.steps if step.image))
+    spelled = next((each for each in used if canonical(each) == image), "")
+    if not spelled:
+        raise ChangeError(_plain_names(used, "image").problem(change.image))
     held = held_sizes(cluster.nodes, [image])[image]
-    size = next((each for each in held if each is not None), 0)
-    name = normalised(next(each for each in used if canonical(each) == image))
+    added = {normalised(spelled): next((size for size in held if size is not None), 0)}
     nodes = (
-        replace(node, images={**node.images, name: size}) if here is None else node
-        for node, here in zip(cluster.nodes, held, strict=True)
+        replace(node, images={**node.images, **added}) if size is None else node
+        for node, size in zip(cluster.nodes, held, strict=True)
     )
     return replace(cluster, nodes=tuple(nodes))
 
 
 def _with_loop_limit(graph: RunGraph, change: LoopLimit) -> RunGraph:
-    loops = [group.name for group in graph.groups if group.kind is GroupKind.LOOP]
-    names = StepNames(((name, task_of(name), "") for name in loops), noun="loop")
+    loops = [group for group in graph.groups if group.kind is GroupKind.LOOP]
+    names = StepNames(
+        ((loop.name, task_of(loop.name), loop.display_name) for loop in loops), noun="loop"
+    )
     meant = names.meant(change.loop)
     if not meant:
         raise UnknownLoopError(f"{graph.name:.80}: {names.problem(change.loop)}")
@@ -206,28 +212,10 @@ def _with_loop_limit(graph: RunGraph, change: LoopLimit) -> RunGraph:
     return replace(graph, groups=tuple(groups))
 
 
-def _with_latency_limit(graph: RunGraph, change: LatencyLimit) -> RunGraph:
-    names = StepNames((step.name, step.task, step.display_name) for step in graph.steps)
-    meant = set(names.meant(change.step))
-    if not meant:
-        raise UnknownStepError(f"{graph.name:.80}: {names.problem(change.step)}")
-    if change.latency_ms is not None and not any(
-        step.location for step in graph.steps if step.name in meant
-    ):
-        raise ChangeError(
-            f"{change.text!r:.120}: the step has no location, so there is no round trip to limit"
-        )
-    steps = (
-        replace(step, max_latency_ms=change.latency_ms) if step.name in meant else step
-        for step in graph.steps
-    )
-    return replace(graph, steps=tuple(steps))
-
-
 def _with_access(graph: RunGraph, change: ClaimAccess) -> RunGraph:
     names = [claim.name for claim in graph.claims]
     if change.claim not in names:
-        raise ChangeError(_unknown("volume claim", change.claim, names, names))
+        raise ChangeError(_plain_names(names, "volume claim").problem(change.claim))
     claims = (
         replace(claim, access_modes=(change.mode,)) if claim.name == change.claim else claim
         for claim in graph.claims
@@ -235,12 +223,77 @@ def _with_access(graph: RunGraph, change: ClaimAccess) -> RunGraph:
     return replace(graph, claims=tuple(claims))
 
 
-def _unknown(noun: str, wanted: str, candidates: Sequence[str], known: Sequence[str]) -> str:
-    """That something is not there, and what may be meant."""
-    spelled = {each.lower(): each for each in reversed(candidates[:_COMPARED])}
-    close = difflib.get_close_matches(wanted.lower(), spelled, n=3)
-    if close:
-        advice = f"did you mean {' or '.join(f'{spelled[each]!r:.120}' for each in close)}?"
+def _plain_names(names: Iterable[str], noun: str) -> StepNames:
+    return StepNames(((name, name, "") for name in names), noun)
+
+
+def _step_entries(graph: RunGraph) -> Iterator[tuple[str, str, str]]:
+    return ((step.name, step.task, step.display_name) for step in graph.steps)
+
+
+def _check_is_node_or_step(graph: RunGraph, cluster: Cluster, name: str) -> None:
+    names = StepNames((*_node_entries(cluster), *_step_entries(graph)), noun="node or step")
+    if not names.meant(name):
+        raise ChangeError(names.problem(name))
+
+
+def _with_step(graph: RunGraph, cluster: Cluster, change: ChangeStep) -> RunGraph:
+    names = StepNames(_step_entries(graph))
+    meant = set(names.meant(change.step))
+    if not meant:
+        raise UnknownStepError(f"{graph.name:.80}: {names.problem(change.step)}")
+    _check(change, [step for step in graph.steps if step.name in meant])
+    fields: dict[str, Any] = {}
+    if change.seconds is not None:
+        fields |= {"duration_seconds": change.seconds, "duration_basis": None}
+        fields["duration_source"] = DurationSource.GIVEN
+    if change.max_latency_ms is not None:
+        limit = change.max_latency_ms
+        fields["max_latency_ms"] = None if math.isinf(limit) else limit
+    terms = None
+    if change.nodes is not None:
+        # In Kubernetes a match of fields has a single value, and any of several terms may hold.
+        terms = tuple(
+            NodeSelectorTerm((Requirement("metadata.name", "In", (node.name,), is_field=True),))
+            for node in named_nodes(cluster, change.nodes)
+        )
+        fields["node_selector"] = {}
+
+    def changed(step: Step) -> Step:
+        asked = _requesting(step, dict(change.resources))
+        affinity = step.affinity if terms is None else replace(step.affinity, required=terms)
+        return replace(asked, affinity=affinity, **fields)
+
+    steps = (changed(step) if step.name in meant else step for step in graph.steps)
+    return replace(graph, steps=tuple(steps))
+
+
+def _requesting(step: Step, amounts: Mapping[str, int]) -> Step:
+    return replace(
+        step,
+        requests=without_zeros({**step.requests, **amounts}),
+        unknown_resources=tuple(name for name in step.unknown_resources if name not in amounts),
+    )
+
+
+def _check(change: ChangeStep, steps: Sequence[Step]) -> None:
+    """Refuse what would change nothing.
+
+    Raises:
+        ChangeError: the message says why.
+    """
+    limit, kind = change.max_latency_ms, steps[0].kind
+    if limit is not None and limit < math.inf and not any(step.location for step in steps):
+        problem = "the step has no location, so there is no round trip to limit"
+    elif kind is not StepKind.CONTAINER and (change.resources or change.nodes):
+        problem = (
+            f"requests and nodes of a step of kind {kind.value} cannot be changed; name a step that"
+            " runs a container"
+        )
     else:
-        advice = f"{noun}s: {listed(known)}" if known else f"the run has no {noun}s"
-    return f"there is no {noun} {wanted!r:.120}; {advice}"
+        requested = {name for step in steps for name in step.requests}
+        zero = [name for name, amount in change.resources if not amount and name not in requested]
+        if not zero:
+            return
+        problem = f"the step requests no {zero[0]:.60}"
+    raise ChangeError(f"{change.text!r:.120}: {problem}")

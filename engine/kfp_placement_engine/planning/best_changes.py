@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from kfp_placement_engine.lowering import Lowered, lower_runs
+from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import Change
 from kfp_placement_engine.model.cluster import Cluster
@@ -17,11 +17,7 @@ from kfp_placement_engine.model.what_if import Suggestion, Suggestions, end_seco
 from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.single_changes import (
-    SingleChange,
-    SuggestionParams,
-    single_changes,
-)
+from kfp_placement_engine.planning.single_changes import SuggestionParams, single_changes
 from kfp_placement_engine.planning.warm_start import replayed
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.fitness import better
@@ -56,42 +52,47 @@ def best_changes(
     options, params = options or PlanOptions(), params or SuggestionParams()
     trier = _Trier(graph, cluster, present, options)
     singles = single_changes(graph, cluster, present, params)
-    stages = 1 + len(params.rounds)
+    changes, stages = [each.change for each in singles], 1 + len(params.rounds)
     longest = max((each.work for each in params.rounds), default=params.screening_work)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
         # What is only due to the search has to be known. It takes longest, so it begins first, and
         # computes on one core while the changed runs are read on the other.
         unchanged = pool.submit(trier.tried, None, longest)
         work = params.screening_work
-        jobs = [pool.submit(trier.tried, each.change, work) for each in singles]
+        jobs = [pool.submit(trier.tried, change, work) for change in changes]
         trials = _results(jobs, progress, 0, stages)
-        chosen = list(range(len(singles)))
+        chosen = list(range(len(changes)))
         for stage, each in enumerate(params.rounds, 1):
-            chosen = _promising(trials, chosen)[: each.changes]
-            if not chosen:
-                break
+            # The most promising end first; of those that are exact all plans were tried.
+            chosen.sort(key=lambda at: (trials[at].end_seconds, at))
+            chosen = [at for at in chosen if not trials[at].exact][: each.changes]
             searched = [(at, 0) for at in chosen]
-            searched += [(chosen[0], seed) for seed in range(1, each.leader_searches)]
-            jobs = [
-                pool.submit(trier.tried, singles[at].change, each.work, seed)
-                for at, seed in searched
-            ]
+            searched += [(at, seed) for at in chosen[:1] for seed in range(1, each.leader_searches)]
+            jobs = [pool.submit(trier.tried, changes[at], each.work, seed) for at, seed in searched]
             results = _results(jobs, progress, stage, stages)
             for (at, _), trial in zip(searched, results, strict=True):
                 if better(trial.terms, trials[at].terms):
                     trials[at] = trial
-    return _answer(present, singles, trials, unchanged.result(), params)
+    before = end_seconds(present.figures)
+    reachable = min(before, unchanged.result().end_seconds)
+    least = params.nothing * before if math.isfinite(before) else 0.0
+    kinds = {single.change: single.kind for single in singles}
+    gains = (trier.suggestion(*each, reachable) for each in zip(changes, trials, strict=True))
+    best: dict[Hashable, Suggestion] = {}
+    for gain in ranked((each for each in gains if each.gain_seconds > 0), params.near):
+        if gain.gain_seconds >= least:
+            best.setdefault(kinds[gain.change], gain)
+    unchanged_gain = gain_seconds(before, reachable)
+    return Suggestions(tuple(best.values()), len(singles), before, unchanged_gain)
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """A plan of a changed run, and what the change costs."""
+    """A plan of a changed run, and whether all plans of it were tried."""
 
     terms: Floats
     end_seconds: float
     exact: bool
-    nodes_added: int
-    cpu_added_milli: int
 
 
 @dataclass(frozen=True)
@@ -114,23 +115,28 @@ class _Trier:
             work: spent on the search.
             seed: added to that of the options.
         """
-        lowered, cluster = self._lowered(change)
-        warm = replayed(lowered, self.present)
+        graph, cluster = self._after(change)
+        runs = (ActiveRun("", graph),)
+        lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options))
         seed += self.options.seed
-        result = refine(lowered.problem, warm, work, seed, self.options.params)
-        return _Trial(
-            terms=result.schedule.terms,
-            end_seconds=end_seconds(figures_of(lowered.problem, result.schedule)),
-            exact=result.exact,
-            nodes_added=len(cluster.nodes) - len(self.cluster.nodes),
-            cpu_added_milli=_cpu(cluster) - _cpu(self.cluster),
+        start = replayed(lowered, self.present)
+        result = refine(lowered.problem, start, work, seed, self.options.params)
+        end = end_seconds(figures_of(lowered.problem, result.schedule))
+        return _Trial(result.schedule.terms, end, result.exact)
+
+    def suggestion(self, change: Change, trial: _Trial, reachable_seconds: float) -> Suggestion:
+        """The change, what it gains from the end that is reachable without it, and what it adds."""
+        before, (_, after) = self.cluster, self._after(change)
+        return Suggestion(
+            change,
+            makespan_seconds=trial.end_seconds,
+            gain_seconds=gain_seconds(reachable_seconds, trial.end_seconds),
+            nodes_added=len(after.nodes) - len(before.nodes),
+            cpu_added_milli=_cpu(after) - _cpu(before),
         )
 
-    def _lowered(self, change: Change | None) -> tuple[Lowered, Cluster]:
-        changes = () if change is None else (change,)
-        graph, cluster = with_changes(self.graph, self.cluster, changes)
-        runs = (ActiveRun("", graph),)
-        return lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options)), cluster
+    def _after(self, change: Change | None) -> tuple[RunGraph, Cluster]:
+        return with_changes(self.graph, self.cluster, () if change is None else (change,))
 
 
 def _cpu(cluster: Cluster) -> int:
@@ -147,45 +153,6 @@ def _results(
         progress(share, f"trying change {number + 1} of {len(jobs)}")
         results.append(job.result())
     return results
-
-
-def _promising(trials: Sequence[_Trial], among: Sequence[int]) -> list[int]:
-    """Those that end first; none of which all plans were tried."""
-    order = sorted(among, key=lambda at: (trials[at].end_seconds, at))
-    return [at for at in order if not trials[at].exact]
-
-
-def _answer(
-    present: Plan,
-    singles: Sequence[SingleChange],
-    trials: Sequence[_Trial],
-    unchanged: _Trial,
-    params: SuggestionParams,
-) -> Suggestions:
-    before = end_seconds(present.figures)
-    reachable = min(before, unchanged.end_seconds)
-    found = [
-        Suggestion(
-            single.change,
-            makespan_seconds=trial.end_seconds,
-            gain_seconds=gain_seconds(reachable, trial.end_seconds),
-            nodes_added=trial.nodes_added,
-            cpu_added_milli=trial.cpu_added_milli,
-        )
-        for single, trial in zip(singles, trials, strict=True)
-    ]
-    kinds = {single.change: single.kind for single in singles}
-    least = params.nothing * before if math.isfinite(before) else 0.0
-    best: dict[Hashable, Suggestion] = {}
-    for each in ranked((each for each in found if each.gain_seconds > 0), params.near):
-        if each.gain_seconds >= least:
-            best.setdefault(kinds[each.change], each)
-    return Suggestions(
-        best=tuple(best.values()),
-        tried=len(singles),
-        present_seconds=before,
-        unchanged_gain_seconds=gain_seconds(before, reachable),
-    )
 
 
 def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:

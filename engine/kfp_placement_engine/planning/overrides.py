@@ -5,7 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
-from kfp_placement_engine.exceptions import InputError, QuantityError, UnknownStepError
+from kfp_placement_engine.exceptions import (
+    InputError,
+    QuantityError,
+    RequestError,
+    UnknownStepError,
+)
 from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import StepNames
@@ -59,7 +64,7 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
 
     Raises:
         UnknownStepError: there is no such step, or several.
-        InputError: KFP never takes it from the cache.
+        RequestError: KFP never takes it from the cache.
     """
     names = _known_names(graph)
     cached = set(steps)
@@ -71,7 +76,7 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
         if cached.isdisjoint(names.called(step.name, step.task)):
             return step
         if step.kind is not StepKind.CONTAINER:
-            raise InputError(
+            raise RequestError(
                 f"step {step.task!r:.120} is of kind {step.kind.value}, which KFP never takes from "
                 "its cache; assume it of container steps only"
             )

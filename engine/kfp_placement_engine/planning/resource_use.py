@@ -7,7 +7,7 @@ import numpy as np
 
 from kfp_placement_engine.bounds.lower_bound import usable_nodes
 from kfp_placement_engine.model.limits import ResourceUse
-from kfp_placement_engine.problem.problem import Booleans, Floats, PlacementProblem
+from kfp_placement_engine.problem.problem import Booleans, Floats, PlacementProblem, distinct
 from kfp_placement_engine.search.simulation import Schedule
 
 MOST_SPANS = 50
@@ -52,7 +52,7 @@ def mean_use(
         release_seconds: when the run is submitted.
     """
     arrays = problem.arrays
-    classes = np.unique(arrays.class_of[(arrays.run == run) & ~arrays.virtual])
+    classes = distinct(arrays.class_of[(arrays.run == run) & ~arrays.virtual])
     open_nodes = arrays.feasible[classes].any(axis=0)
     pods = _pods_at_work(run, problem, schedule, release_seconds, open_nodes)
     if pods is None:

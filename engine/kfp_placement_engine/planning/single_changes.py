@@ -5,11 +5,13 @@ each limit of a loop one up, or off; one image held by every node; one volume Re
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.lowering.pods import requests_of
+from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.lowering.volumes import volume_rules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import (
@@ -24,13 +26,16 @@ from kfp_placement_engine.model.changes import (
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.images import canonical, held_sizes
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.resources import free_room
-from kfp_placement_engine.model.round_trips import latencies_to
-from kfp_placement_engine.model.run_graph import GroupKind, NodeSelectorTerm, RunGraph, StepKind
+from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, StepKind
 from kfp_placement_engine.model.step_names import task_of
-from kfp_placement_engine.planning.applied_changes import group_of, lasting_taints
+from kfp_placement_engine.planning.applied_changes import empty_copy, group_of
+from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
+from kfp_placement_engine.problem.problem import AXES
 
 _DOUBLED = ("cpu", "memory")
+_BYTES = 10**7
+"""Amounts from here on are bytes."""
 
 
 def _check_amounts(params: "SearchRound | SuggestionParams") -> None:
@@ -120,7 +125,7 @@ def single_changes(
         plan: the present plan of the run, which says where most is to gain.
         params: how many are tried.
     """
-    shapes = _Shapes(graph, cluster)
+    shapes = _kinds_of_nodes(graph, _emptied(cluster))
     return [
         *_more_nodes(cluster, shapes),
         *_larger_nodes(graph, cluster, plan, shapes, params),
@@ -130,126 +135,81 @@ def single_changes(
     ]
 
 
-class _Shapes:
-    """What the nodes of a cluster are to a run: equal shapes take the same pods, as fast."""
-
-    def __init__(self, graph: RunGraph, cluster: Cluster) -> None:
-        self._labels = _named_labels(graph, cluster)
-        self._images = {canonical(step.image) for step in graph.steps if step.image}
-        places = {step.location for step in graph.steps if step.location}
-        self._trips = [latencies_to(place, cluster.latencies) for place in sorted(places)]
-        claims = {claim.name for claim in graph.claims}
-        self._used_on = [set(each.used_on) for each in cluster.claims if each.name in claims]
-        self.of = {node.name: self._shape(node) for node in cluster.nodes}
-
-    def _shape(self, node: Node) -> Hashable:
-        return (
-            tuple(sorted((name, _rounded(name, n)) for name, n in node.allocatable.items())),
-            node.speed,
-            node.store_bytes_per_second,
-            node.pull_bytes_per_second,
-            lasting_taints(node),
-            tuple((key, node.labels.get(key)) for key in self._labels),
-            tuple(trips.get(node.name) for trips in self._trips),
-        )
-
-    def state(self, node: Node) -> Hashable:
-        """The shape, and all else that tells the node from another: its load, images, volumes."""
-        held = self._images.intersection(map(canonical, node.images))
-        return (
-            self.of[node.name],
-            tuple(sorted(node.used.items())),
-            tuple(sorted(node.scored_used.items())),
-            node.taints,
-            node.unschedulable,
-            tuple(sorted(held)),
-            tuple(node.name in names for names in self._used_on),
-        )
+def _kinds_of_nodes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
+    """What each node is to a run: nodes of one kind take the same pods, as fast."""
+    nodes = tuple(replace(node, allocatable=_rounded(node.allocatable)) for node in cluster.nodes)
+    runs, cluster = (ActiveRun("", graph),), replace(cluster, nodes=nodes)
+    problem = lower_runs(runs, cluster, lowering_options_of(runs, cluster, PlanOptions())).problem
+    columns = [problem.latency_ms.T]
+    for name, axes in AXES.items():
+        if "N" in axes:
+            columns.append(np.moveaxis(getattr(problem.arrays, name), axes.index("N"), 0))
+    return {
+        node.name: (frozenset(node.allocatable.items()), *(each[at].tobytes() for each in columns))
+        for at, node in enumerate(nodes)
+    }
 
 
-def _rounded(resource: str, amount: int) -> float:
+def _rounded(allocatable: Resources) -> Resources:
     """Bytes to two figures: machines of one type differ by some MiB."""
-    is_bytes = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
-    return float(f"{amount:.2g}") if is_bytes else amount
+    return {
+        name: int(float(f"{amount:.2g}")) if amount >= _BYTES else amount
+        for name, amount in allocatable.items()
+    }
 
 
-def _named_labels(graph: RunGraph, cluster: Cluster) -> list[str]:
-    """Keys of the node labels that the run, or a volume of it, asks for."""
-    terms: list[NodeSelectorTerm] = []
-    keys: set[str] = set()
-    for step in graph.steps:
-        keys.update(step.node_selector)
-        terms += step.affinity.required or ()
-        terms += (preferred.term for preferred in step.affinity.preferred)
-    mounted = {claim.name for claim in graph.claims}
-    for claim in cluster.claims:
-        if claim.name in mounted:
-            terms += claim.required_terms or ()
-    keys.update(each.key for term in terms for each in term.requirements if not each.is_field)
-    return sorted(keys)
+def _emptied(cluster: Cluster) -> Cluster:
+    """The cluster of fresh machines like its nodes."""
+    claims = tuple(replace(claim, used_on=()) for claim in cluster.claims)
+    nodes = tuple(empty_copy(node, node.name) for node in cluster.nodes)
+    return replace(cluster, nodes=nodes, claims=claims)
 
 
-def _more_nodes(cluster: Cluster, shapes: _Shapes) -> Iterator[SingleChange]:
-    seen: set[Hashable] = set()
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for node in cluster.nodes:
-        groups[group_of(node.name)].append(node.name)
+def _more_nodes(cluster: Cluster, shapes: Mapping[str, Hashable]) -> Iterator[SingleChange]:
     names = {node.name for node in cluster.nodes}
-    for node in cluster.nodes:
-        shape, group = shapes.of[node.name], group_of(node.name)
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for name in shapes:
+        groups[group_of(name)].append(name)
+    seen: set[Hashable] = set()
+    for name, shape in shapes.items():
         if shape in seen:
             continue
         seen.add(shape)
-        members = groups[group] if group and group not in names else []
-        is_one_shape = len(members) > 1 and len({shapes.of[each] for each in members}) == 1
-        change = AddNodes(group if is_one_shape else node.name, 1)
-        yield SingleChange(change, ("more", shape))
+        group = group_of(name)
+        alike = {shapes[each] for each in groups[group]}
+        is_named = group and group not in names and len(groups[group]) > 1 and len(alike) == 1
+        yield SingleChange(AddNodes(group if is_named else name, 1), ("more", shape))
 
 
 def _larger_nodes(
-    graph: RunGraph, cluster: Cluster, plan: Plan, shapes: _Shapes, params: SuggestionParams
+    graph: RunGraph,
+    cluster: Cluster,
+    plan: Plan,
+    shapes: Mapping[str, Hashable],
+    params: SuggestionParams,
 ) -> Iterator[SingleChange]:
-    is_every = len(cluster.nodes) <= params.every_node
-    nodes = cluster.nodes if is_every else tuple(_telling_nodes(cluster, plan, shapes, params))
+    """Of few nodes each; of many, of each shape a few, of which no two are alike."""
+    kinds, nodes = _kinds_of_nodes(graph, cluster), cluster.nodes
+    if len(nodes) > params.every_node:
+        busy: defaultdict[str | None, float] = defaultdict(float)
+        for step in plan.steps:
+            busy[step.node] += (step.finish_seconds or 0.0) - (step.start_seconds or 0.0)
+        of_shape: defaultdict[Hashable, dict[Hashable, Node]] = defaultdict(dict)
+        for node in sorted(nodes, key=lambda node: -busy[node.name]):
+            of_shape[shapes[node.name]].setdefault(kinds[node.name], node)
+        chosen: set[str] = set()
+        for states in of_shape.values():
+            alike = list(states.values())
+            emptiest = sorted(alike, key=lambda node: sum(node.used.values()))
+            telling = (*alike[: params.busiest], *emptiest[: params.emptiest])
+            chosen.update(node.name for node in telling)
+        nodes = tuple(node for node in nodes if node.name in chosen)
     for node in nodes:
         for resource in _DOUBLED:
             amount = node.allocatable.get(resource, 0)
-            if amount and (is_every or _may_run_out(graph, node, resource)):
+            if amount:
                 change = ResizeNodes(node.name, ((resource, 2 * amount),))
-                yield SingleChange(change, ("larger", resource, shapes.state(node)))
-
-
-def _telling_nodes(
-    cluster: Cluster, plan: Plan, shapes: _Shapes, params: SuggestionParams
-) -> Iterable[Node]:
-    """Of each shape a few nodes, of which no two are alike."""
-    busy: defaultdict[str, float] = defaultdict(float)
-    for step in plan.steps:
-        if step.node and step.start_seconds is not None and step.finish_seconds is not None:
-            busy[step.node] += step.finish_seconds - step.start_seconds
-    of_shape: defaultdict[Hashable, dict[Hashable, Node]] = defaultdict(dict)
-    for node in sorted(cluster.nodes, key=lambda node: -busy[node.name]):
-        of_shape[shapes.of[node.name]].setdefault(shapes.state(node), node)
-    chosen: set[str] = set()
-    for states in of_shape.values():
-        alike = list(states.values())
-        emptiest = sorted(alike, key=lambda node: sum(node.used.values()))
-        telling = (*alike[: params.busiest], *emptiest[: params.emptiest])
-        chosen.update(node.name for node in telling)
-    return (node for node in cluster.nodes if node.name in chosen)
-
-
-def _may_run_out(graph: RunGraph, node: Node, resource: str) -> bool:
-    """Whether the node may be full of a resource while it has room of the other of the two."""
-    free = free_room(node.allocatable, node.used)
-    (other,) = (name for name in _DOUBLED if name != resource)
-    requests = [requests_of(graph, step) for step in graph.steps]
-    if sum(each.get(resource, 0) for each in requests) <= free[resource]:
-        return False
-    return any(
-        each.get(resource, 0) * free.get(other, 0) > each.get(other, 0) * free[resource]
-        for each in requests
-    )
+                yield SingleChange(change, ("larger", resource, kinds[node.name]))
 
 
 def _higher_limits(graph: RunGraph) -> Iterator[SingleChange]:

@@ -4,19 +4,12 @@ The search starts from the present plan, so that more of something does not come
 because the search was short. `best_changes` tries single changes automatically.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from kfp_placement_engine.model.changes import (
-    SHARED,
-    AddNodes,
-    Change,
-    ClaimAccess,
-    HoldImage,
-    LoopLimit,
-    ResizeNodes,
-)
+from kfp_placement_engine.model.changes import SHARED, Change
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.objective import ENDS_EARLIEST
 from kfp_placement_engine.model.plan import Plan
@@ -63,30 +56,23 @@ def what_if(
         UnknownLoopError: a loop that the run does not have.
         UnknownStepError: a step that the run does not have.
     """
-    changed_graph, changed_cluster = with_changes(graph, cluster, changes)
+    after = with_changes(graph, cluster, changes)
     options = options or PlanOptions()
-    replan = partial(
-        plan_run, changed_graph, changed_cluster, progress=progress, warm_start=present
-    )
+    replan = partial(plan_run, *after, progress=progress, warm_start=present)
     plan = replan(options)
-    gain = _gain(present, plan)
-    is_only_more = gain < 0 and _is_only_more(graph, cluster, changes)
-    if is_only_more and _differ_in_time_alone(present, plan) and not plan.exact:
+    may_be_anomaly = _is_only_more((graph, cluster), after)
+    if may_be_anomaly and _is_just_later(present, plan) and not plan.exact:
         plan = replan(_longer(options))
-        gain = _gain(present, plan)
-    is_anomaly = is_only_more and gain < 0 and _differ_in_time_alone(present, plan)
-    return ChangedPlan(tuple(changes), plan, gain, is_anomaly)
+    gain = gain_seconds(end_seconds(present.figures), end_seconds(plan.figures))
+    return ChangedPlan(tuple(changes), plan, gain, may_be_anomaly and _is_just_later(present, plan))
 
 
-def _gain(present: Plan, plan: Plan) -> float:
-    return gain_seconds(end_seconds(present.figures), end_seconds(plan.figures))
-
-
-def _differ_in_time_alone(present: Plan, plan: Plan) -> bool:
-    """Whether nothing that takes precedence over the end of the run explains a later one."""
+def _is_just_later(present: Plan, plan: Plan) -> bool:
+    """Whether the run ends later, and nothing that takes precedence over its end explains it."""
     one, other = present.figures, plan.figures
     return (
-        plan.objective in ENDS_EARLIEST
+        end_seconds(one) < end_seconds(other)
+        and plan.objective in ENDS_EARLIEST
         and one.unplaced == other.unplaced
         and abs(one.latency_excess_ms - other.latency_excess_ms) <= _SAME_MS
         and one.latency_ms <= other.latency_ms + _SAME_MS
@@ -100,33 +86,28 @@ def _longer(options: PlanOptions) -> PlanOptions:
     return replace(options, generations=max(_GENERATIONS, 2 * options.generations))
 
 
-def _is_only_more(graph: RunGraph, cluster: Cluster, changes: Sequence[Change]) -> bool:
-    """Whether the changes give a run more of something, and take nothing from it."""
-    for change in changes:
-        after_graph, after_cluster = with_changes(graph, cluster, (change,))
-        match change:
-            case AddNodes() | HoldImage():
-                pass
-            case ClaimAccess():
-                if change.mode != SHARED:
-                    return False
-            case ResizeNodes():
-                pairs = zip(cluster.nodes, after_cluster.nodes, strict=True)
-                if any(_is_smaller(after, before) for before, after in pairs):
-                    return False
-            case LoopLimit():
-                groups = zip(graph.groups, after_graph.groups, strict=True)
-                if any(_limit(after) < _limit(before) for before, after in groups):
-                    return False
-            case _:
-                return False
-        graph, cluster = after_graph, after_cluster
-    return True
+def _is_only_more(before: tuple[RunGraph, Cluster], after: tuple[RunGraph, Cluster]) -> bool:
+    """Whether changes give a run more of something, and take nothing from it."""
+    (graph, cluster), (after_graph, after_cluster) = before, after
+    nodes = {node.name: node for node in after_cluster.nodes}
+    groups = zip(graph.groups, after_graph.groups, strict=True)
+    claims = zip(graph.claims, after_graph.claims, strict=True)
+    return (
+        graph.steps == after_graph.steps
+        and all(_has_no_less(nodes.get(node.name), node) for node in cluster.nodes)
+        and all(_limit(group) <= _limit(other) for group, other in groups)
+        and all(other == claim or other.access_modes == (SHARED,) for claim, other in claims)
+    )
 
 
-def _is_smaller(node: Node, before: Node) -> bool:
-    return node.speed < before.speed or is_less(node.allocatable, before.allocatable)
+def _has_no_less(node: Node | None, before: Node) -> bool:
+    return (
+        node is not None
+        and node.speed >= before.speed
+        and node.images.keys() >= before.images.keys()
+        and not is_less(node.allocatable, before.allocatable)
+    )
 
 
 def _limit(group: Group) -> float:
-    return group.parallelism or float("inf")
+    return group.parallelism or math.inf

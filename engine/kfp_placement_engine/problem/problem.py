@@ -9,7 +9,7 @@ limited iterations, M = loops with a limit, E = edges, U = uses of claims.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from kfp_placement_engine.model.objective import ENDS_EARLIEST
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+
+ScalarT = TypeVar("ScalarT", bound=np.generic)
 
 
 LONG_QUEUE = 50
@@ -143,6 +145,17 @@ ELEMENTS: Mapping[str, np.dtype[Any]] = {
     name: _ELEMENTS[hint.__origin__] for name, hint in _HINTS.items()
 }
 """What each array of a problem holds."""
+
+
+def distinct(values: NDArray[ScalarT]) -> NDArray[ScalarT]:
+    """Return the sorted values, each once, as `numpy.unique` does.
+
+    That imports masked arrays, a tenth of what it takes to import numpy.
+    """
+    ordered = np.sort(values, axis=None)
+    is_first = np.ones(ordered.shape, np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
 
 
 def check_arrays(arrays: ProblemArrays) -> None:

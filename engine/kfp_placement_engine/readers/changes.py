@@ -5,8 +5,11 @@ spaces, as those of workflow formats do, and so may times (`20 minutes`).
 """
 
 import difflib
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from kfp_placement_engine.exceptions import ChangeError, InputError
 from kfp_placement_engine.model.changes import (
@@ -14,13 +17,12 @@ from kfp_placement_engine.model.changes import (
     OFF,
     AddNodes,
     Change,
+    ChangeStep,
     ClaimAccess,
     HoldImage,
-    LatencyLimit,
     LoopLimit,
     RemoveNodes,
     ResizeNodes,
-    StepDuration,
 )
 from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.model.quantities import parse_memory, parse_resource
@@ -29,13 +31,10 @@ from kfp_placement_engine.readers.kubernetes.nodes import read_speed
 FORMS = (
     "+N of NODE",
     "-N of NODE",
-    "NODE cpu=N",
-    "NODE memory=SIZE",
-    "NODE nvidia.com/gpu=N",
-    "NODE speed=X",
+    "NODE cpu=N memory=SIZE gpu=N speed=X",
     "loop LOOP limit=N|off",
-    "step STEP duration=TIME",
-    "step STEP max-latency=TIME|off",
+    "step STEP cpu=N memory=SIZE gpu=N node=NODE",
+    "step STEP duration=TIME max-latency=TIME|off",
     "image IMAGE everywhere",
     "volume CLAIM access=MODE",
 )
@@ -50,15 +49,16 @@ MOST_NODES = 10_000
 MOST_ITERATIONS = 10**9
 """A loop's limit, at most; with more there is no limit."""
 
-_RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
-_SPEED = "speed"
+_REQUESTED = ("cpu", "memory", "ephemeral-storage")
+_FULL_NAME = re.compile(r".*/|hugepages-")
+_GPU = {"gpu": "nvidia.com/gpu"}
 
 _COUNTED = re.compile(r"([+-])\s*([0-9]+)\s+of\s+(\S+)", re.ASCII)
-_ABOUT = re.compile(r"(loop|step|volume)\s+(\S|\S.*\S)\s+([a-z-]+)=(\S.*)", re.DOTALL)
+_IMAGE = re.compile(r"image\s+(\S+)\s+everywhere")
+_BETWEEN = re.compile(r"\s+(?=[^\s=]+=\S)")
+"""What is between the parts of a form that ends with `name=value`, once or several times."""
 _UNIT = re.compile(r"(?<=[0-9])\s+(?=[a-zµμ])")
 """What people leave between a number and its unit."""
-_IMAGE = re.compile(r"image\s+(\S+)\s+everywhere")
-_NODES = re.compile(r"(\S+)((?:\s+[^\s=]+=\S+)+)")
 
 
 def read_change(text: str) -> Change:
@@ -76,31 +76,33 @@ def read_change(text: str) -> Change:
         raise ChangeError(f"{text!r:.120}: {error}{advice}") from error
     if change is not None:
         return change
-    about = _ABOUT.fullmatch(cleaned)
-    if about is not None:
-        names = " and ".join(name for kind, name in _PROPERTIES if kind == about[1])
-        raise ChangeError(f"{text!r:.120}: only the {names} of a {about[1]} can be changed")
-    raise ChangeError(f"{text!r:.120} is not a change that can be planned; {_advice(cleaned)}")
+    meant = _meant(cleaned)
+    advice = f"did you mean {meant}?" if meant else f"write one of: {', '.join(FORMS)}"
+    raise ChangeError(f"{text!r:.120} is not a change that can be planned; {advice}")
 
 
 def _read(cleaned: str) -> Change | None:
     """The change; None where the text has none of the forms."""
-    for pattern, read in _READERS:
-        match = pattern.fullmatch(cleaned)
-        change = None if match is None else read(match)
-        if change is not None:
-            return change
-    return None
-
-
-def _advice(cleaned: str) -> str:
-    """What to write in place of text that has none of the forms."""
-    meant = _meant(cleaned)
-    if meant:
-        return f"did you mean {meant}?"
-    if cleaned.startswith("+") and _COUNTED.match(cleaned) and "=" in cleaned:
-        return "an added node equals those of that name; for others, plan with another cluster"
-    return f"write one of: {', '.join(FORMS)}"
+    if match := _COUNTED.fullmatch(cleaned):
+        count = _whole(match[2], MOST_NODES, "a number of nodes")
+        return AddNodes(match[3], count) if match[1] == "+" else RemoveNodes(match[3], count)
+    if match := _IMAGE.fullmatch(cleaned):
+        return HoldImage(match[1])
+    subject, *pairs = _BETWEEN.split(cleaned)
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        name = _GPU.get(key, key)
+        if name in values:
+            raise ChangeError(f"{key:.60} is given twice")
+        values[name] = value
+    about, *rest = subject.split(maxsplit=1) or [""]
+    if about not in _KINDS or not rest:
+        # The kind may be left out where a property tells it.
+        kinds = (kind for kind in _KINDS if not values.keys().isdisjoint(_KINDS[kind].properties))
+        about, rest = next(kinds, "node"), [subject]
+    is_name = "=" not in rest[0] and (about != "node" or rest[0].split() == rest)
+    return _KINDS[about].read(about, rest[0], values) if values and is_name else None
 
 
 def _meant(cleaned: str) -> str:
@@ -122,69 +124,45 @@ def _is_change(text: str) -> bool:
         return False
 
 
-def _counted(match: re.Match[str]) -> Change:
-    sign, digits, nodes = match.groups()
-    count = _whole(digits, MOST_NODES, "a number of nodes")
-    return AddNodes(nodes, count) if sign == "+" else RemoveNodes(nodes, count)
+@dataclass(frozen=True)
+class _Kind:
+    """One kind of thing that can be changed.
 
+    Attributes:
+        change: makes the change.
+        properties: field of the change, and what reads its value, by what people call it.
+        resources: amounts of these can be changed, too, and of those that devices bring.
+    """
 
-def _about(match: re.Match[str]) -> Change | None:
-    """A change of a loop, a step or a volume; None where that has no such property."""
-    read = _PROPERTIES.get((match[1], match[3]))
-    return None if read is None else read(match[2], match[4])
+    change: Callable[..., Change]
+    properties: Mapping[str, tuple[str, Callable[[str], object]]]
+    resources: tuple[str, ...] = ()
 
+    def read(self, about: str, name: str, values: Mapping[str, str]) -> Change:
+        """The change that sets these values."""
+        fields: dict[str, Any] = {}
+        amounts: dict[str, int] = {}
+        for key, value in values.items():
+            if key in self.properties:
+                field, read = self.properties[key]
+                fields[field] = read(value)
+            elif self.resources and (key in self.resources or _FULL_NAME.match(key)):
+                amounts[key] = (
+                    parse_memory(value) if key == "memory" else parse_resource(key, value)
+                )
+            else:
+                raise ChangeError(self._unknown(about, key))
+        if amounts:
+            fields["resources"] = tuple(amounts.items())
+        return self.change(name, **fields)
 
-def _loop_limit(loop: str, value: str) -> Change:
-    if value == OFF:
-        return LoopLimit(loop, None)
-    try:
-        return LoopLimit(loop, _whole(value, MOST_ITERATIONS, "a limit"))
-    except ChangeError as error:
-        raise ChangeError(f"{error}, or {OFF}") from error
-
-
-def _duration(step: str, value: str) -> Change:
-    return StepDuration(step, parse_duration(value))
-
-
-def _latency_limit(step: str, value: str) -> Change:
-    return LatencyLimit(step, None if value == OFF else parse_latency_ms(_UNIT.sub("", value)))
-
-
-def _access(claim: str, value: str) -> Change:
-    if value not in ACCESS_MODES:
-        raise ChangeError(f"access mode {value!r:.60}; choose one of {', '.join(ACCESS_MODES)}")
-    return ClaimAccess(claim, value)
-
-
-def _image(match: re.Match[str]) -> Change:
-    return HoldImage(match[1])
-
-
-def _resize(match: re.Match[str]) -> Change:
-    values: dict[str, str] = {}
-    for pair in match[2].split():
-        name, _, value = pair.partition("=")
-        if name in values:
-            raise ChangeError(f"{name:.60} is given twice")
-        values[name] = value
-    speed = values.pop(_SPEED, None)
-    amounts = tuple((_resource(name), _amount(name, values[name])) for name in values)
-    return ResizeNodes(match[1], amounts, None if speed is None else read_speed(speed))
-
-
-def _amount(name: str, value: str) -> int:
-    return parse_memory(value) if name == "memory" else parse_resource(name, value)
-
-
-def _resource(name: str) -> str:
-    """The name of a resource; those of devices have a domain (`nvidia.com/gpu`)."""
-    if name in _RESOURCES or "/" in name or name.startswith("hugepages-"):
-        return name
-    known = (*_RESOURCES, _SPEED)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    advice = f"did you mean {close[0]}?" if close else f"write {', '.join(known)} or nvidia.com/gpu"
-    raise ChangeError(f"{name!r:.60} is not a property of a node; {advice}")
+    def _unknown(self, about: str, key: str) -> str:
+        known = [*self.resources, *(_GPU if self.resources else ()), *self.properties]
+        close = difflib.get_close_matches(key, known, n=1, cutoff=0.7)
+        advice = f"did you mean {close[0]}?" if close else f"write {', '.join(known)}"
+        if self.resources and not close:
+            advice += ", or a resource of devices in full, such as amd.com/gpu"
+        return f"{key!r:.60} is not a property of a {about}; {advice}"
 
 
 def _whole(digits: str, most: int, what: str) -> int:
@@ -194,11 +172,36 @@ def _whole(digits: str, most: int, what: str) -> int:
     return int(digits)
 
 
-_PROPERTIES: dict[tuple[str, str], Callable[[str, str], Change]] = {
-    ("loop", "limit"): _loop_limit,
-    ("step", "duration"): _duration,
-    ("step", "max-latency"): _latency_limit,
-    ("volume", "access"): _access,
+def _limit(value: str) -> int | None:
+    try:
+        return None if value == OFF else _whole(value, MOST_ITERATIONS, "a limit")
+    except ChangeError as error:
+        raise ChangeError(f"{error}, or {OFF}") from error
+
+
+def _max_latency_ms(value: str) -> float:
+    return math.inf if value == OFF else parse_latency_ms(_UNIT.sub("", value))
+
+
+def _access_mode(value: str) -> str:
+    if value not in ACCESS_MODES:
+        raise ChangeError(f"access mode {value!r:.60}; choose one of {', '.join(ACCESS_MODES)}")
+    return value
+
+
+_KINDS = {
+    "node": _Kind(ResizeNodes, {"speed": ("speed", read_speed)}, (*_REQUESTED, "pods")),
+    "loop": _Kind(LoopLimit, {"limit": ("limit", _limit)}),
+    "step": _Kind(
+        ChangeStep,
+        {
+            "node": ("nodes", str),
+            "duration": ("seconds", parse_duration),
+            "max-latency": ("max_latency_ms", _max_latency_ms),
+        },
+        _REQUESTED,
+    ),
+    "volume": _Kind(ClaimAccess, {"access": ("mode", _access_mode)}),
 }
 
 _NEAR_FORMS = (
@@ -206,15 +209,5 @@ _NEAR_FORMS = (
     (re.compile(r"image\s+(\S+)"), r"image \1 everywhere"),
     (re.compile(r"\s*=\s*"), "="),
     (re.compile(r"^(?![-+])([^=]*\S)\s+([^\s=]+)$"), r"\1=\2"),
-    (re.compile(r"^(\S+)\s+((?:duration|max-latency)=)"), r"step \1 \2"),
-    (re.compile(r"^(\S+)\s+(limit=)"), r"loop \1 \2"),
-    (re.compile(r"^nodes?\s+(\S+\s+[^\s=]+=)"), r"\1"),
 )
 """What people write in place of a form, and the form: `+2 worker`, `worker cpu 8`."""
-
-_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Change | None]], ...] = (
-    (_COUNTED, _counted),
-    (_IMAGE, _image),
-    (_ABOUT, _about),
-    (_NODES, _resize),
-)

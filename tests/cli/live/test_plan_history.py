@@ -1,8 +1,6 @@
 """Plans on the past runs that a cluster keeps."""
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,14 +82,6 @@ def test_a_namespace_without_a_run_of_the_pipeline_is_said_where_somebody_asks(l
     assert "unseen-pipeline" not in codes(planned(live, "--history", "live"))
 
 
-def test_names_of_pipelines_of_namespaces_that_share_are_not_shown(live, with_history):
-    with_history.put(NAMESPACES, {"metadata": {"name": "team-b"}})
-    say(with_history, shareBetween=[["team-a", "team-b"]])
-    document = planned(live, "-n", "team-b", "--history", "live")
-    (warning,) = [each for each in document["warnings"] if each["code"] == "unseen-pipeline"]
-    assert warning["message"].startswith("namespace team-b has no past runs")
-
-
 def test_a_cluster_without_histories_is_as_it_always_was(live, cluster, golden):
     document = planned(live)
     assert "promise" not in document
@@ -155,50 +145,10 @@ def test_ranges_are_as_sure_as_the_policy_says(live, with_history):
     assert planned(live, "--confidence", "95%")["promise"]["confidence"] == 0.95
 
 
-def test_a_preview_is_as_sure(with_history, monkeypatch):
-    monkeypatch.setattr(
-        "kfp_placement.live.connection.LiveCluster.connect", lambda *_: with_history
-    )
-    say(with_history, confidence="80%")
-    for given, confidence in ((None, 0.8), (0.95, 0.95)):
-        plan = preview(RUN, "live", generations=5, compare=(), confidence=given).plan
-        assert plan.promise is not None
-        assert plan.promise.confidence == confidence
-
-
 def test_runs_count_as_long_as_the_policy_says(live, with_history):
     assert planned(live)["steps"][1]["durationBasis"]["runs"] == 9
     say(with_history, keepDays=3)
     assert planned(live)["steps"][1]["durationBasis"]["runs"] == 4
-
-
-def test_namespaces_that_share_tell_each_other_of_components(run, with_history, monkeypatch):
-    monkeypatch.setattr(
-        "kfp_placement.live.connection.LiveCluster.connect", lambda *_: with_history
-    )
-    unhinted = re.sub(r'"duration":"[^"]*",', "", Path(RUN).read_text(encoding="utf-8"))
-    Path("taxi.yaml").write_text(unhinted, encoding="utf-8")
-    say(with_history, shareBetween=[["team-a", "team-b"], ["team-c", "team-d"]])
-    promised = {}
-    for name in ("team-b", "team-c"):
-        with_history.put(NAMESPACES, {"metadata": {"name": name}})
-        result = run("plan", "taxi.yaml", "--cluster", "live", "-n", name, *EXACT)
-        assert result.exit_code == 0, result.stderr
-        promised[name] = json.loads(result.stdout)
-    assert promised["team-b"]["promise"]["ends"] is not None
-    levels = {each["durationBasis"]["level"] for each in promised["team-b"]["steps"]}
-    assert levels == {"component"}
-    assert promised["team-c"]["promise"]["unknown"] == "no run seen"
-
-
-def test_histories_of_others_that_may_not_be_read_are_said(live, with_history, golden):
-    with_history.put(NAMESPACES, {"metadata": {"name": "team-b"}})
-    say(with_history, shareBetween=[["team-a", "team-b"]])
-    with_history.refused[HISTORIES.path("team-a", "")] = FORBIDDEN
-    document = planned(live, "-n", "team-b")
-    assert document["promise"]["unknown"] == "no run seen"
-    (warning,) = [each for each in document["warnings"] if each["code"] == "not-allowed"]
-    golden(warning["message"])
 
 
 def test_where_runs_wait_in_queues_times_count_from_the_start(live, with_history, golden):

@@ -33,6 +33,14 @@ def set_queue(installation: Installation, namespace: str, **spec: Any) -> None:
     wait_until(lambda: would_hold(installation, namespace), "admission to know the queue", 60)
 
 
+def wait_until_none_is_held(installation: Installation, namespace: str) -> None:
+    """Wait until a queue is not ready, and admission has seen it: from then on no run is held."""
+    wait_until(
+        lambda: status(installation, namespace)["ready"] is False, "a dead one to be seen", 60
+    )
+    wait_until(lambda: not would_hold(installation, namespace), "admission to see it", 60)
+
+
 def would_hold(installation: Installation, namespace: str) -> bool:
     """Whether a new run would be held."""
     run = workflow(dag("main", task("only")), step())

@@ -18,6 +18,7 @@ from tests.controller.end_to_end.queues import (
     set_queue,
     status,
     try_again,
+    wait_until_none_is_held,
 )
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controlplane import housekeeping
@@ -206,17 +207,19 @@ def impatient(queueing: Installation) -> Iterator[None]:
 @pytest.mark.usefixtures("impatient")
 def test_without_a_queue_process_new_runs_are_not_held(queueing, team):
     with queueing.dead(QUEUE.format(1)):
-        wait_until(lambda: status(queueing, team)["ready"] is False, "the planner to see it", 60)
+        wait_until_none_is_held(queueing, team)
         name = queueing.submit(SHORT, team)
         assert not is_held(queueing.workflow(name, team))
         queueing.wait_for_success(name, team)
 
 
 @pytest.mark.usefixtures("impatient")
-def test_without_anybody_held_runs_begin_after_the_deadline_of_their_queue(queueing, team):
+@pytest.mark.parametrize("dead", [(QUEUE,), (QUEUE, PLAN)], ids=["no queue", "nobody"])
+def test_without_a_queue_process_held_runs_begin_after_the_deadline(queueing, team, dead):
+    """Nor does one wait longer that was held while its queue stopped being ready."""
     name = held(queueing, team)
     set_queue(queueing, team, quota={"runs": 0}, holdDeadline="5s")
-    with queueing.dead(QUEUE.format(1), PLAN.format(1)):
+    with queueing.dead(*(process.format(1) for process in dead)):
         assert "0 runs released" in queueing.release()
         assert is_held(queueing.workflow(name, team))
         wait_until(lambda: "released run" in queueing.release(), "it to be released", 60)
@@ -238,7 +241,7 @@ def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
 
 def test_without_a_planner_new_runs_are_not_held(queueing, team):
     with queueing.dead(PLAN.format(1)):
-        wait_until(lambda: status(queueing, team)["ready"] is False, "the queue to see it", 60)
+        wait_until_none_is_held(queueing, team)
         name = queueing.submit(SHORT, team)
         assert not is_held(queueing.workflow(name, team))
         queueing.wait_for_end(name, team)

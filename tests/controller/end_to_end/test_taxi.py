@@ -75,13 +75,17 @@ def test_the_placement_says_what_became_of_the_run(installation, team):
     assert placement.status is not None
     assert placement.spec.workflow_uid == ended["metadata"]["uid"]
     assert placement.status.progress == f"{len(STEPS)}/{len(STEPS)}"
-    rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
+    planned_rows = placement.planned_rows().rows
+    rows = zip(planned_rows, placement.state_rows().rows, strict=True)
     states = {planned.name: state for planned, state in rows if planned and state}
     pods = executors(installation, team)
     assert set(states) == STEPS
     for step, state in states.items():
         assert state.state == "succeeded"
         assert placement.node_name(state.node) == pods[step]["spec"]["nodeName"]
+    for row in planned_rows:
+        assert row is not None
+        assert (row.start_seconds or 0.0) <= (row.finish_seconds or 0.0)
     # Deleted together: the garbage collector follows the owner.
     installation.api.delete(ended)
     wait_until(lambda: installation.placement(run, team) is None, "the placement to be gone")

@@ -47,6 +47,7 @@ def followed(control_plane, our_kinds) -> Iterator[Followed]:
     found = Followed()
     operator = OperatorThread(
         partial(load_kubeconfig, control_plane.kubeconfig),
+        "test",
         [partial(follow_run_queues, inbox=found.inbox)],
     )
     operator.start()

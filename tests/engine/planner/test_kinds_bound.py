@@ -83,7 +83,7 @@ def test_windows_see_steps_that_overlap_wherever_they_start():
 
 
 def test_windows_need_no_solver(monkeypatch):
-    monkeypatch.setattr(module, "_solver", lambda: None)
+    monkeypatch.setattr(module, "find_solvers", lambda: None)
     bounds, _ = named(a_run(*(a_step(n, seconds=10 * ODD) for n in "abc")), a_node(cpu=2))
     assert "windows" in bounds
     bounds, _ = named(a_run(*(a_step(n, seconds=100) for n in "ab")), *FAST_AND_SLOW)

@@ -328,6 +328,24 @@ def test_a_loss_that_is_due_to_a_short_search_alone_is_not_told(seed):
         assert answer.gain_seconds >= 0, each.change.text
 
 
+def test_what_a_step_requests_decides_where_and_when_it_runs():
+    """Two steps of two CPUs each on a node of three, and a device that only one node has."""
+    run = a_run(a_step("a", cpu=2, seconds=60), a_step("b", cpu=2, seconds=60))
+    cluster = a_cluster(a_node("w1", cpu=3), a_node("gpu", cpu=2, extended={"nvidia.com/gpu": 1}))
+    plan = plan_run(run, cluster, options())
+    for texts, b_goes_to, end in [
+        ("a node=w1, b node=w1", "w1", 120),
+        ("a node=w1 cpu=1, b node=w1", "w1", 60),
+        ("step b gpu=1", "gpu", 60),
+        ("step b gpu=2", None, math.inf),
+        ("step b memory=1Ti", None, math.inf),
+    ]:
+        changes = list(map(read_change, texts.split(", ")))
+        answer = what_if(run, cluster, plan, changes, options())
+        assert {step.name: step.node for step in answer.plan.steps}["b"] == b_goes_to
+        assert answer.gain_seconds == plan.figures.makespan_seconds - end
+
+
 def test_several_changes_are_planned_together():
     run = a_run(*(a_step(f"s{n}", cpu=2, memory=40) for n in range(4)))
     cluster = a_cluster(a_node("only", cpu=4, memory=64))

@@ -1,5 +1,7 @@
 """Changes as people write them."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,14 +10,14 @@ from kfp_placement_engine.exceptions import ChangeError
 from kfp_placement_engine.model.changes import (
     ACCESS_MODES,
     AddNodes,
+    ChangeStep,
     ClaimAccess,
     HoldImage,
-    LatencyLimit,
     LoopLimit,
     RemoveNodes,
     ResizeNodes,
-    StepDuration,
 )
+from kfp_placement_engine.model.quantities import MIN_MEMORY_BYTES
 from kfp_placement_engine.readers.changes import FORMS, read_change
 
 GIBIBYTE = 2**30
@@ -30,17 +32,33 @@ GIBIBYTE = 2**30
         ("gpu-node cpu=32", ResizeNodes("gpu-node", (("cpu", 32_000),))),
         ("gpu-node memory=64Gi", ResizeNodes("gpu-node", (("memory", 64 * GIBIBYTE),))),
         ("gpu-node nvidia.com/gpu=2", ResizeNodes("gpu-node", (("nvidia.com/gpu", 2),))),
+        ("gpu-node gpu=2", ResizeNodes("gpu-node", (("nvidia.com/gpu", 2),))),
         ("worker-* pods=20 speed=1.5", ResizeNodes("worker-*", (("pods", 20),), 1.5)),
         ("worker speed=2", ResizeNodes("worker", (), 2.0)),
         ("loop for-loop-1 limit=4", LoopLimit("for-loop-1", 4)),
         ("loop for-loop-1 limit=off", LoopLimit("for-loop-1", None)),
-        ("step train duration=10m", StepDuration("train", 600.0)),
-        ("step train duration=20 minutes", StepDuration("train", 1200.0)),
-        ("step read the file  duration=1 hour 30 min ", StepDuration("read the file", 5400.0)),
-        ("step predict max-latency=30 ms", LatencyLimit("predict", 30.0)),
-        ("step predict max-latency=30ms", LatencyLimit("predict", 30.0)),
-        ("step predict max-latency=off", LatencyLimit("predict", None)),
-        ("step read the file duration=5s", StepDuration("read the file", 5.0)),
+        ("step train duration=10m", ChangeStep("train", seconds=600.0)),
+        ("step train duration=20 minutes", ChangeStep("train", seconds=1200.0)),
+        (
+            "step read the file  duration=1 hour 30 min ",
+            ChangeStep("read the file", seconds=5400.0),
+        ),
+        ("step predict max-latency=30 ms", ChangeStep("predict", max_latency_ms=30.0)),
+        ("step predict max-latency=off", ChangeStep("predict", max_latency_ms=math.inf)),
+        ("step train cpu=4", ChangeStep("train", (("cpu", 4000),))),
+        ("step train gpu=0", ChangeStep("train", (("nvidia.com/gpu", 0),))),
+        ("step train node=gpu-*", ChangeStep("train", nodes="gpu-*")),
+        (
+            "step train node=w2 memory=8Gi amd.com/gpu=1 duration=5m",
+            ChangeStep("train", (("memory", 8 * GIBIBYTE), ("amd.com/gpu", 1)), "w2", 300.0),
+        ),
+        # What is changed tells whose it is; of amounts only the cluster does.
+        ("for-loop-1 limit=off", LoopLimit("for-loop-1", None)),
+        ("train duration=10m", ChangeStep("train", seconds=600.0)),
+        ("train node=w2 cpu=4", ChangeStep("train", (("cpu", 4000),), "w2")),
+        ("data access=ReadWriteMany", ClaimAccess("data", "ReadWriteMany")),
+        ("node worker cpu=4", ResizeNodes("worker", (("cpu", 4000),))),
+        ("train cpu=4", ResizeNodes("train", (("cpu", 4000),))),
         ("image python:3.12 everywhere", HoldImage("python:3.12")),
         ("volume data access=ReadWriteMany", ClaimAccess("data", "ReadWriteMany")),
         # Nodes may be called like what other forms begin with.
@@ -63,7 +81,9 @@ WRONG = (
     "+1 worker",
     "worker cpu",
     "worker cpus=4",
-    "worker gpu=1",
+    "worker gpus=1",
+    "worker gpu=1 nvidia.com/gpu=1",
+    "worker amd=1",
     "worker cpu=lots",
     "worker cpu=2 cpu=4",
     "worker speed=0",
@@ -72,7 +92,10 @@ WRONG = (
     "loop for-loop-1 limit=many",
     "loop for-loop-1 width=4",
     "step train duration=soon",
-    "step train cpu=4",
+    "step train cpus=4",
+    "step train pods=4",
+    "step train memory=4GB",
+    "step a=b duration=1m",
     "volume data size=4Gi",
     "step predict max-latency=near",
     "image python:3.12",
@@ -91,7 +114,7 @@ WRONG = (
     "a,b",
     "a " * 400,
     "+1 of worker cpu=8",
-    "node worker-1 cpu=8",
+    "read the file cpu=4",
 )
 
 
@@ -109,23 +132,35 @@ def test_a_message_shows_every_form():
     assert all(form in str(caught.value) for form in FORMS)
 
 
+def least_memory(amounts):
+    """Bytes without a unit are refused where no container could start in them."""
+    return {"memory": amounts["memory"] + MIN_MEMORY_BYTES} if "memory" in amounts else {}
+
+
 NAMES = st.from_regex(r"[a-z]([-a-z0-9.]{0,20}[a-z0-9])?", fullmatch=True)
 COUNTS = st.integers(1, 1000)
 AMOUNTS = st.dictionaries(
     st.sampled_from(["cpu", "memory", "pods", "example.com/gpu"]), st.integers(0, 2**50)
-).map(lambda amounts: tuple(amounts.items()))
+).map(lambda amounts: tuple({**amounts, **least_memory(amounts)}.items()))
 POSITIVE = st.floats(1e-3, 1e5).map(lambda number: float(f"{number:.6g}"))
 SPEEDS = st.floats(1e-3, 1e3).map(lambda number: float(f"{number:.6g}"))
 RESIZED = st.builds(ResizeNodes, NAMES, AMOUNTS, st.none() | SPEEDS).filter(
     lambda change: change.resources or change.speed
 )
+STEPS = st.builds(
+    ChangeStep,
+    st.from_regex(r"[a-z][-a-z0-9. ]{0,20}[a-z0-9]", fullmatch=True),
+    AMOUNTS.filter(lambda amounts: "pods" not in dict(amounts)),
+    st.none() | NAMES,
+    st.none() | POSITIVE,
+    st.none() | POSITIVE | st.just(math.inf),
+).filter(lambda change: change.text != f"step {change.step}")
 CHANGES = st.one_of(
     st.builds(AddNodes, NAMES, COUNTS),
     st.builds(RemoveNodes, NAMES, COUNTS),
     RESIZED,
+    STEPS,
     st.builds(LoopLimit, NAMES, st.none() | COUNTS),
-    st.builds(StepDuration, NAMES, POSITIVE),
-    st.builds(LatencyLimit, NAMES, st.none() | POSITIVE),
     st.builds(HoldImage, NAMES),
     st.builds(ClaimAccess, NAMES, st.sampled_from(ACCESS_MODES)),
 )

@@ -190,6 +190,7 @@ def test_a_loop_s_width_is_given_by_the_author_s_name_for_it(read) -> None:
     tasks = {"list": a_task(), "for-loop-1": {**loop, "taskInfo": {"name": "shards"}}}
     one = a_package(tasks, components=BODY)
     assert len(read(one, loop_widths={"shards": 5}).steps) == 6
+    assert "shards" in {group.display_name for group in read(one).groups}
     assert len(read(one, loop_widths={"shards": 5, "for-loop-1": 2}).steps) == 3
     two = a_package(
         {**tasks, "for-loop-2": {**loop, "taskInfo": {"name": "shards"}}}, components=BODY

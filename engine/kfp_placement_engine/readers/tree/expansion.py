@@ -208,6 +208,7 @@ class _Expander:
                 position.upstream,
                 task.loop.parallelism,
                 *width,
+                display_name=task.display_name,
             )
             self._add_group(group)
             position = replace(position, group=name)

@@ -1,0 +1,132 @@
+"""The processes as their image runs them: a user without a name, no environment, nothing to write.
+
+The image has no user 65532, so nothing can look up a name or a home of it.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kfp_placement_controller.main import PROCESSES
+from tests.comparison.api_server import ApiServer
+from tests.comparison.objects import OURS, Store
+from tests.controlplane.health import http_ready
+from tests.controlplane.ports import LOOPBACK, free_ports
+from tests.controlplane.waiting import wait_until
+from tests.support.processes import end_process
+from tests.support.samples import ROOT
+from tests.support.scraping import scrape
+
+USER = 65532
+
+# In mounts of its own: everything is read-only, and then the rights to change that are given up.
+AS_IN_THE_IMAGE = (
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    'mount -o remount,bind,ro / && exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"',
+    str(USER),
+)
+
+QUEUE = {
+    "apiVersion": OURS,
+    "kind": "RunQueue",
+    "metadata": {"name": "default", "namespace": "team-a", "uid": "q", "generation": 1},
+    "spec": {"quota": {"runs": 2}},
+}
+
+
+def _why_not() -> str:
+    """Why the processes cannot be run so here; "" = they can."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return "only root may become another user"
+    if not (shutil.which("unshare") and shutil.which("setpriv")):
+        return "unshare and setpriv of util-linux are not installed"
+    tried = [*AS_IN_THE_IMAGE, sys.executable, "-c", "import kfp_placement_controller.main"]
+    done = subprocess.run(tried, env={}, cwd=ROOT, capture_output=True, text=True, check=False)
+    return f"user {USER} cannot run this Python: {done.stderr[-200:]}" if done.returncode else ""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _can_be_tried() -> None:
+    if why := _why_not():
+        pytest.skip(why)
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with ApiServer(Store([QUEUE])) as serving:
+        yield serving
+
+
+@pytest.fixture
+def kubeconfig(server) -> Iterator[Path]:
+    """In a folder that everybody may read, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path = Path(folder) / "kubeconfig"
+        path.write_text(server.kubeconfig())
+        yield path
+
+
+def command(process: str, kubeconfig: Path, *options: str) -> list[str]:
+    program = (sys.executable, "-m", "kfp_placement_controller.main", process)
+    return [*AS_IN_THE_IMAGE, *program, "--kubeconfig", str(kubeconfig), *options]
+
+
+@contextlib.contextmanager
+def started(process: str, kubeconfig: Path, *options: str) -> Iterator[None]:
+    """At work meanwhile; what it has said is shown if the test fails."""
+    line = command(process, kubeconfig, *options)
+    running = subprocess.Popen(line, env={}, cwd="/")
+    try:
+        yield
+        assert running.poll() is None
+    finally:
+        end_process(running)
+
+
+def is_leading(port: int) -> bool:
+    return http_ready(port)() and scrape(port).total("leading") == 1
+
+
+def test_a_planner_leads(server, kubeconfig):
+    (port,) = free_ports(1)
+    with started("plan", kubeconfig, "--port", str(port), "--address", LOOPBACK):
+        wait_until(lambda: is_leading(port), "the planner to lead", 60)
+        assert http_ready(port, "/healthz")()
+
+
+def test_the_extender_is_ready(server, kubeconfig):
+    port, probes = map(str, free_ports(2))
+    with started("extend", kubeconfig, "--extender-port", port, "--probe-port", probes):
+        wait_until(http_ready(int(probes)), "the extender to be ready", 60)
+        assert http_ready(int(probes), "/healthz")()
+
+
+def test_a_queue_leads_and_follows_the_queues(server, kubeconfig):
+    (port,) = free_ports(1)
+    with started("queue", kubeconfig, "--port", str(port), "--address", LOOPBACK):
+        wait_until(lambda: is_leading(port), "the queue to lead", 60)
+        # Only kopf tells it of RunQueues.
+        wait_until(lambda: any("/runqueues/" in each for each in server.writes), "its status", 60)
+        assert http_ready(port, "/healthz")()
+
+
+def test_release_ends_well(server, kubeconfig):
+    line = command("release", kubeconfig)
+    done = subprocess.run(line, env={}, cwd="/", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "0 gates taken off, 0 failed" in done.stdout
+
+
+def test_no_process_is_left_out():
+    assert set(PROCESSES) == {"plan", "extend", "queue", "release"}
