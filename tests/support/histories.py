@@ -86,7 +86,7 @@ def with_memory(
 ) -> list[PastRun]:
     """The runs, in which a step used, was killed with and asked for that many GiB."""
     amounts = zip(("peak_bytes", "killed_bytes", "asked_bytes"), (peak, killed, asked), strict=True)
-    used = {name: each * GIB for name, each in amounts if each is not None}
+    used: dict[str, Any] = {name: each * GIB for name, each in amounts if each is not None}
     found = []
     for run in runs:
         others = [each for each in run.steps if each.identity.step != step]
