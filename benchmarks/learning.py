@@ -1,4 +1,4 @@
-"""Times learned from the runs before: errors beside simpler rules, and what intervals hold.
+"""Times learned from the runs before: errors beside simpler rules, and what ranges hold.
 
 `python -m benchmarks.learning --help`. The traces are of five pipelines that ran 60 times each on a
 real Kubernetes cluster (the data set `cws-runs`), or others of the same form.
@@ -6,41 +6,44 @@ real Kubernetes cluster (the data set `cws-runs`), or others of the same form.
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmarks.command import DATA_HELP, Echo, add_output, exit_code_of, parser_of, show
-from benchmarks.learning_memory_report import memory_figures, memory_table
-from benchmarks.learning_plans_report import (
-    changed_table,
-    first_runs_table,
+from benchmarks.learning_report import (
+    ABOUT,
+    cases_table,
+    figures_of,
+    memory_of,
+    memory_table,
     planning_table,
-    retries_table,
 )
-from benchmarks.learning_report import Results
+from benchmarks.learning_runs.cases import Case
 from benchmarks.learning_runs.changed import changed_ends
-from benchmarks.learning_runs.experiments import (
-    Case,
-    after_two_runs,
-    first_sight,
-    in_order,
-    new_iterations,
-    same_inputs,
-)
-from benchmarks.learning_runs.first_runs import first_runs
-from benchmarks.learning_runs.live import promises
+from benchmarks.learning_runs.made_up import first_runs, runs_under_way
 from benchmarks.learning_runs.memory import memory_cases
 from benchmarks.learning_runs.planning import planned_cases
-from benchmarks.learning_runs.retries import retried_runs
-from benchmarks.learning_runs.run_ends import run_ends
-from benchmarks.learning_runs.samples import sample_costs
+from benchmarks.learning_runs.recorded import run_ends
+from benchmarks.learning_runs.steps import first_sight, new_iterations, same_inputs
 from benchmarks.learning_runs.traces import Trace, left_out_text, read_trace, trace_files
 from benchmarks.tables import Page, Table, machine
 from kfp_placement.cli.output import check_target
 
-HALVES = range(3)
-"""Seeds of the halves of iterations that are known."""
+CASES: Mapping[str, tuple[str, Callable[[Sequence[Trace]], Iterable[Case]]]] = {
+    "same-inputs": ("Steps by how often they were seen", same_inputs),
+    "first-sight": ("Steps of a new pipeline", first_sight),
+    "new-iterations": ("New iterations of steps", new_iterations),
+    "run-ends": ("Ends of recorded runs, before and while they run", run_ends),
+    "first-runs": ("Ends of the first made-up runs", lambda _: first_runs()),
+    "under-way": ("Ends of made-up runs while they run", lambda _: runs_under_way()),
+    "changed": ("Ends of made-up runs after a change", lambda _: changed_ends()),
+}
+"""Title and forecasts of these tables, by name."""
+
+TABLES = (*CASES, "memory", "planning")
+_NEED_NO_TRACES = ("first-runs", "under-way", "changed", "planning")
 
 
 def main(
@@ -59,7 +62,7 @@ def main(
         data: the data folder, that of the traces, or one of them; None looks for the first.
         form: one of `FORMATS`.
         output: also write the tables as Markdown to this file.
-        only: measure and print one table alone, one of `ONE_TABLE`; "" = all.
+        only: measure and print one of `TABLES` alone; "" = all.
         progress: told what is being done.
 
     Raises:
@@ -67,33 +70,18 @@ def main(
         BenchmarkError: one cannot be read, or two are of one pipeline.
         RunError: the output cannot be written.
     """
-    if only:
-        show(ONE_TABLE[only](data, progress), echo, form, output)
-        return
-    traces = _traces(data, progress)
-    results = Results(
-        same_inputs=_each("same inputs", traces, same_inputs, progress),
-        first_sight=[
-            *_first_sights(traces, progress),
-            *_each("new iterations", traces, _halves, progress),
-        ],
-        after_two_runs=_each("two runs", traces, after_two_runs, progress),
-        in_order=_each("in order", traces, in_order, progress),
-        run_ends=list(run_ends(traces, progress)),
-        promises=list(promises(progress)),
-        samples=sample_costs(progress),
-        memory=list(memory_cases(traces, progress)),
-        planning=list(planned_cases(progress, data)),
-        changed=list(changed_ends(progress)),
-        first_runs=list(first_runs(progress)),
-        retries=list(retried_runs(progress)),
-    )
+    traces = [] if only in _NEED_NO_TRACES else _traces(data, progress)
+    tables, figures = list[Table](), dict[str, Any]()
+    for name in [only] if only else TABLES:
+        progress(name)
+        table, figures[name] = _measured(name, traces, data)
+        tables.append(table)
     left_out = {trace.pipeline: trace.left_out for trace in traces if trace.left_out}
     notes = [f"{name}: {left_out_text(rows)}." for name, rows in left_out.items()]
-    about, *tables = results.parts()
-    figures = {"machine": machine(), "left_out": left_out, **results.figures()}
-    parts = [about, *([notes] if notes else []), *tables]
-    show(Page("Learned run times", parts, figures), echo, form, output)
+    about = [*ABOUT, f"{machine()}."]
+    parts: list[Table | Sequence[str]] = [about, *([notes] if notes else []), *tables]
+    page = {"machine": machine(), "left_out": left_out, **figures}
+    show(Page("Learned run times", parts, page), echo, form, output)
 
 
 def _traces(data: Path | None, progress: Callable[[str], None]) -> list[Trace]:
@@ -107,76 +95,24 @@ def _traces(data: Path | None, progress: Callable[[str], None]) -> list[Trace]:
     return traces
 
 
-def _memory_page(data: Path | None, progress: Callable[[str], None]) -> Page:
-    cases = list(memory_cases(_traces(data, progress), progress))
-    return Page("Learned memory", [memory_table(cases)], memory_figures(cases))
-
-
-def _planning_page(data: Path | None, progress: Callable[[str], None]) -> Page:
-    cases = list(planned_cases(progress, data))
-    figures = {"planning": [asdict(each) for each in cases]}
-    return Page("Plans with history", [planning_table(cases)], figures)
-
-
-def _cases_page(
-    title: str, name: str, found: Iterable[Case], table: Callable[[Sequence[Case]], Table]
-) -> Page:
-    cases = list(found)
-    return Page(title, [table(cases)], {name: [asdict(each) for each in cases]})
-
-
-def _changed_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
-    return _cases_page("Runs after a change", "changed", changed_ends(progress), changed_table)
-
-
-def _first_runs_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
-    return _cases_page("The first runs", "first_runs", first_runs(progress), first_runs_table)
-
-
-def _retries_page(_data: Path | None, progress: Callable[[str], None]) -> Page:
-    return _cases_page("Runs with retries", "retries", retried_runs(progress), retries_table)
-
-
-ONE_TABLE: Mapping[str, Callable[[Path | None, Callable[[str], None]], Page]] = {
-    "memory": _memory_page,
-    "planning": _planning_page,
-    "changed": _changed_page,
-    "first-runs": _first_runs_page,
-    "retries": _retries_page,
-}
-"""Tables that can be made alone, by name."""
-
-
-def _each(
-    name: str,
-    traces: Sequence[Trace],
-    experiment: Callable[[Trace], Iterator[Case]],
-    progress: Callable[[str], None],
-) -> list[Case]:
-    cases: list[Case] = []
-    for trace in traces:
-        progress(f"{name}: {trace.pipeline}")
-        cases += experiment(trace)
-    return cases
-
-
-def _halves(trace: Trace) -> Iterator[Case]:
-    for seed in HALVES:
-        yield from new_iterations(trace, seed)
-
-
-def _first_sights(traces: Sequence[Trace], progress: Callable[[str], None]) -> list[Case]:
-    cases: list[Case] = []
-    for number, trace in enumerate(traces):
-        progress(f"first sight: {trace.pipeline}")
-        cases += first_sight(traces, number)
-    return cases
+def _measured(name: str, traces: Sequence[Trace], data: Path | None) -> tuple[Table, Any]:
+    """One of `TABLES`, and its figures for JSON."""
+    if name == "memory":
+        memory = memory_of(memory_cases(traces))
+        return memory_table(memory), {", ".join(key): each for key, each in memory.items()}
+    if name == "planning":
+        planned = list(planned_cases(data))
+        return planning_table(planned), [asdict(each) for each in planned]
+    title, experiment = CASES[name]
+    figures = figures_of(experiment(traces))
+    by_name = {", ".join(key): asdict(each) for key, each in figures.items()}
+    return cases_table(title, figures), by_name
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(
         "learning",
-        "Run times learned from the runs before: errors beside simpler rules, and intervals.",
+        "Run times learned from the runs before: errors beside simpler rules, and ranges.",
         examples=["", "--only planning", "--data path/to/data -o json", "--data sarek.csv.gz"],
         exit_codes="0 done, 1 a trace cannot be read, 2 usage, 3 no traces.",
     )
@@ -187,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"the data folder, that of the traces, or one of them {DATA_HELP}",
     )
     parser.add_argument(
-        "--only", choices=ONE_TABLE, default="", help="one table alone (half a minute to two)"
+        "--only", choices=TABLES, default="", help="one table alone (half a minute to two)"
     )
     add_output(parser)
     return parser

@@ -24,7 +24,7 @@ pytest -n 0 --collect-only >"$folder/collected" || {
     exit 1
 }
 # The module that finds the data, those of tests that skip without, and the benchmarks that cannot do without.
-reading='benchmarks\.data|tests\.support\.(data|run_data)|from benchmarks import .*(j30|wfinstances)'
+reading='benchmarks\.data import|tests\.support\.(data|run_data)|from benchmarks import .*(j30|wfinstances)'
 helpers=$(grep -rlE "$reading" tests --include='*.py' | grep -v '/test_' | sed 's|.*/||; s|\.py$||' | paste -sd '|' -)
 modules=$(grep -rlE "$reading|\.($helpers) import" tests --include='test_*.py')
 # shellcheck disable=SC2086 # No name has a blank.

@@ -4,25 +4,18 @@ Ten runs of a pipeline have ended, with inputs that were a bit larger or smaller
 thing changes. What its promise says is held against the median of the past ends, and of the last.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
 
-from benchmarks.learning_runs.experiments import CONFIDENCE, Case, promised_case
-from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, plan_run
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from benchmarks.learning_runs.cases import Case
+from benchmarks.learning_runs.played import PlayedRun, past_steps, play
+from kfp_placement_engine import Cluster, Node, RunGraph, Step
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.lowering import Lowered, lower_runs
-from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.history import Observation, PastRun
-from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.run_graph import DataInput, Group, GroupKind
-from kfp_placement_engine.planning.learned_times import with_history
-from kfp_placement_engine.planning.plan_options import lowering_options_of
-from kfp_placement_engine.planning.warm_start import replayed
-from kfp_placement_engine.search.simulation import simulate
 
 RUNS_SEEN, SEEDS = 10, 20
 SIZES, COMMON, OWN, ITEMS = 0.2, 0.05, 0.15, 0.2
@@ -30,8 +23,6 @@ SIZES, COMMON, OWN, ITEMS = 0.2, 0.05, 0.15, 0.2
 steps, of the factor of each step, and of what items of the loop take."""
 
 _GIBIBYTE = 2**30
-_PIPELINE, _ELSEWHERE = "made-up", "elsewhere"
-_OPTIONS = PlanOptions(compare=(), quick=True)
 
 
 @dataclass(frozen=True)
@@ -72,10 +63,9 @@ CHANGES: Mapping[str, Work] = {
 }
 
 
-def changed_ends(progress: Callable[[str], None], seeds: int = SEEDS) -> Iterator[Case]:
+def changed_ends(seeds: int = SEEDS) -> Iterator[Case]:
     """A case for each change and seed; groups are changes."""
     for name, after in CHANGES.items():
-        progress(f"changed runs: {name}")
         for seed in range(seeds):
             yield changed_end(name, after, seed)
 
@@ -85,40 +75,13 @@ def changed_end(name: str, after: Work, seed: int) -> Case:
     pipeline, past, ends = _Pipeline(seed), Past(), list[float]()
     for number in range(RUNS_SEEN):
         past.observe(pipeline.elsewhere(number))
-        run = pipeline.run(pipeline.today(BEFORE), past)
+        run = pipeline.run(BEFORE, past)
         past.observe(run.past_run(number))
-        ends.append(run.end)
-    run = pipeline.run(pipeline.today(after), past)
-    return promised_case(_PIPELINE, name, run.end, ends, run.plan.promise)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A run that has ended, as it was planned.
-
-    Attributes:
-        plan: by what was known before it.
-        graph: with the run times that its steps really took.
-        end: when it ended.
-    """
-
-    plan: Plan
-    graph: RunGraph
-    end: float
-
-    def past_run(self, number: int) -> PastRun:
-        """What it teaches."""
-        promise = self.plan.promise
-        return PastRun(
-            uid=str(number),
-            pipeline=_PIPELINE,
-            ended_at=datetime.fromtimestamp(number, UTC),
-            steps=_observed(self.graph.steps),
-            seconds=self.end,
-            played_seconds=None if promise is None else promise.played_seconds,
-            # Steps wait for room alone here, and plans know of that.
-            replayed_seconds=self.end,
-        )
+        ends.append(run.seconds)
+    run = pipeline.run(after, past)
+    case = run.case(name, ends)
+    assert case is not None, run.first.unknown
+    return case
 
 
 class _Pipeline:
@@ -136,29 +99,19 @@ class _Pipeline:
     def _factor(self, deviation: float) -> float:
         return float(self._random.lognormal(0.0, deviation))
 
-    def today(self, work: Work) -> Work:
-        """The same with inputs of another size."""
-        return replace(work, gibibytes=work.gibibytes * self._factor(SIZES))
-
     def elsewhere(self, number: int) -> PastRun:
         """A run of another pipeline, which has one step of the same component."""
         step = self._step("check", 1.0, BEFORE.gibibytes * self._factor(SIZES))
-        return PastRun(
-            uid=f"{_ELSEWHERE}-{number}",
-            pipeline=_ELSEWHERE,
-            ended_at=datetime.fromtimestamp(number, UTC),
-            steps=_observed([step], _ELSEWHERE),
-        )
+        ended_at, steps = datetime.fromtimestamp(number, UTC), past_steps("elsewhere", [step])
+        return PastRun(f"elsewhere-{number}", "elsewhere", ended_at, tuple(steps))
 
-    def run(self, work: Work, past: Past) -> _Run:
-        """Plan a run on what is known, and let it take what its steps really take."""
-        true, cluster = self._graph(work), work.cluster
+    def run(self, work: Work, past: Past) -> PlayedRun:
+        """A run with inputs of another size, planned on what is known."""
+        today = replace(work, gibibytes=work.gibibytes * self._factor(SIZES))
+        true = self._graph(today)
         steps = tuple(replace(step, duration_seconds=None) for step in true.steps)
-        learned = with_history(replace(true, steps=steps), past, CONFIDENCE)
-        plan = plan_run(learned.graph, cluster, _OPTIONS, forecast=learned.forecast)
-        really = _lowered(true, cluster)
-        played = simulate(really.problem, replayed(really, plan))
-        return _Run(plan, true, played.makespan_seconds)
+        seconds = [step.duration_seconds or 0.0 for step in true.steps]
+        return play(replace(true, steps=steps), seconds, work.cluster, past)
 
     def _graph(self, work: Work) -> RunGraph:
         common, size = self._factor(COMMON), work.gibibytes
@@ -185,7 +138,7 @@ class _Pipeline:
         if work.is_checked:
             steps.append(self._step("check", common, size, "join"))
         steps.append(self._step("report", common, size, steps[-1].name, "profile"))
-        return RunGraph(_PIPELINE, "kfp-package", tuple(steps), tuple(groups))
+        return RunGraph("made-up", "kfp-package", tuple(steps), tuple(groups))
 
     def _step(self, task: str, factor: float, gibibytes: float, *before: str) -> Step:
         """A fifth of the time is the same for inputs of any size."""
@@ -200,17 +153,3 @@ class _Pipeline:
             depends_on=tuple(sorted(before)),
             inputs=(DataInput("", "table", int(gibibytes * _GIBIBYTE)),),
         )
-
-
-def _lowered(graph: RunGraph, cluster: Cluster) -> Lowered:
-    runs = (ActiveRun("", graph),)
-    return lower_runs(runs, cluster, lowering_options_of(runs, cluster, _OPTIONS))
-
-
-def _observed(steps: Sequence[Step], pipeline: str = _PIPELINE) -> tuple[Observation, ...]:
-    return tuple(
-        Observation(
-            step_identity(pipeline, step), step.duration_seconds or 0.0, "", step.input_bytes
-        )
-        for step in steps
-    )

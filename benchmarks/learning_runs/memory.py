@@ -3,15 +3,15 @@
 A pod that was given too little wastes all it had, for as long as it runs, and is tried again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from benchmarks.learning_runs.traces import Trace, TracedPod
 from kfp_placement_engine.history.memory import MemoryHistory, after_kill
-from kfp_placement_engine.model.history import MemoryUse
+from kfp_placement_engine.model.history import PastRun
 
 METHODS = ("authors", "largest + 10%", "ours")
-ALL_RUNS, ONE_RUN = "all runs", "one run"
 EVERY = 8
 """Of the groups of one run, every eighth run is one, begun from nothing."""
 
@@ -19,6 +19,7 @@ _UNASKED_BYTES = 2**30
 """What counts as the request of a pod without one."""
 
 _BYTE_SECONDS_PER_GBH = 1e9 * 3600
+_NEVER = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True)
@@ -43,22 +44,21 @@ class MemoryCase:
     wasted_gbh: float
 
 
-def memory_cases(traces: Sequence[Trace], progress: Callable[[str], None]) -> Iterator[MemoryCase]:
+def memory_cases(traces: Sequence[Trace]) -> Iterator[MemoryCase]:
     """Of each pipeline, group and rule; nothing is known at first but what authors ask for."""
     for trace in traces:
-        progress(f"memory: {trace.pipeline}")
         runs = [_submitted(run) for run in trace.pods]
         if not any(runs):
             continue
         single = [[run] for run in runs[::EVERY]]
-        for group, parts in ((ALL_RUNS, [runs]), (ONE_RUN, single)):
+        for group, parts in (("all runs", [runs]), ("one run", single)):
             for method in METHODS:
                 yield _case(trace.pipeline, group, method, parts)
 
 
 def _submitted(run: Iterable[TracedPod]) -> list[TracedPod]:
     """Those whose memory was measured, in the order in which they were submitted."""
-    measured = [pod for pod in run if pod.peak_bytes is not None]
+    measured = [pod for pod in run if pod.past.peak_bytes is not None]
     return sorted(measured, key=lambda pod: pod.submitted_seconds or pod.start_seconds or 0.0)
 
 
@@ -70,7 +70,7 @@ def _case(
     for runs in parts:
         rule = _Rule(method)
         for pod in (pod for run in runs for pod in run):
-            peak, seconds = pod.peak_bytes or 0.0, pod.observation.seconds
+            peak, seconds = pod.past.peak_bytes or 0.0, pod.past.seconds or 0.0
             asked = rule.ask(pod)
             pods += 1
             failed += asked < peak
@@ -94,25 +94,21 @@ class _Rule:
 
     def ask(self, pod: TracedPod) -> float:
         """Bytes; what authors ask for where nothing is known."""
-        own = float(pod.memory_bytes or _UNASKED_BYTES)
-        identity = pod.observation.identity
-        if self._method == "authors" or identity.step not in self._largest:
+        own = float(pod.step.requests["memory"] or _UNASKED_BYTES)
+        if self._method == "authors" or pod.step.task not in self._largest:
             return own
         if self._method != "ours":
-            return 1.1 * self._largest[identity.step]
-        found = self._history.predict(identity, pod.observation.input_bytes)
+            return 1.1 * self._largest[pod.step.task]
+        found = self._history.predict(pod.past.identity, pod.past.input_bytes)
         return own if found is None or found.ask_bytes is None else found.ask_bytes
 
     def ask_again(self, pod: TracedPod, had: float) -> float:
         """Bytes, after this many were too few."""
-        return after_kill(had, self._largest.get(pod.observation.identity.step))
+        return after_kill(had, self._largest.get(pod.step.task))
 
     def learn(self, pod: TracedPod) -> None:
         """See what a pod used."""
-        seen, peak = pod.observation, pod.peak_bytes
-        self._largest[seen.identity.step] = max(
-            peak or 0.0, self._largest.get(seen.identity.step, 0.0)
-        )
+        task, peak = pod.step.task, pod.past.peak_bytes or 0.0
+        self._largest[task] = max(peak, self._largest.get(task, 0.0))
         if self._method == "ours":
-            use = MemoryUse(seen.identity, peak_bytes=peak, input_bytes=seen.input_bytes)
-            self._history.observe([use])
+            self._history.observe(PastRun("", pod.past.identity.pipeline, _NEVER, (pod.past,)))

@@ -1,45 +1,34 @@
 """What plans are worth in runs as they really go: known by history, or assumed to take 60 s a step.
 
-Steps vary little, some, or much. Ten runs are seen, then one is planned three times: with 60 s for
-all, on learned medians, and with the choice by samples. Each plan is played with many runs as they
-may really be, the same for all, beside kube-default, HEFT on medians and the lower bound.
+Steps vary little, some, or much. Ten runs are seen, then one is planned with 60 s for all, and on
+learned times. Both plans are played with many runs as they may really be, beside kube-default.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
 
 import numpy as np
-from kfp_placement_engine.planning.choice import chosen_by_samples, others_wanted
 
+from benchmarks.learning_runs.played import past_steps
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from benchmarks.wfinstances import CLUSTERS, FOLDER, instance_files, slot_run
-from kfp_placement_engine import Cluster, PlacementProblem, RunGraph, Step
-from kfp_placement_engine.bounds.effort import BoundEffort
-from kfp_placement_engine.bounds.lower_bound import lower_bound
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine import Cluster, PlacementProblem, RunGraph
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower_runs
-from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.history import Observation
-from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.lowering import LoweringOptions, lower
+from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.problem import native
-from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import Floats
-from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.simulation import simulate_durations, simulate_policy, slot_starts
+from kfp_placement_engine.search.simulation import simulate, simulate_policy
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 
 RUNS_SEEN, REAL_RUNS, GENERATIONS = 10, 100, 60
 DEVIATIONS = (0.05, 0.2, 0.7)
 """Of the logarithm of a task's run times; each task has one of them."""
-
-_NO_PROGRAM = BoundEffort(0, 0, 0)
-"""Paths and room alone: there are thousands of runs to bound."""
 
 DISPATCHES = ("ready", "ordered")
 
@@ -62,42 +51,30 @@ class PlannedCase:
         case: its name.
         dispatch: `ready` or `ordered`.
         steps: how many.
-        ends: mean end in seconds, by plan and baseline, and of `bound`.
-        differs: samples chose another plan.
+        ends: mean end in seconds with 60 s for all, with history, and by kube-default.
     """
 
     case: str
     dispatch: str
     steps: int
-    ends: dict[str, float]
-    differs: bool
+    ends: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class _Case:
-    name: str
-    run: RunGraph
-    cluster: Cluster
-
-
-def planned_cases(
-    progress: Callable[[str], None], data: Path | None = None
-) -> Iterator[PlannedCase]:
+def planned_cases(data: Path | None = None) -> Iterator[PlannedCase]:
     """All cases under each dispatch; recorded runs only where their data is."""
-    for number, case in enumerate(_cases(data)):
+    for number, (name, run, cluster) in enumerate(_cases(data)):
         for dispatch in DISPATCHES:
-            progress(f"planning: {case.name}, {dispatch}")
-            yield planned_case(case.name, case.run, case.cluster, dispatch, number)
+            yield planned_case(name, run, cluster, dispatch, number)
 
 
-def _cases(data: Path | None) -> Iterator[_Case]:
+def _cases(data: Path | None) -> Iterator[tuple[str, RunGraph, Cluster]]:
     for shape in _SHAPES:
         name = f"{shape.kind} {shape.steps}, {shape.nodes} nodes, seed {shape.seed}"
-        yield _Case(name, made_up_run(shape), made_up_cluster(shape))
+        yield name, made_up_run(shape), made_up_cluster(shape)
     runs = ((path.stem, slot_run(path)) for path in _recorded(data))
     for number, (name, run) in enumerate(each for each in runs if _is_planned(each[1])):
         slots = CLUSTERS[number % len(CLUSTERS)]
-        yield _Case(f"{name.removesuffix('-001')}, {slots.name}", run, slots.cluster())
+        yield f"{name.removesuffix('-001')}, {slots.name}", run, slots.cluster()
 
 
 def _recorded(data: Path | None) -> list[Path]:
@@ -123,88 +100,44 @@ def planned_case(
     generations: int = GENERATIONS,
 ) -> PlannedCase:
     """One case; everything that is drawn is drawn from the seed."""
-    random = np.random.default_rng(seed)
-    lowering = LoweringOptions(dispatch=dispatch)
-    true = lower_runs((ActiveRun("", run),), cluster, lowering)
-    deviations = _deviations(run, random)
-    graph, past = _without_times(run), Past()
-    for _ in range(RUNS_SEEN):
-        past.steps.observe(_observed(run, deviations, random))
-    learned = with_history(graph, past)
-    known = (ActiveRun("", learned.graph, forecast=learned.forecast),)
-    unknown = (ActiveRun("", graph),)
-    stop, lowered = MaxGenerations(generations), lower_runs(known, cluster, lowering)
-    blind = solve(lower_runs(unknown, cluster, lowering).problem, stop, seed)
-    found = solve(lowered.problem, stop, seed, others=others_wanted(lowered))
-    chosen = chosen_by_samples(lowered, found)
-    placements = {
-        "60 s": blind.placement,
-        "medians": found.placement,
-        "samples": chosen.placement,
-        "HEFT": _heft(lowered.problem),
-    }
-    real = _real_times(true, run, deviations, random)
-    ends = {each: _mean_end(true.problem, place, real) for each, place in placements.items()}
-    ends["kube-default"] = fmean(_kube_default(_with(true.problem, each)) for each in real)
-    ends["bound"] = fmean(_bound(_with(true.problem, each)) for each in real)
-    differs = chosen.placement is not found.placement
-    return PlannedCase(name, dispatch, len(run.steps), ends, differs)
-
-
-def _deviations(run: RunGraph, random: np.random.Generator) -> dict[str, float]:
-    """Of each task."""
+    random, options = np.random.default_rng(seed), LoweringOptions(dispatch=dispatch)
     tasks = dict.fromkeys(step.task for step in run.steps)
-    return {task: float(random.choice(DEVIATIONS)) for task in tasks}
+    deviations = {task: float(random.choice(DEVIATIONS)) for task in tasks}
+    past = Past()
+    for number in range(RUNS_SEEN):
+        steps = tuple(past_steps(run.name, _really(run, deviations, random).steps))
+        past.observe(PastRun(str(number), run.name, datetime.fromtimestamp(number, UTC), steps))
+    unknown = replace(run, steps=tuple(replace(step, duration_seconds=None) for step in run.steps))
+    graphs = {"60 s": unknown, "history": with_history(unknown, past).graph}
+    plans = {
+        name: solve(lower(graph, cluster, options).problem, MaxGenerations(generations), seed)
+        for name, graph in graphs.items()
+    }
+    real = [
+        lower(_really(run, deviations, random), cluster, options).problem for _ in range(REAL_RUNS)
+    ]
+    ends = {
+        name: fmean(simulate(each, plan.placement).makespan_seconds for each in real)
+        for name, plan in plans.items()
+    }
+    ends["kube-default"] = fmean(map(_kube_default, real))
+    return PlannedCase(name, dispatch, len(run.steps), ends)
 
 
-def _without_times(run: RunGraph) -> RunGraph:
-    return replace(run, steps=tuple(map(_without_time, run.steps)))
-
-
-def _without_time(step: Step) -> Step:
-    return replace(step, duration_seconds=None, duration_source=DurationSource.ASSUMED)
-
-
-def _observed(
-    run: RunGraph, deviations: dict[str, float], random: np.random.Generator
-) -> list[Observation]:
-    return [
-        Observation(
-            step_identity(run.name, step),
-            (step.duration_seconds or 0.0) * random.lognormal(0, deviations[step.task]),
+def _really(
+    run: RunGraph, deviations: Mapping[str, float], random: np.random.Generator
+) -> RunGraph:
+    """The run with times as they may really be."""
+    steps = (
+        replace(
+            step,
+            duration_seconds=(step.duration_seconds or 0.0)
+            * float(random.lognormal(0, deviations[step.task])),
         )
         for step in run.steps
-    ]
-
-
-def _real_times(
-    lowered: Lowered, run: RunGraph, deviations: dict[str, float], random: np.random.Generator
-) -> Floats:
-    """[R, A] run times of runs as they really are."""
-    times = np.repeat(lowered.problem.arrays.duration_seconds[None], REAL_RUNS, axis=0)
-    for step in run.steps:
-        activity = lowered.step_activities[0][step.name]
-        times[:, activity] *= random.lognormal(0, deviations[step.task], REAL_RUNS)
-    return times
-
-
-def _with(problem: PlacementProblem, times: Floats) -> PlacementProblem:
-    return replace(problem, arrays=problem.arrays._replace(duration_seconds=times))
-
-
-def _mean_end(problem: PlacementProblem, placement: Placement, real: Floats) -> float:
-    _, ends = simulate_durations(problem, placement, real)
-    return float(ends.max(axis=1).mean())
-
-
-def _heft(problem: PlacementProblem) -> Placement:
-    schedule = BASELINES["heft"](problem, 0)
-    return Placement.of_schedule(problem, slot_starts(problem, schedule), schedule.node)
+    )
+    return replace(run, steps=tuple(steps))
 
 
 def _kube_default(problem: PlacementProblem) -> float:
     return simulate_policy(problem, native.KUBE_DEFAULT).makespan_seconds
-
-
-def _bound(problem: PlacementProblem) -> float:
-    return lower_bound(problem, _kube_default(problem), _NO_PROGRAM).seconds

@@ -11,16 +11,19 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from kfp_placement.report.values import counted
+
 from benchmarks.command import BenchmarkError
 from benchmarks.data import data_files
+from kfp_placement_engine import Step
+from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import Observation, StepIdentity, is_usable_memory
-from kfp_placement_engine.views.formatting import counted
+from kfp_placement_engine.model.history import PastStep, text_digest
 
 FOLDER = "cws-runs"
 COLUMNS = (
@@ -39,34 +42,29 @@ class TracedPod:
     """One pod.
 
     Attributes:
-        observation: the step.
-        cpu_milli, memory_bytes: its requests.
+        step: what was asked for.
+        past: what it teaches.
         start_seconds, end_seconds: since the run's first submission; None = unknown.
         submitted_seconds: likewise.
-        peak_bytes: the most memory it used; None = unknown.
     """
 
-    observation: Observation
-    cpu_milli: int
-    memory_bytes: int
+    step: Step
+    past: PastStep
     start_seconds: float | None
     end_seconds: float | None
-    submitted_seconds: float | None = None
-    peak_bytes: float | None = None
+    submitted_seconds: float | None
 
     @property
     def name(self) -> str:
         """The step with its iteration, as the order has it."""
-        return f"{self.observation.identity.step}|{self.observation.identity.iteration}"
+        return self.step.name
 
     @property
     def is_usable(self) -> bool:
         """Whether its figures can be true: nothing is learned from others."""
         times = (self.start_seconds, self.end_seconds, self.submitted_seconds)
-        return (
-            self.observation.is_usable
-            and (self.peak_bytes is None or is_usable_memory(self.peak_bytes))
-            and all(each is None or each <= MAX_DURATION_SECONDS for each in times)
+        return self.past.is_usable and all(
+            each is None or each <= MAX_DURATION_SECONDS for each in times
         )
 
 
@@ -100,9 +98,9 @@ class Trace:
     left_out: int = 0
 
     @cached_property
-    def runs(self) -> tuple[tuple[Observation, ...], ...]:
+    def runs(self) -> tuple[tuple[PastStep, ...], ...]:
         """The steps of each run."""
-        return tuple(tuple(pod.observation for pod in run) for run in self.pods)
+        return tuple(tuple(pod.past for pod in run) for run in self.pods)
 
 
 def trace_files(data: Path | None = None) -> list[Path]:
@@ -240,25 +238,39 @@ def _pod(pipeline: str, row: dict[str, str]) -> tuple[int, TracedPod | None]:
         raise ValueError(f"run {number!r:.40} is not a number")
     if seconds is None:
         return int(number), None
-    process = row["process"] or ""
-    identity = StepIdentity(
-        pipeline=pipeline,
-        step=process,
-        iteration=f"{row['tag']}#{row['k']}",
-        component=process.rpartition(":")[2],
-        image=row["container"] or "",
+    size, peak_mb = None if read_mb is None else read_mb * _MEGABYTE, _number(row, "peak_rss_mb")
+    requests = {
+        "cpu": round(1000 * (_number(row, "cpus") or 0)),
+        "memory": round(_MEBIBYTE * (_number(row, "memory_mb") or 0)),
+    }
+    step = _step(
+        row["process"] or "", f"{row['tag']}#{row['k']}", row["container"] or "", **requests
     )
-    size = None if read_mb is None else read_mb * _MEGABYTE
-    peak_mb = _number(row, "peak_rss_mb")
     return int(number), TracedPod(
-        observation=Observation(identity, seconds, row["node"] or "", size),
-        cpu_milli=round(1000 * (_number(row, "cpus") or 0)),
-        memory_bytes=round(_MEBIBYTE * (_number(row, "memory_mb") or 0)),
+        step,
+        PastStep(
+            step_identity(pipeline, step),
+            seconds,
+            row["node"] or "",
+            size,
+            # What was too short to be measured has 0.
+            peak_bytes=peak_mb * _MEGABYTE if peak_mb else None,
+        ),
         start_seconds=_number(row, "start_s"),
         end_seconds=_number(row, "complete_s"),
         submitted_seconds=_number(row, "submit_s"),
-        # What was too short to be measured has 0.
-        peak_bytes=peak_mb * _MEGABYTE if peak_mb else None,
+    )
+
+
+@cache
+def _step(process: str, iteration: str, image: str, cpu: int, memory: int) -> Step:
+    return Step(
+        name=f"{process}|{iteration}",
+        task=process,
+        image=image,
+        component=text_digest(process.rpartition(":")[2]),
+        iteration_key=iteration,
+        requests={"cpu": cpu, "memory": memory},
     )
 
 

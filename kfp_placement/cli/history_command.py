@@ -213,7 +213,8 @@ class _Source:
 def _show_pipelines(source: _Source, output_format: str) -> None:
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import history_document, serialized
-    from kfp_placement_engine.views.past_runs import pipelines_of, pipelines_table
+    from kfp_placement_engine.views.history import pipelines_table
+    from kfp_placement_engine.views.past_runs import pipelines_of
 
     pipelines = pipelines_of(source.histories())
     if not pipelines and source.connection is not None:
@@ -232,7 +233,8 @@ def _show_pipelines(source: _Source, output_format: str) -> None:
 def _show_pipeline(source: _Source, name: str, output_format: str) -> None:
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import pipeline_document, serialized
-    from kfp_placement_engine.views.past_runs import details_of, details_view
+    from kfp_placement_engine.views.history import details_view
+    from kfp_placement_engine.views.past_runs import details_of
 
     histories = source.histories()
     details = details_of(histories, source.of(histories, name))

@@ -9,22 +9,16 @@ import pytest
 
 from benchmarks import learning
 from benchmarks.command import BenchmarkError
-from benchmarks.learning import command, main
-from benchmarks.learning_report import figures_of
+from benchmarks.learning import command
+from benchmarks.learning_report import Figures, figures_of
 from benchmarks.learning_runs import traces
-from benchmarks.learning_runs.changed import changed_ends
-from benchmarks.learning_runs.experiments import (
-    Case,
-    after_two_runs,
-    in_order,
-    same_inputs,
-    seen_text,
-)
-from benchmarks.learning_runs.live import MIXTURES, PASSED, Mixture, promises, promises_of_run
+from benchmarks.learning_runs.cases import Case, seen_text
 from benchmarks.learning_runs.memory import memory_cases
-from benchmarks.learning_runs.run_ends import cluster_of, is_complete, run_ends
+from benchmarks.learning_runs.recorded import cluster_of, is_complete, run_ends
+from benchmarks.learning_runs.steps import new_iterations, same_inputs
 from benchmarks.learning_runs.traces import COLUMNS, read_trace, trace_files
 from kfp_placement_engine.exceptions import InputNotFoundError
+from kfp_placement_engine.model.promise import TimeRange
 from tests.support.data import data_path
 
 HEADER = ",".join(COLUMNS)
@@ -61,11 +55,12 @@ def test_a_trace_is_read_by_run_and_step(tmp_path):
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     found = read_trace(path)
     (first,), (second,) = found.runs
-    assert (found.pipeline, first.identity.iteration, first.input_bytes) == ("one", "x#1", None)
+    assert (found.pipeline, first.identity.step, first.input_bytes) == ("one", "A:FIT", None)
     assert (second.seconds, second.input_bytes, second.node) == (4.5, 2e6, "n")
-    assert (second.identity.component, second.identity.image) == ("FIT", "i:1")
+    assert first.identity.iteration != second.identity.iteration
+    assert first.identity.component == second.identity.component
     pod = found.pods[1][0]
-    assert (pod.cpu_milli, pod.memory_bytes) == (2000, 512 * 2**20)
+    assert (pod.step.image, pod.step.requests) == ("i:1", {"cpu": 2000, "memory": 512 * 2**20})
     assert (pod.start_seconds, pod.end_seconds, pod.name) == (1.0, 6.0, "A:FIT|x#0")
 
 
@@ -153,30 +148,26 @@ def test_a_folder_without_traces_is_said(tmp_path, capsys):
 def test_all_tables_of_made_up_traces(tmp_path, capsys, monkeypatch):
     for name in ("one", "two"):
         path = made_up_trace(tmp_path, name)
+        made_up_order(tmp_path, name)
     with path.open("a") as file:
         file.write("99,A:GET,-,0,image:1,n0,1,1024,0,1,1e308,1\n")
-    # A hundred runs of each mixture take half a minute.
-    monkeypatch.setattr(learning, "promises", lambda progress: promises(progress, runs=2))
-    # So does planning; it has tests of its own.
-    monkeypatch.setattr(learning, "planned_cases", lambda progress, data: [])
-    monkeypatch.setattr(learning, "changed_ends", lambda progress: changed_ends(progress, seeds=1))
+    # Those of made-up runs have tests of their own.
+    monkeypatch.setattr(
+        learning, "TABLES", ("same-inputs", "first-sight", "new-iterations", "run-ends", "memory")
+    )
     assert command(["--data", str(tmp_path), "-o", "json", "--output", str(tmp_path / "o.md")]) == 0
     printed = capsys.readouterr()
     figures = json.loads(printed.out)
     assert figures["left_out"] == {"two": 1}
     assert "two.csv: 1 row left out" in printed.err
-    assert figures["same_inputs"]["5-9"]["forecasts"] == 2 * 5 * 8
-    assert figures["same_inputs"]["5-9, one"]["median_errors"]["ours"] < 0.1
-    assert figures["first_sight"]["same component"]["forecasts"] > 0
-    assert set(figures["in_order"]) >= {"neither", "size", "size and node"}
-    sizes = [figures["after_two_runs"][name]["mean_errors"]["ours"]
-             for name in ("without size", "by size")]  # fmt: skip
-    assert sizes[1] < sizes[0]
-    assert len(figures["promises"]) == 2 * len(MIXTURES) * len(PASSED)
-    assert {each["samples"] for each in figures["samples"]} == {200}
+    assert figures["same-inputs"]["5-9, all"]["forecasts"] == 2 * 5 * 8
+    assert figures["same-inputs"]["5-9, one"]["errors"]["ours"] < 0.1
+    assert figures["first-sight"]["same component, all"]["forecasts"] > 0
+    assert figures["run-ends"]["50% passed, two"]["covered"] > 0.5
+    assert figures["memory"] == {}
     page = (tmp_path / "o.md").read_text()
     assert page.startswith("# Learned run times")
-    assert "| 5-9 |" in page
+    assert "| 5-9 | all |" in page
     assert "two: 1 row left out" in page
 
 
@@ -192,16 +183,10 @@ def test_memory_is_asked_for_by_three_rules(tmp_path, capsys):
     path = with_memory(made_up_trace(tmp_path, runs=2))
     assert command(["--data", str(path), "-o", "json", "--only", "memory"]) == 0
     figures = json.loads(capsys.readouterr().out)
-    assert set(figures["memory"]) == {
-        "all runs, team",
-        "all runs, all",
-        "one run, team",
-        "one run, all",
-    }
-    found = figures["memory"]["all runs, all"]
-    assert found["authors"] == {"pods": 16, "failed": 0.0, "maq": found["authors"]["maq"]}
-    assert 0 < found["authors"]["maq"] < found["ours"]["maq"] < 1
-    assert "same_inputs" not in figures
+    authors, ours = (figures["memory"][f"all runs, all, {name}"] for name in ("authors", "ours"))
+    assert (authors["pods"], authors["failed"]) == (16, 0.0)
+    assert 0 < authors["maq"] < ours["maq"] < 1
+    assert "same-inputs" not in figures
 
 
 def test_a_failed_attempt_wastes_all_that_it_had(tmp_path):
@@ -209,7 +194,7 @@ def test_a_failed_attempt_wastes_all_that_it_had(tmp_path):
     path = tmp_path / "one.csv"
     megabytes = 3e6 / 2**20
     path.write_text(f"{HEADER},peak_rss_mb\n0,A,x,0,i,n,1,{megabytes},0,9,3600,1,8\n")
-    cases = {each.method: each for each in memory_cases([read_trace(path)], lambda text: None)}
+    cases = {each.method: each for each in memory_cases([read_trace(path)])}
     for each in cases.values():
         assert (each.pods, each.failed) == (1, 1)
         assert each.used_gbh == pytest.approx(0.008)
@@ -217,37 +202,41 @@ def test_a_failed_attempt_wastes_all_that_it_had(tmp_path):
 
 
 def test_a_trace_without_memory_has_none(tmp_path):
-    assert list(memory_cases([read_trace(made_up_trace(tmp_path))], lambda text: None)) == []
+    assert list(memory_cases([read_trace(made_up_trace(tmp_path))])) == []
 
 
-def test_a_single_trace_has_no_other_pipelines(tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "promises", lambda progress: promises(progress, runs=1))
-    lines: list[str] = []
-    main(lines.append, data=made_up_trace(tmp_path))
-    assert any(line.startswith("First sight") for line in lines)
-    assert not any("new pipeline" in line for line in lines if line.startswith("  "))
+def test_a_single_trace_has_no_other_pipelines(tmp_path, capsys):
+    path = made_up_trace(tmp_path)
+    assert command(["--data", str(path), "--only", "first-sight"]) == 0
+    assert "same component" not in capsys.readouterr().out
 
 
 def test_forecasts_are_of_runs_that_are_not_known_yet(tmp_path):
-    """The baselines are the values before; the first run has none."""
+    """The simple ones are of the values before; the first run has none."""
     trace = read_trace(made_up_trace(tmp_path, runs=3, sigma=0))
-    cases = list(same_inputs(trace))
+    cases = list(same_inputs([trace]))
     assert [each.group for each in cases[:8]] == ["1"] * 8
     assert {round(each.error("last"), 9) for each in cases} == {0}
-    assert all(each.is_covered for each in in_order(trace) if each.group == "size")
+    assert all(each.is_covered for each in cases)
 
 
 def test_figures_are_those_of_the_cases():
     cases = [
-        Case("p", "g", 10.0, {"last": 12.0, "ours": 11.0}, 9.0, 18.0),
-        Case("p", "g", 30.0, {"last": 30.0, "ours": 15.0}, 10.0, 20.0),
+        Case("p", "g", 10.0, TimeRange(9.0, 11.0, 18.0), {"last": 12.0}),
+        Case("q", "g", 30.0, TimeRange(10.0, 15.0, 20.0), {"last": 30.0}),
     ]
     found = figures_of(cases)
-    assert found.median_errors == pytest.approx({"last": 0.1, "ours": 0.3})
-    assert found.weighted_errors == pytest.approx({"last": 2 / 40, "ours": 16 / 40})
-    assert (found.covered, found.high_over_low, found.forecasts) == (0.5, 2.0, 2)
-    assert [seen_text(each) for each in (0, 1, 2, 3, 5, 10, 20, 99)] == [
-        "0", "1", "2", "3-4", "5-9", "10-19", "20+", "20+",
+    assert list(found) == [("g", "all"), ("g", "p"), ("g", "q")]
+    assert found["g", "all"] == Figures(
+        forecasts=2,
+        errors=pytest.approx({"last": 0.1, "ours": 0.3}),
+        by_time=pytest.approx(16 / 40),
+        covered=0.5,
+        high_over_low=2.0,
+        width=pytest.approx((0.9 + 1 / 3) / 2),
+    )
+    assert [seen_text(each) for each in (0, 1, 2, 3, 5, 10, 99)] == [
+        "0", "1", "2", "3-4", "5-9", "10+", "10+",
     ]  # fmt: skip
 
 
@@ -270,23 +259,28 @@ def test_ends_of_runs_are_forecast_from_plans_and_past_runs(tmp_path):
     path = made_up_trace(tmp_path, runs=14, sigma=0)
     made_up_order(tmp_path)
     trace = read_trace(path)
-    cases = list(run_ends([trace], lambda text: None))
-    assert [each.group for each in cases] == ["3-9"] * 7 + ["10+"] * 3
+    cases = list(run_ends([trace]))
+    groups = [each.group for each in cases]
+    assert [each for each in groups if "passed" not in each] == ["3-9"] * 7 + ["10+"] * 3
     # GET and SAVE take 8 and 5 s; the longest FIT takes 180 s, where it finds room at once.
-    assert {round(each.forecasts["plan alone"]) for each in cases} == {193}
+    assert {round(each.others["plan alone"]) for each in cases} == {193}
     assert {round(each.seconds) for each in cases} == {255}
-    assert all(each.error() < 0.001 and each.is_covered for each in cases)
+    first = [each for each in cases if each.group in ("3-9", "10+", "0% passed", "25% passed")]
+    assert all(each.error() < 0.001 and each.is_covered for each in first)
+    # Then SAVE waits for a minute that no plan has.
+    assert [each.ours.typical_seconds < 255 for each in cases[-2:]] == [True, True]
+    assert groups.count("75% passed") == 10
 
 
 def test_a_trace_whose_order_lacks_steps_has_no_ends(tmp_path):
     path = made_up_trace(tmp_path)
-    assert list(run_ends([read_trace(path)], lambda text: None)) == []
+    assert list(run_ends([read_trace(path)])) == []
     made_up_order(tmp_path)
     path.write_text(path.read_text() + "11,A:NEW,-,0,image:1,n0,1,1,0,9,9,1\n")
     trace = read_trace(path)
     assert trace.order is not None
     assert not is_complete(trace, trace.order)
-    assert list(run_ends([trace], lambda text: None)) == []
+    assert list(run_ends([trace])) == []
 
 
 @pytest.mark.parametrize(
@@ -321,30 +315,20 @@ def test_nodes_are_as_large_as_what_they_held_at_a_time(tmp_path):
     assert dict(node.allocatable) == {"cpu": 5000, "memory": 2048 * 2**20, "pods": 110}
 
 
-def test_promises_narrow_as_a_run_goes_on_and_end_at_the_truth():
-    """With little variation the end is known nearly from the start."""
-    sure, unsure = (
-        list(promises_of_run(Mixture("drawn", 0.0, own, 0.0), 3)) for own in (0.001, 0.3)
-    )
-    assert all(abs(each.typical / each.seconds - 1) < 0.02 for each in sure)
-    assert unsure[0].high - unsure[0].low > sure[0].high - sure[0].low
-    assert unsure[3].high - unsure[3].low < unsure[0].high - unsure[0].low
-    assert all(each.low >= each.passed * each.seconds - 1e-6 for each in unsure)
-    assert unsure == list(promises_of_run(Mixture("drawn", 0.0, 0.3, 0.0), 3))
-
-
-@pytest.mark.parametrize("experiment", [same_inputs, in_order, after_two_runs])
+@pytest.mark.parametrize("experiment", [same_inputs, new_iterations])
 def test_no_forecast_knows_the_run_that_it_is_of(tmp_path, experiment):
-    """The last of three runs takes ten times as long; its forecasts are those of the run before."""
-    path = made_up_trace(tmp_path, runs=3, sigma=0)
+    """The last of four runs takes ten times as long; its forecasts are those of the run before."""
+    path = made_up_trace(tmp_path, runs=4, sigma=0)
     rows = path.read_text().splitlines()
-    slow = [_ten_times(row) if row.startswith("2,") else row for row in rows]
+    slow = [_ten_times(row) if row.startswith("3,") else row for row in rows]
     found: list[list[Case]] = []
     for lines in (rows, slow):
         path.write_text("\n".join(lines))
-        found.append(list(experiment(read_trace(path))))
+        found.append(list(experiment([read_trace(path)])))
     usual, changed = found
-    assert [each.forecasts for each in changed] == [each.forecasts for each in usual]
+    assert [(each.ours, each.others) for each in changed] == [
+        (each.ours, each.others) for each in usual
+    ]
     assert sum(each.seconds for each in changed) > 2 * sum(each.seconds for each in usual)
 
 
@@ -361,8 +345,8 @@ def test_no_plan_knows_the_run_that_it_is_of(tmp_path):
     rows = path.read_text().splitlines()
     slow = [_ten_times(row) if row.startswith("5,") else row for row in rows]
     path.write_text("\n".join(slow))
-    *_, last = run_ends([read_trace(path)], lambda text: None)
-    assert round(last.forecasts["plan alone"]) == 193
+    *_, last = run_ends([read_trace(path)])
+    assert round(last.others["plan alone"]) == 193
 
 
 def test_numbers_that_are_too_large_are_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""The tables on plans with history: every figure is drawn from a seed, and shows what it says."""
+"""Forecasts of made-up runs: every figure is drawn from a seed, and shows what it says."""
 
 import json
 
@@ -6,12 +6,11 @@ import pytest
 
 from benchmarks import learning
 from benchmarks.learning import command
-from benchmarks.learning_plans_report import planning_table, retries_table
-from benchmarks.learning_runs import planning, retries
+from benchmarks.learning_report import figures_of, planning_table
+from benchmarks.learning_runs import made_up
 from benchmarks.learning_runs.changed import BEFORE, CHANGES, changed_end, changed_ends
-from benchmarks.learning_runs.live import PASSED
+from benchmarks.learning_runs.made_up import Mixture, first_runs, run_under_way
 from benchmarks.learning_runs.planning import planned_case
-from benchmarks.learning_runs.retries import retried_runs
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 
 
@@ -23,45 +22,51 @@ def test_a_run_is_planned_with_and_without_its_past(dispatch):
         planned_case("small", run, cluster, dispatch, seed=4, generations=5) for _ in range(2)
     )
     assert case == same
-    assert set(case.ends) == {"60 s", "medians", "samples", "kube-default", "HEFT", "bound"}
-    assert case.ends["bound"] == min(case.ends.values())
-    assert case.differs or case.ends["samples"] == case.ends["medians"]
+    assert list(case.ends) == ["60 s", "history", "kube-default"]
     (row, everything) = planning_table([case]).rows
     assert row[:3] == ["small", dispatch, "20"]
     assert everything[:2] == ["all 1", dispatch]
-    assert row[-2:] == everything[-2:]
+    assert row[-1] == everything[-1]
 
 
 def test_one_table_alone_needs_no_traces(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(learning, "changed_ends", lambda progress: changed_ends(progress, seeds=1))
+    cases = {"changed": ("After a change", lambda _: changed_ends(seeds=1))}
+    monkeypatch.setattr(learning, "CASES", cases)
     assert command(["--data", str(tmp_path), "--only", "changed", "-o", "json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["changed"]) == len(CHANGES)
-    monkeypatch.setattr(planning, "_SHAPES", (Shape("workflow", 4, 2),))
-    monkeypatch.setattr(planning, "_recorded", lambda data: [])
-    assert command(["--only", "planning"]) == 0
-    assert "workflow 4, 2 nodes, seed 0" in capsys.readouterr().out
+    assert set(json.loads(capsys.readouterr().out)["changed"]) == {
+        f"{name}, {pipeline}" for name in CHANGES for pipeline in ("all", "made-up")
+    }
     with pytest.raises(SystemExit):
         command(["--only", "everything"])
 
 
-def test_attempts_fail_in_made_up_runs_and_are_in_their_promises(monkeypatch):
-    monkeypatch.setattr(retries, "RUNS", 7)
-    cases = list(retried_runs(lambda text: None, seeds=2))
-    assert cases == list(retried_runs(lambda text: None, seeds=2))
-    assert len(cases) == 2 * 2 * 2 * len(PASSED)
-    assert len({each.seconds > 900 for each in cases if each.group.startswith("chain")}) == 2
-    assert [row[0] for row in retries_table(cases).rows][:2] == [
-        "chain, 25% of attempts: 0%",
-        "chain, 25% of attempts: 25%",
-    ]
-
-
 def test_a_change_is_in_the_promise_and_not_in_past_ends():
     """Without a change both know the end; with inputs of twice the size only the promise does."""
-    same, larger = (
-        changed_end("", work, seed=2) for work in (BEFORE, CHANGES["inputs twice as large"])
+    work = {"same": BEFORE, "larger": CHANGES["inputs twice as large"]}
+    cases = [changed_end(name, after, seed) for name, after in work.items() for seed in range(5)]
+    found = figures_of(cases)
+    assert found["same", "all"].errors["ours"] < 0.2
+    assert found["larger", "all"].errors["median of 5"] > 0.3
+    assert found["larger", "all"].errors["ours"] < 0.1
+    assert cases[-1] == changed_end("larger", work["larger"], seed=4)
+
+
+def test_promises_narrow_as_a_run_goes_on_and_end_at_the_truth():
+    """With little variation the end is known nearly from the start."""
+    sure, unsure = (list(run_under_way(Mixture("drawn", 0.0, own), 3)) for own in (0.001, 0.3))
+    assert all(each.error() < 0.02 for each in sure)
+    assert unsure[0].width > sure[0].width
+    assert unsure[3].width < unsure[0].width
+    assert [each.group for each in unsure] == ["0% passed", *(f"{n}% passed" for n in (25, 50, 75))]
+    assert all(
+        each.ours.low_seconds >= passed * each.seconds - 1e-6
+        for each, passed in zip(unsure, (0, 0.25, 0.5, 0.75), strict=True)
     )
-    assert same.error("ours") < 0.2
-    assert larger.error("past ends") > 0.3
-    assert larger.error("ours") < 0.2
-    assert larger == changed_end("", CHANGES["inputs twice as large"], seed=2)
+    assert unsure == list(run_under_way(Mixture("drawn", 0.0, 0.3), 3))
+
+
+def test_the_first_runs_of_a_pipeline_are_forecast_from_those_before(monkeypatch):
+    monkeypatch.setattr(made_up, "RUNS_SEEN", 4)
+    cases = list(first_runs(seeds=1))
+    assert cases == list(first_runs(seeds=1))
+    assert [each.group for each in cases] == ["1", "2", "3-4"] * 7

@@ -73,7 +73,7 @@ def test_a_page_holds_the_answer(plan, tmp_path):
     assert "What if</h2>" in notes_and_answer
     answer, _, footer = notes_and_answer.partition("<footer")
     assert "With worker-1 speed=2 the run ends after" in answer
-    assert "The same plan again" in footer
+    assert "seed 0, " in footer
 
 
 def test_a_run_that_would_not_end_is_told_and_has_an_exit_code_of_its_own(plan):

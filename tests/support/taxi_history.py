@@ -23,6 +23,7 @@ from tests.support.samples import SAMPLES
 _RUNS, _FIRST_ENDED_AT = 9, datetime(2026, 11, 17, 7, 42, 10, tzinfo=UTC)
 
 _CLOUD, _EDGE = "nitos-cloud-node", "home-edge-node"
+_SPEEDS = {_CLOUD: 1.0, _EDGE: 0.5}
 
 _TOOK: dict[str, tuple[float, str]] = {
     "fetch": (34.0, _CLOUD),
@@ -35,9 +36,6 @@ _TOOK: dict[str, tuple[float, str]] = {
     "evaluate": (4.5, _CLOUD),
 }
 """What a step usually took, in seconds on the node that it ran on."""
-
-_SPEEDS = {_CLOUD: 1.0, _EDGE: 0.5}
-"""What the cluster says of them."""
 
 _LONGEST_PATH = ("fetch", "train", "predict", "evaluate")
 
@@ -71,27 +69,22 @@ def _runs(graph: RunGraph) -> Iterator[PastRun]:
         }
         waited = 1.06 * rng.lognormvariate(0, 0.01)
         end = _DRIVERS_SECONDS + sum(took[name] for name in _LONGEST_PATH)
-        peaks = {name: most * rng.uniform(0.97, 1.03) for name, most in _PEAK_BYTES.items()}
         yield PastRun(
             uid=f"00000000-0000-4000-8000-{number + 1:012}",
             pipeline=graph.name,
             ended_at=_FIRST_ENDED_AT + timedelta(days=number, seconds=37 * number),
-            steps=tuple(
-                _past_step(graph, step, took[step.name], peaks.get(step.name))
-                for step in graph.steps
-            ),
+            steps=tuple(_past_step(graph, step, took[step.name], rng) for step in graph.steps),
             seconds=end * waited,
-            # The plan of the first run rested on assumed run times.
+            # Nothing was known of the first run before it.
             planned_seconds=planned_seconds if number else None,
         )
 
 
-def _past_step(graph: RunGraph, step: Step, seconds: float, peak_bytes: float | None) -> PastStep:
+def _past_step(graph: RunGraph, step: Step, seconds: float, rng: random.Random) -> PastStep:
     node = _TOOK[step.name][1]
-    known = PastStep(
-        step_identity(graph.name, step), seconds * _SPEEDS[node], node, step.input_bytes
-    )
-    if peak_bytes is None:
-        return known
-    asked_bytes = step.requests.get("memory")
-    return replace(known, peak_bytes=float(round(peak_bytes)), asked_bytes=asked_bytes)
+    identity = step_identity(graph.name, step)
+    found = PastStep(identity, seconds * _SPEEDS[node], node, step.input_bytes)
+    if step.name not in _PEAK_BYTES:
+        return found
+    peak = float(round(rng.uniform(0.97, 1.03) * _PEAK_BYTES[step.name]))
+    return replace(found, peak_bytes=peak, asked_bytes=step.requests.get("memory"))

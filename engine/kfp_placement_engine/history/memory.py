@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from kfp_placement_engine.history.by_factor import next_value
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.history.series import Estimate, Series, factors_of
+from kfp_placement_engine.history.series import Columns, Estimate, Series, centred, factors_of
 from kfp_placement_engine.model.history import (
     MOST_MEMORY_BYTES,
     PastRun,
@@ -38,6 +38,10 @@ _EXTRA, _ERRORS = math.log(1.05), 2.0
 
 _SPREAD, _WEIGHT = 0.05, 3.0
 """Standard deviation expected of the values' logarithms, and how many values that is worth."""
+
+_MOST_SIZES, _HELPS = 40, 0.8
+"""Last values that are looked at by the size of their inputs, and what that must bring down what
+they would have wasted to."""
 
 _AFTER_LARGEST, _AFTER_KILL = 1.1, 2.0
 """After a kill, the first of these that is more: times the largest use, times what it had."""
@@ -105,12 +109,8 @@ class MemoryHistory:
         step = self._steps.get(identity.key)
         if step is None:
             return None
-        ask, by_size = None, False
-        if len(step.peaks):
-            size = input_bytes if input_bytes is not None and is_usable_size(input_bytes) else None
-            count = len(step.peaks)
-            found = next_value(step.peaks.columns, _SPREAD, factors_of(size), count)
-            ask, by_size = math.exp(found.log_value + _margin(found)), found.factor is not None
+        size = input_bytes if input_bytes is not None and is_usable_size(input_bytes) else None
+        ask, by_size = _ask(step.peaks.columns, size) if len(step.peaks) else (None, False)
         largest = max(step.largest, default=None)
         if step.killed_bytes is not None:
             ask = max(ask or 0.0, after_kill(step.killed_bytes, largest))
@@ -135,13 +135,38 @@ def after_kill(had_bytes: float, largest_bytes: float | None) -> float:
     return above if above > had_bytes else _AFTER_KILL * had_bytes
 
 
+def _ask(columns: Columns, input_bytes: float | None) -> tuple[float, bool]:
+    """Bytes to ask for by past peaks, and whether the size of the inputs counts."""
+    logs = columns[0]
+    usual = centred(logs, _SPREAD, len(logs))
+    usual_log = usual.log_value + _margin(usual)
+    last = [column[-_MOST_SIZES:] for column in columns]
+    found = next_value(last, _SPREAD, factors_of(input_bytes), _MOST_SIZES)
+    if found.factor is None:
+        return math.exp(usual_log), False
+    sized = [log for log, size in zip(last[0], last[1], strict=True) if not math.isnan(size)]
+    margin = _margin(found)
+    asked = [log - miss + margin for log, miss in zip(sized, found.misses, strict=True)]
+    if _wasted(sized, asked) < _HELPS * _wasted(sized, [usual_log] * len(sized)):
+        return math.exp(found.log_value + margin + found.beyond), True
+    return math.exp(usual_log), False
+
+
+def _wasted(logs: Sequence[float], asked_logs: Sequence[float]) -> float:
+    """What requests would have wasted: what was not used, and all of those that were too small."""
+    return math.fsum(
+        math.exp(asked) - (math.exp(log) if asked >= log else 0.0)
+        for log, asked in zip(logs, asked_logs, strict=True)
+    )
+
+
 def _margin(found: Estimate) -> float:
     """How far above an estimate to ask, by what past values exceeded theirs; all are logarithms."""
     count = len(found.misses)
     enough = sorted(found.misses)[math.ceil((1 - _EXCEEDED) * count) - 1]
     squares = math.fsum(each**2 for each in found.misses)
     spread = math.sqrt((_WEIGHT * _SPREAD**2 + squares) / (_WEIGHT + count - 1))
-    return enough + _EXTRA + _ERRORS * spread / math.sqrt(count) + found.beyond
+    return enough + _EXTRA + _ERRORS * spread / math.sqrt(count)
 
 
 def _largest(amounts: Iterable[float | None]) -> float | None:

@@ -62,7 +62,7 @@ def notes_lines(notes: Notes, style: TextStyle | None = None) -> list[str]:
     paint = Paint(style.colour)
     colours = {Tone.BAD: paint.red, Tone.WARNING: paint.yellow}
     colour = colours.get(notes.tone, paint.bold)
-    lines = [colour(line) for line in _wrapped(f"{notes.title}:", style)]
+    lines = [colour(line) for line in _wrapped(notes.title, style)]
     for note in notes.items:
         label, code = visible(note.label), f"[{visible(note.code)}]"
         text = visible(note.text)

@@ -21,13 +21,12 @@ from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.planning.stored_past import past_of
 from kfp_placement_engine.readers.history_file import read_histories_file
 from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
+from kfp_placement_engine.views.history import details_view, pipelines_table
 from kfp_placement_engine.views.past_runs import (
     LoopTimes,
     PipelineDetails,
     PipelineTimes,
     StepTimes,
-    details_view,
-    pipelines_table,
 )
 from tests.cli.live.conftest import NOW
 from tests.support.histories import GIB, history_object, past_run, taxi_runs, with_memory

@@ -73,11 +73,8 @@ def test_a_failed_attempt_is_not_the_end_while_argo_may_try_again():
     again = status(failed, outcome=StepOutcome(StepState.RUNNING, 1))
     assert again.state is StepState.PENDING
     assert again.driver.state is ProgressState.DONE
-    assert step_progress(again, after(9)).failed_attempts == 1
     second = status(failed, executor(1, node_name="n2"), outcome=StepOutcome(StepState.RUNNING, 2))
-    assert step_progress(second, after(9)).failed_attempts == 1
-    gone = status(outcome=StepOutcome(StepState.RUNNING, 2, failed=1))
-    assert step_progress(gone, after(9)).failed_attempts == 1
+    assert (second.state, second.node) == (StepState.RUNNING, "n2")
     over = status(failed, outcome=StepOutcome(StepState.FAILED, 1, message="exit code 1"))
     assert (over.state, over.node, over.message) == (StepState.FAILED, "n1", "exit code 1")
 

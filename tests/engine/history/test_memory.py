@@ -89,9 +89,10 @@ def test_sizes_that_tell_nothing_do_not_count():
     for _ in range(30):
         use = random.uniform(0.9, 1.1) * GIB
         observe(history, used(use, input_bytes=random.uniform(1, 9) * GIB))
-    found = forecast(history, size=5 * GIB)
-    assert not found.by_size
-    assert found == forecast(history)
+    for size in (5, 50):
+        found = forecast(history, size=size * GIB)
+        assert not found.by_size
+        assert found == forecast(history)
 
 
 def test_a_kill_is_a_lower_bound_until_the_next_run():

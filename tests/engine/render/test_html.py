@@ -6,7 +6,6 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.limits import (
     CriticalPiece,
     Phases,
@@ -104,18 +103,14 @@ def test_all_parts_are_there(golden):
     source = plan_page(taxi_plan())
     golden(lines_of(source))
     text = " ".join(lines_of(source))
-    headings = ("Time line", "Graph", "Comparison", "Steps", "Warnings (2)", "assumed: ")
-    assert all(heading in text for heading in headings)
     for words in (
+        "Time line",
+        "Graph",
+        "Comparison",
+        "Steps",
+        "Warnings (2)",
+        "assumed: ",
         "31m5s",
-        "15.6% shorter",
-        "32.17 ms beyond the rule",
-        "HOME-EDGE",
-        "2 of 7 steps",
-        "60 s",
-        "30m2s",
-        "dispatch ready, objective completion, lower bound critical-path, seed 0, 120 generations",
-        "Evaluate (guessed)",
     ):
         assert words in text
 
@@ -133,41 +128,6 @@ def test_a_run_that_does_not_end_gets_no_good_news(make, golden):
     assert text.count("after crunch-2, which") == 2 + titles
     drawn = " ".join(" ".join(drawing.text) for drawing in parse_page(source).drawings)
     assert (text + drawn).count("never starts") == 2
-
-
-def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so(golden):
-    heft = {"heft": taxi_plan().baselines["heft"]}
-    lines = lines_of(
-        plan_page(replace(taxi_plan(), baselines=heft)), "heft", "2.4% longer", "beyond rule"
-    )
-    golden(lines)
-    text = " ".join(lines)
-    assert text.count("2.4% longer") == 3
-    assert text.count("breaks a latency rule") == 2
-    assert "max(0.5 ms, 5%)" in text
-
-
-def test_what_a_policy_set_is_told(golden):
-    plan = replace(
-        taxi_plan(), policy=("objective: packing",), latency_tolerance=LatencyTolerance(2.0, 0.1)
-    )
-    lines = lines_of(plan_page(plan), "policy", "objective", "beyond rule")
-    golden(lines)
-    text = " ".join(lines)
-    assert "policy: objective: packing" in text
-    assert "max(2 ms, 10%)" in text
-
-
-def test_near_is_said_only_of_steps_with_a_rule(golden):
-    steps = [
-        a_step("predict", type="Predict", location="BERLIN", latency_ms=9.8),
-        a_step("transform", type="Transform", location="ROME", type_guessed=True),
-    ]
-    source = plan_page(a_plan(*steps))
-    golden(lines_of(source, "BERLIN", "ROME"))
-    text = " ".join(parse_page(source).text)
-    assert "location BERLIN" in text
-    assert "ROME" not in text
 
 
 def test_the_notebook_shows_the_same_parts():
@@ -378,13 +338,6 @@ def test_a_notebook_of_plain_names_stays_below_300_kilobytes(count):
     assert len(plan_fragment(random_plan(count, 20))) < 300_000
 
 
-def test_steps_that_fit_no_node_for_one_reason_are_named_together():
-    source = plan_fragment(a_plan(*(unplaced_step(f"huge-{n}") for n in range(12))))
-    words = "".join(parse_page(source).text)
-    assert words.count("no node has 512 CPU") == 1 + 12
-    assert "huge-0, huge-1, huge-2, huge-3, huge-4, ...: no node has 512 CPU" in words
-
-
 def test_rows_are_capped_with_a_summary():
     source = plan_fragment(random_plan(201, 3))
     rows = parse_page(source).all("tr")
@@ -448,7 +401,8 @@ def test_steps_that_follow_each_other_share_a_lane_and_all_have_labels():
     plan = a_plan(*steps, cluster_nodes=("worker",))
     view = plan_time_line(plan, NOTEBOOK)
     drawing = draw_time_line(view, PlaceColours(["worker"]), 690.0).standalone()
-    bars = re.findall(r'<rect x="[^"]*" y="([^"]*)"[^>]*class="outline', drawing)
+    _, _, lane = drawing.partition('class="row-name"')  # what is before it is the key
+    bars = re.findall(r'<rect x="[^"]*" y="([^"]*)"[^>]*class="outline', lane)
     assert len(bars) == len(steps)
     assert len(set(bars)) == 1
     assert all(f">{name}<" in drawing for name in names)

@@ -122,21 +122,11 @@ def test_reasons_beside_the_usual_columns(golden):
     assert max(map(len, text.split("\n\n")[2].splitlines())) <= 100
 
 
-def test_latency_beyond_a_rule_stands_beside_the_makespan(golden):
-    text = plan_table(taxi_plan())
-    golden(text)
-    (row,) = [line for line in text.splitlines() if line.startswith("heft ")]
-    assert row.endswith("41.97 ms      32.17 ms")
-    assert "max(0.5 ms, 5%)" in text
-    assert "beyond rule" not in plan_table(a_plan())
-
-
-def test_what_a_policy_set_is_told(golden):
+def test_what_a_policy_set_is_told():
     plan = replace(
         taxi_plan(), policy=("objective: packing",), latency_tolerance=LatencyTolerance(2.0, 0.1)
     )
     text = plan_table(plan)
-    golden(text)
     assert "policy: objective: packing\n" in text
     assert "max(2 ms, 10%)\n" in text
 
@@ -144,7 +134,11 @@ def test_what_a_policy_set_is_told(golden):
 def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so(golden):
     text = plan_table(taxi_plan())
     assert "15.6% shorter   " in text
-    golden(text, "wide enough")
+    golden(text)
+    (row,) = [line for line in text.splitlines() if line.startswith("heft ")]
+    assert row.endswith("41.97 ms      32.17 ms")
+    assert "max(0.5 ms, 5%)" in text
+    assert "beyond rule" not in plan_table(a_plan())
     narrow = plan_table(taxi_plan(), columns=80).split("\n\n")[1]
     assert "\n2.4% longer, but heft " in narrow
     assert max(map(len, narrow.splitlines())) <= 80

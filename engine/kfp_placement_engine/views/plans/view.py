@@ -136,7 +136,7 @@ def _unschedulable(plan: Plan, detail: Detail) -> Notes | None:
         alike.setdefault(reason, []).append(step)
     most = len(plan.steps) if detail.wide and not detail.draws else _STEPS_NAMED
     notes = [Note(reason, listed(steps, most)) for reason, steps in alike.items()]
-    title = f"Unschedulable ({counted(len(plan.unschedulable), 'step')})"
+    title = f"Unschedulable ({counted(len(plan.unschedulable), 'step')}):"
     return Notes(title, _capped_notes(notes, detail), Tone.BAD, closing=unending(plan))
 
 
@@ -145,7 +145,7 @@ def _warnings(plan: Plan, detail: Detail) -> Notes | None:
         return None
     notices = plan.notices if detail.wide else _folded(plan.notices)
     notes = [Note(each.message, each.step, each.code) for each in notices]
-    title = f"Warnings ({len(plan.notices)})"
+    title = f"Warnings ({len(plan.notices)}):"
     return Notes(title, _capped_notes(notes, detail), Tone.WARNING)
 
 

@@ -44,7 +44,7 @@ def what_if_part(present: Plan, answer: Answer) -> Notes | Table:
         _moved(present, answer),
         _anomaly(present, answer),
     )
-    return Notes(_TITLE, [Note(each) for each in sentences if each])
+    return Notes(f"{_TITLE}:", [Note(each) for each in sentences if each])
 
 
 def suggestions_table(present: Plan, answer: Suggestions) -> Table:
