@@ -201,6 +201,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return time_text(value)
     if isinstance(value, str):
-        # Words of ours, too, are plain text.
+        # Our own words, too, are plain text.
         return str(value) or None
     return value

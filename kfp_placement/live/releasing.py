@@ -181,7 +181,7 @@ def _free(
         api: the cluster.
         kind: of the object.
         listed: as it was.
-        patch_of: what frees it as it is now; None = it waits no more.
+        patch_of: what frees it as it is now; None = it no longer waits.
         done: where that is noted.
         dry_run: the server checks the write and does not keep it.
     """

@@ -13,7 +13,7 @@ NAME_CHARACTERS = 120
 """Characters shown of a name; Kubernetes' own names end at 63 or 253."""
 
 TEXT_CHARACTERS = 600
-"""Characters shown of a text."""
+"""Characters of a string that are shown."""
 
 SENTENCE_CHARACTERS = 2000
 """Characters shown of what may be several sentences."""

@@ -170,7 +170,7 @@ def _bar(bar: Bar, scale: Scale) -> Shape:
 def _label(bars: Sequence[Shape], texts: Sequence[str], scale: Scale, most: int) -> int:
     """Put each label on its bar, right of it, or on a line below; returns how many lines there are.
 
-    The tints before a run are too light for a label's colour: on a bar it stands on its last phase.
+    The tints before a run are too light for a label's colour: on a bar it is on the last phase.
     """
     ends: list[float] = []
     next_lefts = [*(bar["left"] for bar in bars[1:]), scale.right]

@@ -151,7 +151,7 @@ class StepView:
         return "" if self.waiting is None else waiting_text(self.waiting, age_seconds)
 
     def with_state_of(self, old: "StepView | None") -> "StepView":
-        """The step, with the state seen before where the status does not speak of it yet."""
+        """The step, with the state seen before where the status does not have it yet."""
         if old is None or self.state != UNKNOWN_STATE:
             return self
         return replace(

@@ -23,7 +23,7 @@ def name_text(name: str | None) -> str:
 
 
 def word(text: str) -> str:
-    """A word of ours, or whatever else an object holds there."""
+    """One of our words, or whatever else an object holds there."""
     return shown(text, 20)
 
 
@@ -33,7 +33,7 @@ def sentence(*parts: str, between: str = "; ") -> str:
 
 
 def facts(*parts: str) -> str:
-    """Texts of ours, with commas between them; those that say nothing are left out."""
+    """Our texts, with commas between them; those that say nothing are left out."""
     return ", ".join(part for part in parts if part and part != NONE)
 
 

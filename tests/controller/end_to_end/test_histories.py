@@ -130,7 +130,7 @@ def test_runs_that_nobody_plans_teach_too(installation):
         wait_until(lambda: len(seen()) > 1, "what the second run has taught", 60)
         first, second = seen()
         assert len(first.steps) == len(second.steps) > 1
-        assert all(each.node in ("n0", "n1") and each.seconds > 0 for each in first.steps)
+        assert all(each.node in ("n0", "n1") and (each.seconds or 0) > 0 for each in first.steps)
         assert installation.placement(runs[team], team) is None
         assert histories(installation, out) == []
 
@@ -198,5 +198,6 @@ def test_a_step_whose_pod_was_lost_teaches_what_its_last_attempt_took(installati
         (past,) = history.past_runs()
         (step,) = past.steps
         assert past.seconds is not None
+        assert step.seconds is not None
         # Argo says when an attempt began in whole seconds.
         assert 0 < step.seconds < past.seconds - RECENTLY_STARTED.total_seconds() + 2

@@ -1,4 +1,4 @@
-"""How much of a plan is told: the usual table, everything, or a page with drawings."""
+"""How much of a plan is shown: the usual table, everything, or a page with drawings."""
 
 from dataclasses import dataclass
 

@@ -177,7 +177,7 @@ def _columns(plan: Plan, detail: Detail) -> Mapping[Column, Callable[[Group], st
         return display_name(group[0])
 
     def large_name(group: Group) -> str:
-        """On a page the author's name stands above the step's own."""
+        """On a page the author's name is above the step's own."""
         return name(group) if detail.draws and len(group) == 1 else ""
 
     columns: dict[Column, Callable[[Group], str | Cell]] = {

@@ -20,7 +20,7 @@ _DRIVERS_EACH = 4
 """Drivers that may be drawn for each bar that may; a KFP step has one, loops have some more."""
 
 _LEVELS = 180
-"""Parts of the time line for each of which it is told how many steps run."""
+"""Parts of the time line for each of which it says how many steps run."""
 
 
 def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:

@@ -49,7 +49,7 @@ def plan_view(
 
     Args:
         plan: the plan.
-        detail: how much of it is told.
+        detail: how much of it is shown.
         past_runs: which ones it rests on, in words; "" = not known, or on none.
         answer: what changes would make of it, if somebody asked.
     """
