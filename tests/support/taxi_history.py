@@ -23,6 +23,7 @@ from tests.support.samples import SAMPLES
 _RUNS, _FIRST_ENDED_AT = 9, datetime(2026, 11, 17, 7, 42, 10, tzinfo=UTC)
 
 _CLOUD, _EDGE = "nitos-cloud-node", "home-edge-node"
+_SPEEDS = {_CLOUD: 1.0, _EDGE: 0.5}
 
 _TOOK: dict[str, tuple[float, str]] = {
     "fetch": (34.0, _CLOUD),
@@ -80,9 +81,9 @@ def _runs(graph: RunGraph) -> Iterator[PastRun]:
 
 
 def _past_step(graph: RunGraph, step: Step, seconds: float, rng: random.Random) -> PastStep:
-    found = PastStep(
-        step_identity(graph.name, step), seconds, _TOOK[step.name][1], step.input_bytes
-    )
+    node = _TOOK[step.name][1]
+    identity = step_identity(graph.name, step)
+    found = PastStep(identity, seconds * _SPEEDS[node], node, step.input_bytes)
     if step.name not in _PEAK_BYTES:
         return found
     peak = float(round(rng.uniform(0.97, 1.03) * _PEAK_BYTES[step.name]))

@@ -5,6 +5,7 @@ A factor counts where leaving out each past value in turn shows that it tells mo
 
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 from statistics import fmean
 
 from kfp_placement_engine.history.series import (
@@ -117,11 +118,12 @@ def _by_line(known: _Known, wanted: float, prior: float) -> _Found:
 
 def _by_nearest(known: _Known, wanted: float, prior: float) -> _Found:
     """By the two nearest values, each missed by those of the others."""
+    ordered = sorted(known, key=itemgetter(0))
     misses = [
-        log - _of_nearest([*known[:at], *known[at + 1 :]], each)
-        for at, (each, log) in enumerate(known)
+        log - _of_nearest([*ordered[max(0, at - 2) : at], *ordered[at + 1 : at + 3]], each)
+        for at, (each, log) in enumerate(ordered)
     ]
-    found = Estimate(_of_nearest(known, wanted), spread_of(misses, prior), misses)
+    found = Estimate(_of_nearest(ordered, wanted), spread_of(misses, prior), misses)
     return found, mean_miss(misses)
 
 
