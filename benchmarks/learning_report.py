@@ -73,7 +73,8 @@ def figures_of(cases: Iterable[Case]) -> dict[tuple[str, str], Figures]:
     for each in cases:
         for pipeline in ("all", each.pipeline):
             groups.setdefault((each.group, pipeline), []).append(each)
-    order = sorted(groups, key=lambda key: (key[0], key[1] != "all", key[1]))
+    names = list(dict.fromkeys(group for group, _ in groups))
+    order = sorted(groups, key=lambda key: names.index(key[0]))
     return {key: Figures.of(groups[key]) for key in order}
 
 

@@ -20,6 +20,7 @@ from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.lowering import LoweringOptions, lower
 from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.search.simulation import simulate, simulate_policy
@@ -107,7 +108,11 @@ def planned_case(
     for number in range(RUNS_SEEN):
         steps = tuple(past_steps(run.name, _really(run, deviations, random).steps))
         past.observe(PastRun(str(number), run.name, datetime.fromtimestamp(number, UTC), steps))
-    unknown = replace(run, steps=tuple(replace(step, duration_seconds=None) for step in run.steps))
+    timeless = (
+        replace(step, duration_seconds=None, duration_source=DurationSource.ASSUMED)
+        for step in run.steps
+    )
+    unknown = replace(run, steps=tuple(timeless))
     graphs = {"60 s": unknown, "history": with_history(unknown, past).graph}
     plans = {
         name: solve(lower(graph, cluster, options).problem, MaxGenerations(generations), seed)

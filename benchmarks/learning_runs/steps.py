@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from benchmarks.learning_runs.cases import Case, seen_text, simple_forecasts
-from benchmarks.learning_runs.traces import Trace
+from benchmarks.learning_runs.traces import Trace, TracedPod
 from kfp_placement_engine.history import StepTimes
 from kfp_placement_engine.model.forecast import Forecast, Level
-from kfp_placement_engine.model.history import PastStep
+from kfp_placement_engine.model.history import PastStep, StepIdentity
 
 SHORT_SECONDS = 2.0
 RUNS_ELSEWHERE = 20
@@ -24,19 +24,19 @@ HALVES, RUNS_BEFORE = range(3), 3
 def same_inputs(traces: Sequence[Trace]) -> Iterator[Case]:
     """Each run from all runs before it; groups are how often the step's iteration was seen."""
     for trace in traces:
-        times, seen = StepTimes(), defaultdict[object, list[float]](list)
+        times, seen = StepTimes(), defaultdict[StepIdentity, list[float]](list)
         for run in trace.runs:
             for step in run:
-                before, forecast = seen[_iteration(step)], _forecast(times, step)
+                before, forecast = seen[step.identity], _forecast(times, step)
                 if forecast is not None:
                     yield _case(step, forecast, seen_text(len(before)), simple_forecasts(before))
             times.observe(run)
             for step in run:
-                seen[_iteration(step)].append(step.seconds or 0.0)
+                seen[step.identity].append(step.seconds or 0.0)
 
 
 def first_sight(traces: Sequence[Trace]) -> Iterator[Case]:
-    """The first run of each pipeline, when only others are known; groups are levels."""
+    """The first run of each pipeline, when only others are known; groups are levels, and all."""
     for trace in traces:
         times = StepTimes()
         for other in traces:
@@ -45,27 +45,28 @@ def first_sight(traces: Sequence[Trace]) -> Iterator[Case]:
         for step in trace.runs[0]:
             forecast = _forecast(times, step)
             if forecast is not None:
-                yield _case(step, forecast, f"same {forecast.basis.level}")
+                for group in ("new pipeline", f"same {forecast.basis.level}"):
+                    yield _case(step, forecast, group)
 
 
 def new_iterations(traces: Sequence[Trace]) -> Iterator[Case]:
     """Iterations of known steps: half of all, drawn, were in three runs, the others come next."""
     for trace in traces:
         for seed in HALVES:
-            names = sorted({_iteration(step) for run in trace.runs for step in run})
+            names = sorted({_name(pod) for run in trace.pods for pod in run})
             known = set(Random(seed).sample(names, len(names) // 2))
             times = StepTimes()
-            for run in trace.runs[:RUNS_BEFORE]:
-                times.observe([step for step in run if _iteration(step) in known])
-            for run in trace.runs[RUNS_BEFORE : RUNS_BEFORE + 1]:
-                for step in run:
-                    forecast = None if _iteration(step) in known else _forecast(times, step)
+            for run in trace.pods[:RUNS_BEFORE]:
+                times.observe([pod.past for pod in run if _name(pod) in known])
+            for run in trace.pods[RUNS_BEFORE : RUNS_BEFORE + 1]:
+                for pod in run:
+                    forecast = None if _name(pod) in known else _forecast(times, pod.past)
                     if forecast is not None and forecast.basis.level is Level.STEP:
-                        yield _case(step, forecast, "new iteration")
+                        yield _case(pod.past, forecast, "new iteration")
 
 
-def _iteration(step: PastStep) -> tuple[str, str]:
-    return step.identity.step, str(step.identity.iteration)
+def _name(pod: TracedPod) -> tuple[str, str]:
+    return pod.step.task, pod.step.iteration_key
 
 
 def _forecast(times: StepTimes, step: PastStep) -> Forecast | None:

@@ -11,8 +11,9 @@ from kfp_placement_engine.history.series import KEPT, SAME, Estimate, centred, m
 from kfp_placement_engine.model.history import MOST_PIPELINES
 from kfp_placement_engine.model.promise import CONFIDENCE, TimeRange
 
-_RUN_SPREAD = 0.06
-"""How far apart runs of one pipeline lie before two are seen, as a standard deviation."""
+_RUN_SPREAD, _SPREAD_WEIGHT = 0.06, 1.5
+"""How far apart runs of one pipeline lie before two are seen, as a standard deviation; and how many
+runs that counts, as pipelines differ: of some the ends lie five times as far apart as of others."""
 
 _NEW_RUN_SPREAD = 0.2
 """The same of the first run of a pipeline, around its plan."""
@@ -68,14 +69,18 @@ class PipelineEnds:
         followed = [(end - plan, plan) for end, plan in self.runs if plan is not None]
         if planned is None or not followed:
             if ends:
-                return centred(ends, _RUN_SPREAD)
+                return _centred(ends)
             return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
-        by_plan = centred([ratio for ratio, _ in followed], _RUN_SPREAD)
+        by_plan = _centred([ratio for ratio, _ in followed])
         by_plan = by_plan._replace(log_value=planned + by_plan.log_value)
         if _is_another(planned, [plan for _, plan in followed]):
             return by_plan
-        by_end = centred(ends, _RUN_SPREAD)
+        by_end = _centred(ends)
         return _mean(by_end, by_plan) if len(followed) >= _ENOUGH_PLANS else by_end
+
+
+def _centred(logs: Sequence[float]) -> Estimate:
+    return centred(logs, _RUN_SPREAD, weight=_SPREAD_WEIGHT)
 
 
 def _is_another(planned: float, plans: Sequence[float]) -> bool:

@@ -110,30 +110,34 @@ def columns_of(rows: Sequence[tuple[float, Factors]]) -> Columns:
     return [[log for log, _ in rows], *of_factors]
 
 
-def centred(logs: Sequence[float], prior: float, recent: int = RECENT) -> Estimate:
+def centred(
+    logs: Sequence[float], prior: float, recent: int = RECENT, weight: float = _PRIOR_WEIGHT
+) -> Estimate:
     """Estimate the next value by the median of the last ones.
 
     Args:
         logs: past values, the oldest first; at least one.
         prior: the spread that is expected before any value is seen.
         recent: how many last values say where the next one lies.
+        weight: how many values the prior counts.
     """
     centre = median(logs[-recent:])
     misses = [each - centre for each in logs]
-    return Estimate(centre, spread_of(misses, prior), misses)
+    return Estimate(centre, spread_of(misses, prior, weight), misses)
 
 
-def spread_of(misses: Sequence[float], prior: float) -> float:
+def spread_of(misses: Sequence[float], prior: float, weight: float = _PRIOR_WEIGHT) -> float:
     """How far the next value may lie off: as past ones did, shrunk to what is expected.
 
     Args:
         misses: of past values; at least one.
         prior: the spread that is expected.
+        weight: how many values that counts.
     """
     sizes = [abs(each) for each in misses]
     most = _LARGEST_MISSES * max(prior, 1.5 * median(sizes))
     squares = sum([min(each, most) ** 2 for each in sizes])
-    variance = (_PRIOR_WEIGHT * prior**2 + squares) / (_PRIOR_WEIGHT + len(misses) - 1)
+    variance = (weight * prior**2 + squares) / (weight + len(misses) - 1)
     # The middle of a few values is off that of many, too.
     return math.sqrt(variance * (1 + 1 / min(len(misses), RECENT)))
 

@@ -65,6 +65,16 @@ def test_ranges_hold_as_often_as_they_should(spread):
     assert 0.8 < sum(held) / len(held) < 0.99
 
 
+def test_three_runs_say_how_far_ends_of_a_pipeline_lie_apart():
+    """What is expected before counts for less than they do."""
+    far, near = (
+        after(*((seconds, 100) for seconds in ends)).of("taxi").predict(100)
+        for ends in ((100, 150, 80), (100, 102, 98))
+    )
+    assert far.high_seconds / far.low_seconds > 3.5
+    assert near.high_seconds / near.low_seconds < 1.28
+
+
 def test_the_ends_of_a_pipeline_ask_those_of_the_namespace():
     of_all = after(*[(130, 100)] * 3, pipeline="other")
     own = RunEnds(of_all)
