@@ -10,7 +10,7 @@ import yaml
 from kfp_placement.check.durations import hints_off, rounded
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory, Past
-from kfp_placement_engine.model.history import Observation, PastRun
+from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
 from tests.cli.conftest import RUN
 from tests.support.histories import GIB, history_object, past_run, with_memory
@@ -40,7 +40,7 @@ def past_of_step(step, times):
 
 def observed(step, seconds):
     arguments = tuple(step.arguments.values())
-    return Observation(step_identity("taxi", step), seconds, "", step.input_bytes, arguments)
+    return PastStep(step_identity("taxi", step), seconds, "", step.input_bytes, arguments)
 
 
 def found(step, times, *more):

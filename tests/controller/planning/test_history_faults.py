@@ -152,7 +152,7 @@ def test_a_run_that_is_tried_again_counts_once():
     again = cluster.history().past_runs()[-1]
     assert (again.uid, again.seconds, again.planned_seconds) == (first.uid, None, None)
     assert len(again.steps) == STEPS
-    assert max(each.seconds for each in again.steps) < 1_000
+    assert all(each.seconds is not None and each.seconds < 1_000 for each in again.steps)
 
 
 def states_of(cluster: NoisyCluster, run: str) -> dict[str, str]:

@@ -4,15 +4,8 @@ import math
 
 import pytest
 
-from kfp_placement_controller.planning import improvement
-from kfp_placement_controller.planning.improvement import gains, plan_round
-from kfp_placement_controller.planning.rounds import PlanningRound
-from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_controller.planning.improvement import gains
 from kfp_placement_engine.model.plan import RunsPlan
-from kfp_placement_engine.model.promise import RunForecast
-from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import plan_runs
-from tests.support.builders import a_cluster, a_run, a_step
 
 
 def planned(completions, latest=0.0, limit=math.inf, unplaced=0.0, latency=0.0) -> RunsPlan:
@@ -58,18 +51,3 @@ def test_under_makespan_the_latest_end_comes_first(stayed, moved, is_gain):
 def test_a_limit_of_the_latest_end_comes_first(stayed, moved, is_gain):
     """The limit of the later search holds for both."""
     assert gains(stayed, moved, 2) is is_gain
-
-
-def test_runs_that_stay_are_played_for_no_promise(monkeypatch):
-    """What they amount to is compared; plans with promises come from the runs that may move."""
-    asked_for = []
-
-    def recorded(runs, *others, **named):
-        asked_for.append([run.forecast for run in runs])
-        return plan_runs(runs, *others, **named)
-
-    monkeypatch.setattr(improvement, "plan_runs", recorded)
-    forecast = RunForecast()
-    run = ActiveRun("run", a_run(a_step("a", seconds=10)), forecast=forecast)
-    plan_round(PlanningRound(1, (), (run,), (), (), a_cluster(), PlanOptions(generations=2)))
-    assert asked_for == [[None], [forecast]]

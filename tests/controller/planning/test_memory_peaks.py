@@ -16,6 +16,7 @@ from kfp_placement_controller.planning.run_reading import read_run
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.contract.policy import HistorySettings
+from kfp_placement_engine.model.policy import MemorySource
 from tests.controller.planning.builders import a_pod, after
 from tests.controller.planning.test_ended_runs import END, a_workflow_that_ended
 
@@ -25,7 +26,7 @@ PEAK = 5e8
 
 
 def settings(url: str = URL) -> HistorySettings:
-    return HistorySettings(memory="prometheus", prometheus_url=url)
+    return HistorySettings(memory=MemorySource.PROMETHEUS, prometheus_url=url)
 
 
 def ended(name: str = "nightly-0") -> TrackedRun:

@@ -14,6 +14,7 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.promise import Promise, StepPromise
+from kfp_placement_engine.planning import promises
 from tests.controller.planning.noisy_cluster import NoisyCluster
 
 SMALL = 2
@@ -129,10 +130,12 @@ def tick(cluster: NoisyCluster) -> None:
 def test_a_run_whose_promise_is_a_defect_hides_those_of_no_other(monkeypatch, caplog):
     cluster, name = begun()
     other = cluster.begin_run(11, iterations=SMALL)
-    sound = run_variants.promise_of
+    sound = promises.promise_of
+    reading = tracked(cluster, name).variant.reading
+    assert reading is not None
 
     def fail_once(outlook: Any, graph: Any, *more: Any) -> Promise:
-        if graph is tracked(cluster, name).variant.reading.graph:
+        if graph is reading.graph:
             raise ZeroDivisionError("made up")
         return sound(outlook, graph, *more)
 

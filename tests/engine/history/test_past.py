@@ -12,6 +12,12 @@ START = datetime(2026, 11, 1, tzinfo=UTC)
 TRAIN = StepIdentity("taxi", "train")
 
 
+def typical(past):
+    found = past.steps.predict(TRAIN)
+    assert found is not None
+    return found.typical_seconds
+
+
 def a_run(number, *steps, seconds=100.0, **others):
     ended_at = START + timedelta(hours=number)
     return PastRun(f"u{number}", "taxi", ended_at, steps, seconds, **others)
@@ -21,7 +27,7 @@ def test_runs_are_learned_from_as_they_ended():
     runs = [a_run(each, PastStep(TRAIN, 10.0 * each)) for each in (1, 2, 3, 4, 5, 6)]
     forward, backward = Past(runs), Past(reversed(runs))
     assert forward.steps.predict(TRAIN) == backward.steps.predict(TRAIN)
-    assert forward.steps.predict(TRAIN).typical_seconds == pytest.approx(40)
+    assert typical(forward) == pytest.approx(40)
 
 
 def test_a_run_that_did_not_end_well_teaches_of_its_steps_alone():
@@ -51,9 +57,9 @@ def test_memory_is_learned_where_somebody_asks_for_it():
 def test_what_a_pipeline_teaches_does_not_depend_on_the_namespace():
     runs = [a_run(each, PastStep(TRAIN, 10.0 + each)) for each in range(4)]
     own = Past(runs, of_namespace=Past())
-    before = own.steps.predict(TRAIN).typical_seconds
+    before = typical(own)
     own.rest_on(Past(runs))
-    assert own.steps.predict(TRAIN).typical_seconds == before
+    assert typical(own) == before
 
 
 def test_nodes_on_which_steps_take_longer_than_their_speed_says_are_named():

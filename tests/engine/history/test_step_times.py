@@ -22,10 +22,14 @@ def seen(*seconds, identity=TRAIN, times=None, **others):
     return known
 
 
-def typical(known, identity=TRAIN, size=None, **arguments):
-    found = known.predict(identity, size, arguments)
+def forecast(known, *asked, **named):
+    found = known.predict(*(asked or (TRAIN,)), **named)
     assert found is not None
-    return found.typical_seconds
+    return found
+
+
+def typical(known, identity=TRAIN, size=None, **arguments):
+    return forecast(known, identity, size, arguments).typical_seconds
 
 
 def test_nothing_is_known_of_what_was_not_seen():
@@ -44,7 +48,7 @@ def test_what_is_most_like_a_step_tells_of_it():
     seen(70, identity=StepIdentity("taxi", "fit", "b", "c2", "i1"), times=known)
 
     def basis(identity):
-        found = known.predict(identity)
+        found = forecast(known, identity)
         return found.basis.level, found.basis.runs, round(found.typical_seconds)
 
     assert basis(FIT) == (Level.ITERATION, 2, 30)
@@ -60,26 +64,26 @@ def test_sizes_count_where_they_have_told_and_beyond_what_was_seen():
     known = StepTimes()
     for size in (1, 8, 2, 4, 6, 3):
         seen(10 + 30 * size, times=known, input_bytes=size * GIB)
-    assert known.predict(TRAIN, 5 * GIB).basis.by_size
+    assert forecast(known, TRAIN, 5 * GIB).basis.by_size
     assert typical(known, size=5 * GIB) == pytest.approx(160, rel=0.1)
     assert 240 < typical(known, size=16 * GIB) < 520
-    near, far = (known.predict(TRAIN, size * GIB).times for size in (5, 64))
+    near, far = (forecast(known, TRAIN, size * GIB).times for size in (5, 64))
     assert far.high_seconds / far.low_seconds > 2 * near.high_seconds / near.low_seconds
-    assert not known.predict(TRAIN).basis.by_size
+    assert not forecast(known).basis.by_size
 
 
 def test_an_argument_that_times_follow_is_named_and_a_seed_is_not():
     rng, known = random.Random(3), StepTimes()
     for rows in (1e3, 8e3, 2e3, 4e3, 6e3, 3e3):
         seen(rows / 100, times=known, arguments=(rows, rng.uniform(1, 1e6)))
-    found = known.predict(TRAIN, None, {"rows": 5e3, "seed": 77.0})
+    found = forecast(known, TRAIN, None, {"rows": 5e3, "seed": 77.0})
     assert (found.basis.by_argument, found.basis.by_size) == ("rows", False)
     assert found.typical_seconds == pytest.approx(50, rel=0.15)
     by_seed = StepTimes()
     for _ in range(8):
         arguments = (rng.uniform(1, 1e6), rng.uniform(1, 1e6))
         seen(rng.lognormvariate(4, 0.2), times=by_seed, arguments=arguments)
-    assert by_seed.predict(TRAIN, None, {"a": 1e5, "b": 2e5}).basis.by_argument == ""
+    assert forecast(by_seed, TRAIN, None, {"a": 1e5, "b": 2e5}).basis.by_argument == ""
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.3])
@@ -92,7 +96,8 @@ def test_ranges_hold_as_often_as_they_should_once_misses_are_known(spread):
         ]
         if run > 4:
             for each in ended:
-                times = known.predict(each.identity).times
+                times = forecast(known, each.identity).times
+                assert each.seconds is not None
                 held.append(times.low_seconds <= each.seconds <= times.high_seconds)
         known.observe(ended)
     assert 0.86 < sum(held) / len(held) < 0.95
@@ -100,7 +105,7 @@ def test_ranges_hold_as_often_as_they_should_once_misses_are_known(spread):
 
 def test_a_range_is_wider_the_more_it_is_to_hold_and_the_less_is_known():
     def width(known, confidence=0.9):
-        times = known.predict(TRAIN, confidence=confidence).times
+        times = forecast(known, confidence=confidence).times
         assert times.low_seconds < times.typical_seconds < times.high_seconds
         return times.high_seconds / times.low_seconds
 
@@ -111,7 +116,7 @@ def test_a_range_is_wider_the_more_it_is_to_hold_and_the_less_is_known():
 
 
 def test_short_steps_are_cut_to_whole_seconds():
-    times = seen(1, 1, 1, 1, 1, 1).predict(TRAIN).times
+    times = forecast(seen(1, 1, 1, 1, 1, 1)).times
     assert times.low_seconds < 0.8
     assert times.high_seconds > 1.3
 
@@ -122,13 +127,13 @@ def test_the_past_of_a_pipeline_asks_that_of_the_namespace():
     seen(100, 110, times=own)
     assert typical(own) == pytest.approx(105, rel=0.01)
     assert typical(own, StepIdentity("taxi", "load", "", "c7")) == pytest.approx(42, rel=0.01)
-    before = own.predict(TRAIN).times
+    before = forecast(own).times
     # Ranges are as wide as forecasts in the namespace have missed.
     for each in range(60):
         seen(*(50 * 2 ** (each % 5) for _ in range(2)), identity=StepIdentity("other", f"s{each}"),
              times=of_all)  # fmt: skip
         seen(900, 30, identity=StepIdentity("other", f"s{each}"), times=of_all)
-    after = own.predict(TRAIN).times
+    after = forecast(own).times
     assert after.high_seconds / after.low_seconds > before.high_seconds / before.low_seconds
 
 
@@ -166,7 +171,7 @@ def test_each_iteration_of_a_wide_loop_keeps_its_own_times():
     for _ in range(3):
         known.observe([PastStep(each, 10 + at % 97) for at, each in enumerate(wide)])
     for at in (0, 500, 999):
-        found = known.predict(wide[at])
+        found = forecast(known, wide[at])
         assert found.basis.level is Level.ITERATION
         assert found.typical_seconds == pytest.approx(10 + at % 97)
 
@@ -177,11 +182,13 @@ def test_what_is_known_is_bounded(monkeypatch):
     known = StepTimes()
     for number in range(5):
         seen(10.0, identity=StepIdentity("taxi", f"step-{number}"), times=known)
-    levels = [known.predict(StepIdentity("taxi", f"step-{each}")).basis.level for each in range(5)]
+    levels = [
+        forecast(known, StepIdentity("taxi", f"step-{each}")).basis.level for each in range(5)
+    ]
     assert levels == [Level.NAMESPACE] * 2 + [Level.ITERATION] * 3
     known.observe([PastStep(StepIdentity("taxi", "fit", str(each)), 10.0) for each in range(9)])
     levels = [
-        known.predict(StepIdentity("taxi", "fit", str(each))).basis.level for each in range(9)
+        forecast(known, StepIdentity("taxi", "fit", str(each))).basis.level for each in range(9)
     ]
     assert levels == [Level.STEP] * 5 + [Level.ITERATION] * 4
 

@@ -128,7 +128,10 @@ def test_a_run_that_will_begin_ends_as_long_after_that():
     learned = with_history(CHAIN, a_past())
     plan = plan_runs([ActiveRun("run", learned.graph, 1000.0)], CLUSTER, OPTIONS).plans["run"]
     found = promise_of(outlook_of(plan), learned.graph, learned.forecast, 1000.0)
-    later = promised(learned).ends.later(1000.0)
+    ends = promised(learned).ends
+    assert found.ends is not None
+    assert ends is not None
+    later = ends.later(1000.0)
     assert found.ends.high_seconds == pytest.approx(later.high_seconds)
     assert found.ends.low_seconds == pytest.approx(later.low_seconds)
     assert found.steps["s0"].starts == TimeRange(1000.0, 1000.0, 1000.0)
@@ -198,6 +201,7 @@ def test_a_hint_wins_over_fewer_than_three_runs(runs, source):
     learned = with_history(graph, a_past(runs=runs))
     step, forecast = learned.graph.steps[0], learned.forecast.steps["s0"]
     assert step.duration_source == source
+    assert step.duration_seconds is not None
     assert forecast.typical_seconds == pytest.approx(step.duration_seconds)
     assert forecast.times.low_seconds < step.duration_seconds < forecast.times.high_seconds
 
