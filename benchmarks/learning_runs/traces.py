@@ -15,8 +15,6 @@ from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from kfp_placement.report.values import counted
-
 from benchmarks.command import BenchmarkError
 from benchmarks.data import data_files
 from kfp_placement_engine import Step
@@ -24,6 +22,7 @@ from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import PastStep, text_digest
+from kfp_placement_engine.views.formatting import counted
 
 FOLDER = "cws-runs"
 COLUMNS = (
