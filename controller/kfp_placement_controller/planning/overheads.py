@@ -49,7 +49,7 @@ class RunningCentre:
         count = len(self._values)
         if count < self.least:
             return None
-        outer = max(1, count // 4)
+        outer = max(1, count // 4) if count > 2 else 0
         return fmean(sorted(self._values)[outer : count - outer])
 
 

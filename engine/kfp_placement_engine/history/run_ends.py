@@ -24,6 +24,9 @@ _WIDER = {1: 2.0, 2: 1.8, 3: 1.1, 5: 1.0}
 _ENOUGH_PLANS = 3
 """From this many past runs with a plan on, the plan of the next one counts beside past ends."""
 
+_ANOTHER_RUN = math.log(10.0)
+"""A plan so many times as long as runs before it, or as short, is of another run."""
+
 _LEAST_SECONDS = 1.0
 """What is shorter takes this."""
 
@@ -68,8 +71,10 @@ class PipelineEnds:
         ends = [end for end, _ in self.runs]
         followed = [(end - plan, plan) for end, plan in self.runs if plan is not None]
         if planned is None or not followed:
-            if ends:
-                return _centred(ends)
+            by_end = _centred(ends) if ends else None
+            # Without a branch that was never taken runs end earlier; but not that much.
+            if by_end and (planned is None or abs(planned - by_end.log_value) < _ANOTHER_RUN):
+                return by_end
             return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
         by_plan = _centred([ratio for ratio, _ in followed])
         by_plan = by_plan._replace(log_value=planned + by_plan.log_value)
