@@ -154,7 +154,8 @@ def test_a_run_that_ends_as_usual_changes_nothing_for_those_that_wait(monkeypatc
     known = {name: makespan_seconds(cluster, name) for name in names}
     planned, writes = counted_plans(cluster, monkeypatch), len(cluster.writes)
     ends(cluster, "usual")
-    assert sorted(name for name in planned if name in names) == sorted(names)
+    # Once for its RunRequest, and for what is promised of it.
+    assert max(map(planned.count, names)) <= 3
     assert known == {name: makespan_seconds(cluster, name) for name in names}
     assert not [each for each in cluster.writes[writes:] if each.key.name in names]
 
