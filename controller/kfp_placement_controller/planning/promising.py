@@ -155,11 +155,13 @@ class Promising:
     def _promise_again(self, run: PlannedRun, now: datetime) -> None:
         if _awaits_search(run, now):
             return
-        made, current = self._made.get(run.key), _now_of(run, now)
-        if made is not None and made.revision == current.revision:
-            is_same = made[1:] == current[1:]
-            if lasts(LONGEST_PAUSE if is_same else PAUSE, made.at, now):
-                return
+        made, revision = self._made.get(run.key), run.plan.revision
+        # To count steps takes time, and this is asked of all runs between two decisions.
+        if made is not None and made.revision == revision and lasts(PAUSE, made.at, now):
+            return
+        current = _now_of(run, now)
+        if made is not None and made[1:] == current[1:] and lasts(LONGEST_PAUSE, made.at, now):
+            return
         self._made[run.key] = current
         promise = run.promise(now)
         if promise is not None:
