@@ -1,7 +1,7 @@
 """PipelineHistories, slimmed: their text is kept, and read when a namespace is asked for."""
 
 import zlib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -58,14 +58,6 @@ class ObservedHistory:
         oldest_at = min(self.ended.values(), default=_LONG_AGO)
         # Runs that all ended long after it had a wrong clock: it comes in their place.
         return self.is_cut and timedelta() < oldest_at - run.ended_at <= MOST_AHEAD
-
-    def forgets_like(self, other: PipelineHistorySpec, ends: Iterable[datetime]) -> bool:
-        """Whether people have forgotten the same as by another spec, of runs that ended then."""
-        return all(
-            self.spec.forgets_run(at) == other.forgets_run(at)
-            and self.spec.forgotten_steps(at) == other.forgotten_steps(at)
-            for at in set(ends)
-        )
 
     def remembered(self, run: PastRun) -> PastRun | None:
         """What of a run has not been forgotten; None = nothing."""
