@@ -35,7 +35,7 @@ class Figures:
     Attributes:
         forecasts: how many.
         errors: the median of each method.
-        by_time: errors of ours in seconds over all seconds.
+        by_time: our errors in seconds over all seconds.
         covered: ranges of 90% that hold the truth.
         high_over_low: median of the ratios of their bounds.
         width: median of their widths over the truth.

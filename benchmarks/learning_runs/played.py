@@ -30,7 +30,7 @@ class PlayedRun:
     """A run with its plan on learned times, and what really happened.
 
     Attributes:
-        learned: what past runs told of it.
+        learned: the run with what past runs tell.
         planned: by its plan.
         real: what happened.
         seconds: when it ended.

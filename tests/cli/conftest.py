@@ -22,8 +22,8 @@ class Planner:
     plan: Plan = field(default_factory=taxi_plan)
     calls: list[Any] = field(default_factory=list)
 
-    def __call__(self, graph, cluster, options=None, progress=None, *, forecast=None):
-        self.calls.append((graph, cluster, options, forecast))
+    def __call__(self, graph, cluster, options=None, progress=None):
+        self.calls.append((graph, cluster, options))
         if progress is not None:
             progress(0.5, "searching, generation 1")
         return self.plan
@@ -39,10 +39,6 @@ class Planner:
     @property
     def options(self):
         return self.calls[-1][2]
-
-    @property
-    def forecast(self):
-        return self.calls[-1][3]
 
 
 @pytest.fixture

@@ -166,15 +166,24 @@ def test_the_only_namespace_of_a_file_is_that_of_the_run(run, history, tmp_path)
 
 def test_options_reach_the_planner(plan, planner, history):
     plan("--history", history)
-    assert planner.forecast.confidence == 0.9
     assert {step.duration_source for step in planner.graph.steps} == {"history"}
-    plan("--history", history, "--confidence", "80%", "--duration", "train=1h")
-    assert planner.forecast.confidence == 0.8
+    plan("--history", history, "--duration", "train=1h")
     steps = {step.name: step for step in planner.graph.steps}
     assert (steps["train"].duration_seconds, steps["train"].duration_source) == (3600, "given")
-    assert "train" not in planner.forecast.steps
     plan()
-    assert planner.forecast is None
+    assert "history" not in {step.duration_source for step in planner.graph.steps}
+
+
+def test_ranges_are_as_sure_as_is_asked(plan, history):
+    promised = []
+    for more in ((), ("--confidence", "80%")):
+        document = json.loads(plan("--history", history, *EXACT, *more, "-o", "json").stdout)
+        promised.append(document["promise"])
+    usual, surer = promised
+    assert (usual["confidence"], surer["confidence"]) == (0.9, 0.8)
+    assert (
+        usual["ends"]["low"] < surer["ends"]["low"] < surer["ends"]["high"] < usual["ends"]["high"]
+    )
 
 
 def test_a_file_of_run_times_wins_over_past_runs_too(plan, planner, history, tmp_path):

@@ -110,8 +110,8 @@ def test_past_runs_tell_what_is_shown(example, command):
     "quoted",
     [
         "`With this plan the run ends after 22m37s`",
-        "`ends after 23m44s (80%: 22m11s-25m23s), by 25m23s (90%)`",
-        "`ends 10:37:44 (10:35:32-10:40:08), by 10:40:08 (95%)`",
+        "`ends after 23m44s (80%: 22m18s-25m15s), by 25m15s (90%)`",
+        "`ends 10:37:44 (10:35:42-10:39:56), by 10:39:56 (95%)`",
         "`705Mi of 2Gi`",
     ],
 )

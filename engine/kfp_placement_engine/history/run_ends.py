@@ -25,7 +25,7 @@ _ENOUGH_PLANS = 3
 """From this many past runs with a plan on, the plan of the next one counts beside past ends."""
 
 _ANOTHER_RUN = math.log(10.0)
-"""A plan so many times as long as runs before it, or as short, is of another run."""
+"""A plan that is longer or shorter than runs before it by this factor is of another run."""
 
 _LEAST_SECONDS = 1.0
 """What is shorter takes this."""

@@ -161,7 +161,7 @@ def test_without_the_right_to_see_pods(live, cluster, golden):
     cluster.refused[EVENTS.path("team-a")] = FORBIDDEN
     result = live("explain", "taxi-x7k2p", "train")
     assert result.exit_code == 0
-    assert "train (running):" in result.stdout
+    assert "\ntrain (running)\n" in result.stdout
     golden(result.stderr, "stderr")
     assert result.stderr.count("Warning: forbidden; ") == len(result.stderr.splitlines()) == 2
     assert len(json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)["missing"]) == 2
