@@ -181,9 +181,10 @@ def test_ranges_are_as_sure_as_is_asked(plan, history):
         promised.append(document["promise"])
     usual, surer = promised
     assert (usual["confidence"], surer["confidence"]) == (0.9, 0.8)
-    assert (
-        usual["ends"]["low"] < surer["ends"]["low"] < surer["ends"]["high"] < usual["ends"]["high"]
+    (low, high), (higher, lower) = (
+        (each["ends"]["lowSeconds"], each["ends"]["highSeconds"]) for each in promised
     )
+    assert low < higher < lower < high
 
 
 def test_a_file_of_run_times_wins_over_past_runs_too(plan, planner, history, tmp_path):
