@@ -18,10 +18,12 @@ TEXT_CHARACTERS = 600
 SENTENCE_CHARACTERS = 2000
 """Characters shown of what may be several sentences."""
 
-_LONG_WORD = re.compile(r"[^\s-]{21,}")
+_LONG_DURATION = re.compile(r"(?<![\w.])(?:\d+[dhm]){2,}\d+[ms](?!\w)")
+_LONG_WORD = re.compile(rf"{_LONG_DURATION.pattern}|[^\s-]{{21,}}")
 _LONG_IN_NAME = re.compile(r"[^\s-]{11,}")
 """What a browser never breaks on its own, and what may be too long for a narrow cell."""
 
+_UNIT = re.compile(r"\d+[dhms]")
 _PIECE = re.compile(r"[^._:/]{1,5}[._:/]?|[._:/]")
 
 
@@ -85,6 +87,7 @@ def _breakable(text: str, long: re.Pattern[str] = _LONG_WORD) -> Markup:
     pieces, end = [], 0
     for word in long.finditer(text):
         pieces.append(escape(text[end : word.start()]))
-        pieces.append(Markup("<wbr>").join(_PIECE.findall(word[0])))
+        piece = _UNIT if _LONG_DURATION.fullmatch(word[0]) else _PIECE
+        pieces.append(Markup("<wbr>").join(piece.findall(word[0])))
         end = word.end()
     return Markup("").join([*pieces, text[end:]])
