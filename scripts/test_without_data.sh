@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests a plain clone: no third-party data lies beside it. All tests are collected there, and the modules that read
-# such data, or a benchmark's, are run. The clone is of the last commit and uses the .venv that is here.
+# such data, or a benchmark's, are run. The clone is of the last commit and uses the .venv and kernel that are here.
 #
 # WORKERS: how many processes for the tests (default: 2).
 set -eu
@@ -13,6 +13,7 @@ trap 'exit 130' INT TERM
 
 git clone --quiet . "$folder/clone"
 ln -s "$PWD/.venv" "$folder/clone/.venv"
+ln -s "$PWD"/engine/kfp_placement_engine/_kernel.* "$folder/clone/engine/kfp_placement_engine/"
 cd "$folder/clone"
 
 pytest() {
