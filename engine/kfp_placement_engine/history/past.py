@@ -57,14 +57,6 @@ class Past:
         if self.memory is not None:
             self.memory.observe(run)
 
-    def rest_on(self, of_namespace: "Past") -> None:
-        """Ask this one of the namespace from now on, if these are the runs of one pipeline.
-
-        What these runs have taught does not depend on it.
-        """
-        self.steps.rest_on(of_namespace.steps)
-        self.ends.rest_on(of_namespace.ends)
-
     def widths(self, pipeline: str) -> dict[str, LearnedWidth]:
         """How wide the loops of a pipeline were in its last runs, by their paths."""
         return {

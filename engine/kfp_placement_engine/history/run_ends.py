@@ -121,10 +121,6 @@ class RunEnds:
         self._runs: Recent[str, deque[PastEnd]] = Recent(MOST_PIPELINES)
         self.ranges = Ranges()
 
-    def rest_on(self, of_namespace: "RunEnds") -> None:
-        """Ask these of the namespace from now on, if these are of one pipeline."""
-        self._of_namespace = of_namespace
-
     def observe(self, pipeline: str, seconds: float, planned_seconds: float | None) -> None:
         """Learn from a run that has ended well.
 

@@ -139,10 +139,6 @@ class StepTimes:
         self.ranges = Ranges()
         self._alike: dict[tuple[Level, str], tuple[list[float], int]] = {}
 
-    def rest_on(self, of_namespace: "StepTimes") -> None:
-        """Ask this one of the namespace from now on, if this is of one pipeline."""
-        self._of_namespace = of_namespace
-
     def predict(
         self,
         identity: StepIdentity,

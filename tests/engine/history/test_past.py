@@ -56,9 +56,8 @@ def test_memory_is_learned_where_somebody_asks_for_it():
 
 def test_what_a_pipeline_teaches_does_not_depend_on_the_namespace():
     runs = [a_run(each, PastStep(TRAIN, 10.0 + each)) for each in range(4)]
-    own = Past(runs, of_namespace=Past())
-    before = typical(own)
-    own.rest_on(Past(runs))
+    before = typical(Past(runs, of_namespace=Past()))
+    own = Past(runs, of_namespace=Past(runs))
     assert typical(own) == before
 
 
