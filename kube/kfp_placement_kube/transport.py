@@ -20,6 +20,9 @@ _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
     if hasattr(socket, name)
 ]
 
+LONGEST_PUT_OFF_SECONDS = 5.0
+"""How long a server may put a request off at a time."""
+
 
 @dataclass(frozen=True)
 class TransportParams:
@@ -34,6 +37,8 @@ class TransportParams:
         max_line_bytes: longest line of a watch that is read; None = any.
         renews_account: the configuration is read again, once a request, when the server does not
             know the account any more; otherwise that is an error at once.
+        comes_again: a request is sent again, three times at most, when the server says that it is
+            too busy now and when to come again; otherwise that is an error at once.
     """
 
     user_agent: str
@@ -43,6 +48,16 @@ class TransportParams:
     max_answer_bytes: int | None = None
     max_line_bytes: int | None = None
     renews_account: bool = False
+    comes_again: bool = False
+
+
+class _ComingAgain(urllib3.Retry):
+    """Retries only what the server puts off, such as lists while it starts."""
+
+    def get_retry_after(self, response: urllib3.BaseHTTPResponse) -> float | None:  # type: ignore[explicit-override]
+        """Bounded, since something in between may name any time."""
+        seconds = super().get_retry_after(response)
+        return None if seconds is None else min(seconds, LONGEST_PUT_OFF_SECONDS)
 
 
 class Transport:
@@ -62,6 +77,9 @@ class Transport:
         self._params = params
         self._configuration = load()
         self._pool = _pool(self._configuration, params.connections)
+        self._retries = params.comes_again and _ComingAgain(
+            3, connect=False, read=False, other=False, allowed_methods=None, raise_on_status=False
+        )
 
     @property
     def address(self) -> str:
@@ -126,7 +144,7 @@ class Transport:
                 body=body,
                 headers=headers,
                 timeout=timeout,
-                retries=False,
+                retries=self._retries,
                 redirect=False,
                 preload_content=False,
             )

@@ -18,6 +18,7 @@ from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
 from kfp_placement_kube.kinds import PODS
 from tests.cli.conftest import RUN
 from tests.controlplane.certificates import CertificateAuthority
+from tests.support.web_server import sending, web_server
 
 
 def kubeconfig(folder, server="https://127.0.0.1:9", **changes):
@@ -210,3 +211,21 @@ def test_other_refusals(tmp_path, status):
         cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
         with pytest.raises(ClusterError, match="not now"):
             cluster.get(PODS, "p")
+
+
+def test_a_server_that_starts_is_asked_again(tmp_path, monkeypatch):
+    """API servers put lists off with 429 until they have read their storage."""
+    monkeypatch.setattr("kfp_placement_kube.transport.LONGEST_PUT_OFF_SECONDS", 0.0)
+    put_off = sending(b'{"message": "not now"}', status=429, Retry_After="3600")
+    pod = sending(b'{"metadata": {"name": "p"}}')
+    answers = [put_off, put_off, pod] + [put_off] * 4
+
+    def next_answer(request):
+        answers.pop(0)(request)
+
+    with web_server({"/api/v1/pods/p": next_answer}) as address:
+        cluster = LiveCluster.connect(kubeconfig(tmp_path, address))
+        assert cluster.get(PODS, "p")["metadata"] == {"name": "p"}
+        with pytest.raises(ClusterError, match="not now"):
+            cluster.get(PODS, "p")
+    assert not answers
