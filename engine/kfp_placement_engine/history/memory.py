@@ -70,7 +70,8 @@ class _Step:
         for each in iterations:
             if each.peak_bytes is not None:
                 factors = factors_of(each.input_bytes)
-                self.peaks.add(math.log(each.peak_bytes), factors, MOST_VALUES)
+                log_bytes = math.log(each.peak_bytes)
+                self.peaks = self.peaks.extended(log_bytes, factors, MOST_VALUES)
         largest = _largest(each.peak_bytes for each in iterations)
         if largest is not None:
             self.largest.append(largest)
@@ -110,7 +111,7 @@ class MemoryHistory:
         if step is None:
             return None
         size = input_bytes if input_bytes is not None and is_usable_size(input_bytes) else None
-        ask, by_size = _ask(step.peaks.columns, size) if len(step.peaks) else (None, False)
+        ask, by_size = _ask(step.peaks.columns, size) if step.peaks else (None, False)
         largest = max(step.largest, default=None)
         if step.killed_bytes is not None:
             ask = max(ask or 0.0, after_kill(step.killed_bytes, largest))

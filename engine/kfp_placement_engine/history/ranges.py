@@ -1,8 +1,8 @@
 """Ranges around estimates that hold as often as they should, by how estimates have missed."""
 
 import math
+from array import array
 from bisect import bisect_left, insort
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -59,15 +59,15 @@ class Scores:
             wider: how many times as far off estimates of this kind are.
         """
         below = [wider * each for each in _FIRST]
-        self._ascending = [*below, 0.0, *(-each for each in reversed(below))]
-        self._order = deque(self._ascending)
+        self._ascending = array("f", (*below, 0.0, *(-each for each in reversed(below))))
+        self._order = self._ascending[:]
 
     def add(self, score: float) -> None:
         """Keep one more."""
         self._order.append(score)
         insort(self._ascending, score)
         if len(self._order) > _MOST_SCORES:
-            del self._ascending[bisect_left(self._ascending, self._order.popleft())]
+            del self._ascending[bisect_left(self._ascending, self._order.pop(0))]
 
     @property
     def ascending(self) -> Sequence[float]:

@@ -6,6 +6,7 @@ Everything is in logarithms: a step takes twice as long about as often as half a
 import math
 from array import array
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 RECENT = 5
@@ -59,45 +60,40 @@ class Estimate(NamedTuple):
     beyond: float = 0.0
 
 
-class Series:
-    """The last values of one thing, in an array: a namespace has a million of them."""
+class Series(bytes):
+    """The last values of one thing, packed: a namespace has a million of them.
 
-    __slots__ = ("_numbers", "_width")
+    The first byte is the number of columns, the others are their numbers.
+    """
 
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._numbers = array("d")
-        self._width = 1
-
-    def __len__(self) -> int:
-        """How many values there are."""
-        return len(self._numbers) // self._width
-
-    def add(self, log_value: float, factors: Factors = (), kept: int = KEPT) -> None:
-        """Append a value; the oldest goes where there are more than `kept`.
-
-        Where it has more or fewer factors than those before, their meaning has changed: the
-        values stay, without factors.
-        """
-        if len(factors) + 1 != self._width:
-            logs, width = self._numbers[:: self._width], len(factors) + 1
-            unknown = [math.nan] * len(factors)
-            self._numbers = array("d", (each for log in logs for each in (log, *unknown)))
-            self._width = width
-        # Made again, it takes no more room than its numbers.
-        before = self._numbers[self._width * max(0, len(self) + 1 - kept) :]
-        self._numbers = before + array("d", (log_value, *factors))
+    __slots__ = ()
 
     @property
     def columns(self) -> Columns:
-        """All values with their factors."""
-        numbers = self._numbers.tolist()
-        return [numbers[at :: self._width] for at in range(self._width)]
+        """All values with their factors; no value and no factor where it is empty."""
+        if not self:
+            return [[]]
+        numbers = array("d", self[1:]).tolist()
+        length = len(numbers) // self[0]
+        return [numbers[at : at + length] for at in range(0, len(numbers), length)]
+
+    def extended(self, log_value: float, factors: Factors = (), kept: int = KEPT) -> "Series":
+        """Return it with one more value; the oldest goes where there are more than `kept`.
+
+        Where that has more or fewer factors than those before, their meaning has changed: the
+        values stay, without factors.
+        """
+        logs, *of_factors = self.columns
+        if len(of_factors) != len(factors):
+            of_factors = [[math.nan] * len(logs) for _ in factors]
+        new = zip([logs, *of_factors], (log_value, *factors), strict=True)
+        columns = [[*column, number][-kept:] for column, number in new]
+        return Series(bytes([len(columns)]) + array("d", chain(*columns)).tobytes())
 
     def typical(self) -> tuple[float, Factors]:
-        """The median of the last values, with the last factors."""
-        last = self._numbers[1 - self._width :] if self._width > 1 else ()
-        return median(self._numbers[-RECENT * self._width :: self._width]), tuple(last)
+        """Return the median of the last values, with the last factors."""
+        logs, *of_factors = self.columns
+        return median(logs[-RECENT:]), tuple(column[-1] for column in of_factors)
 
 
 def columns_of(rows: Sequence[tuple[float, Factors]]) -> Columns:

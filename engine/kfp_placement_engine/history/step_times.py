@@ -105,7 +105,7 @@ class _Step:
         """Keep a value of an iteration."""
         series = self.iterations.used(name, Series)
         kept = max(_LEAST_OF_ITERATION, min(KEPT, _VALUES_OF_STEP // len(self.iterations)))
-        series.add(log_seconds, factors, kept)
+        self.iterations[name] = series.extended(log_seconds, factors, kept)
 
     def typical(self, besides: str | None = None) -> list[tuple[float, Factors]]:
         """Of each iteration the median of its last values, with its last factors."""
@@ -230,8 +230,9 @@ class StepTimes:
             series = None if name is None else step.iterations.get(name)
             if series is None:
                 return _estimated(columns_of(step.typical()), Level.STEP, factors, step.runs)
-            runs = min(step.runs, len(series))
-            return _estimated(series.columns, Level.ITERATION, factors, runs)
+            columns = series.columns
+            runs = min(step.runs, len(columns[0]))
+            return _estimated(columns, Level.ITERATION, factors, runs)
         alike = (identity.component, identity.image, _ALL)
         for level, name in zip(_WIDER_LEVELS, alike, strict=True):
             logs, runs = self._of_alike(level, name) if name else ([], 0)
