@@ -4,7 +4,7 @@ The official client's models take 1.6 GB for 5,000 pods and drop fields that the
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 from kfp_placement_kube.answers import JsonObject, Page, Stream, garbled, page_of, typed
 from kfp_placement_kube.exceptions import ConflictError, NotFoundError
@@ -12,8 +12,6 @@ from kfp_placement_kube.kinds import Kind
 from kfp_placement_kube.observer import SILENT, Observer
 from kfp_placement_kube.requests import Requests
 from kfp_placement_kube.transport import Transport
-
-PatchType = Literal["merge", "json", "strategic"]
 
 PAGE_SIZE = 500
 """Objects that are asked for at a time: 7 MB of pods of 13 kB."""
@@ -24,14 +22,24 @@ MAX_TRIES = 5
 ObjectT = TypeVar("ObjectT")
 ResultT = TypeVar("ResultT")
 
-_PATCH_CONTENT: Mapping[PatchType, str] = {
-    "merge": "application/merge-patch+json",
-    "json": "application/json-patch+json",
-    "strategic": "application/strategic-merge-patch+json",
-}
+_MERGE_CONTENT = "application/merge-patch+json"
 
 _APPLY_CONTENT = "application/apply-patch+yaml"
 """What the API server calls it; JSON is YAML."""
+
+
+class Selection(TypedDict, total=False):
+    """Which objects of a kind; by default all.
+
+    Attributes:
+        namespace: only this one's; "" = all.
+        label_selector: only those, in Kubernetes' form.
+        field_selector: only those, likewise.
+    """
+
+    namespace: str
+    label_selector: str
+    field_selector: str
 
 
 class Listing(NamedTuple):
@@ -71,7 +79,7 @@ class KubeClient:
             KubernetesError: refused, or no answer.
         """
         try:
-            return self._requests.ask("get", kind, "GET", kind.path(namespace, name))
+            return self._requests.ask("get", kind, kind.path(namespace, name))
         except NotFoundError:
             return None
 
@@ -82,71 +90,45 @@ class KubeClient:
             NotFoundError: nothing.
             KubernetesError: refused, or no answer.
         """
-        return self._requests.ask("get", None, "GET", path)
+        return self._requests.ask("get", None, path)
 
     def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = PAGE_SIZE,
+        self, kind: Kind, *, limit: int = PAGE_SIZE, **selection: Unpack[Selection]
     ) -> Listing:
         """All objects of a kind, asked for in pages.
 
         Args:
             kind: which.
-            namespace: only this one's; "" = all.
-            label_selector: only those, in Kubernetes' form.
-            field_selector: only those, likewise.
             limit: objects in a page.
+            selection: only those.
 
         Raises:
             KubernetesError: refused, or no answer.
         """
-        pages = self.pages(
-            kind,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            limit=limit,
-        )
+        pages = self.pages(kind, limit=limit, **selection)
         first = next(pages)
         if not first.resource_version:
-            raise garbled(f"{kind.path(namespace)}: the answer is not a list", "no list")
+            raise garbled(f"{kind.path()}: the answer is not a list", "no list")
         return Listing(_items(first, pages), first.resource_version)
 
     def pages(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = PAGE_SIZE,
+        self, kind: Kind, *, limit: int = PAGE_SIZE, **selection: Unpack[Selection]
     ) -> Iterator[Page]:
         """All objects of a kind, a page at a time; each is asked for when it is wanted.
 
         Args:
             kind: which.
-            namespace: only this one's; "" = all.
-            label_selector: only those, in Kubernetes' form.
-            field_selector: only those, likewise.
             limit: objects in a page.
+            selection: only those.
 
         Raises:
             KubernetesError: refused, or no answer.
         """
-        query = {
-            "labelSelector": label_selector,
-            "fieldSelector": field_selector,
-            "limit": str(limit),
-        }
-        path, further = kind.path(namespace), ""
+        path, query = _selected(kind, selection)
+        further = ""
         while True:
-            asked = {**query, "continue": further}
-            page = page_of(kind, self._requests.ask("list", kind, "GET", path, query=asked))
+            asked = {**query, "limit": str(limit), "continue": further}
+            page = page_of(kind, self._requests.ask("list", kind, path, query=asked))
             further = page.further
             yield page
             if not further:
@@ -154,34 +136,20 @@ class KubeClient:
             # A page of pods takes 50 MB: the next one is read when this one is gone.
             del page
 
-    def create(
-        self,
-        kind: Kind,
-        body: Mapping[str, Any],
-        *,
-        namespace: str = "",
-        subresource: str = "",
-        dry_run: bool = False,
-    ) -> JsonObject:
+    def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> JsonObject:
         """Create an object; returns it as the server keeps it.
 
         Args:
             kind: what it is.
             body: the object; its kind and version may be left out.
-            namespace: where; by default where the object says.
-            subresource: such as `token`, of the object named in the body.
             dry_run: the server checks the write and keeps nothing.
 
         Raises:
             ConflictError: there is one of that name.
             KubernetesError: refused, or no answer.
         """
-        metadata = body.get("metadata", {})
-        namespace = namespace or metadata.get("namespace", "")
-        path = kind.path(namespace, metadata["name"] if subresource else "", subresource)
-        return self._requests.write(
-            "create", kind, "POST", path, typed(kind, body), dry_run=dry_run
-        )
+        path = kind.path(body.get("metadata", {}).get("namespace", ""))
+        return self._requests.write("create", kind, path, typed(kind, body), dry_run=dry_run)
 
     def replace(self, kind: Kind, body: Mapping[str, Any], *, subresource: str = "") -> JsonObject:
         """Write a whole object; with a resourceVersion in it only if nobody has written since.
@@ -190,29 +158,26 @@ class KubeClient:
             ConflictError: somebody has.
             KubernetesError: refused, or no answer.
         """
-        metadata = body["metadata"]
-        path = kind.path(metadata.get("namespace", ""), metadata["name"], subresource)
-        return self._requests.write("update", kind, "PUT", path, typed(kind, body))
+        path = _path_of(kind, body, subresource)
+        return self._requests.write("update", kind, path, typed(kind, body))
 
     def patch(
         self,
         kind: Kind,
         name: str,
         namespace: str,
-        patch: object,
+        patch: Mapping[str, Any],
         *,
-        how: PatchType = "merge",
         subresource: str = "",
         dry_run: bool = False,
     ) -> JsonObject:
-        """Change an object; returns it as it is then.
+        """Change an object by a merge patch; returns it as it is then.
 
         Args:
             kind: what it is.
             name: of the object.
             namespace: where; "" for kinds without.
-            patch: the change, in the form that `how` says.
-            how: merge patch, JSON patch or strategic merge patch.
+            patch: the change.
             subresource: such as `status`.
             dry_run: the server checks the write and keeps nothing.
 
@@ -222,17 +187,10 @@ class KubeClient:
             KubernetesError: refused, or no answer.
         """
         path = kind.path(namespace, name, subresource)
-        return self._requests.write(
-            "patch", kind, "PATCH", path, patch, _PATCH_CONTENT[how], dry_run=dry_run
-        )
+        return self._requests.write("patch", kind, path, patch, _MERGE_CONTENT, dry_run=dry_run)
 
     def apply(
-        self,
-        kind: Kind,
-        body: Mapping[str, Any],
-        manager: str,
-        *,
-        subresource: str = "",
+        self, kind: Kind, body: Mapping[str, Any], manager: str, *, subresource: str = ""
     ) -> JsonObject:
         """Set fields by server-side apply, also where others have set them.
 
@@ -248,11 +206,10 @@ class KubeClient:
             ConflictError: there is another object of that name.
             KubernetesError: refused, or no answer.
         """
-        metadata = body["metadata"]
-        path = kind.path(metadata.get("namespace", ""), metadata["name"], subresource)
+        path = _path_of(kind, body, subresource)
         query = {"fieldManager": manager, "force": "true"}
         return self._requests.write(
-            "patch", kind, "PATCH", path, typed(kind, body), _APPLY_CONTENT, query=query
+            "patch", kind, path, typed(kind, body), _APPLY_CONTENT, query=query
         )
 
     def delete(
@@ -282,7 +239,7 @@ class KubeClient:
         if preconditions := {key: value for key, value in asked.items() if value}:
             body["preconditions"] = preconditions
         try:
-            self._requests.write("delete", kind, "DELETE", kind.path(namespace, name), body)
+            self._requests.write("delete", kind, kind.path(namespace, name), body)
         except NotFoundError:
             return False
         return True
@@ -292,40 +249,34 @@ class KubeClient:
         kind: Kind,
         resource_version: str,
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
         timeout_seconds: int | None = 60,
         silence_seconds: float | None = None,
+        **selection: Unpack[Selection],
     ) -> Stream:
         """Changes since a version, as they happen.
 
         Args:
             kind: of what.
             resource_version: from where, as a list or an earlier change gave it; "" = from now.
-            namespace: only this one's; "" = all.
-            label_selector: only those, in Kubernetes' form.
-            field_selector: only those, likewise.
             timeout_seconds: the server ends the stream then; None = when it likes, after minutes.
             silence_seconds: a stream without a word for this long has broken; None = half a minute
                 after the server should have ended it.
+            selection: only those.
 
         Raises:
             ExpiredError: the server no longer knows that version: list again.
             KubernetesError: refused, or no answer.
         """
-        query = {
+        path, query = _selected(kind, selection)
+        query |= {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": "" if timeout_seconds is None else str(timeout_seconds),
-            "labelSelector": label_selector,
-            "fieldSelector": field_selector,
         }
-        path = kind.path(namespace)
         if silence_seconds is None and timeout_seconds is not None:
             silence_seconds = timeout_seconds + 30.0
-        response = self._requests.open("watch", kind, "GET", path, query, silence=silence_seconds)
+        response = self._requests.open("watch", kind, path, query, silence=silence_seconds)
         return Stream(kind, self._transport.lines(response, path), self.observer)
 
 
@@ -335,7 +286,6 @@ def modify(
     read: Callable[[], ObjectT],
     *,
     again_on: tuple[type[Exception], ...] = (ConflictError,),
-    tries: int = MAX_TRIES,
 ) -> ResultT:
     """Write by what an object is now, and by what it is then where others have written in between.
 
@@ -344,17 +294,29 @@ def modify(
         write: writes what follows from that, naming the version that it was decided by.
         read: gives the same as `now`, as it is when others have written.
         again_on: how `write` says that they have; other errors end it.
-        tries: writes at most; what the last one raises is raised.
 
     Returns:
-        What `write` does.
+        What `write` does; what the last of `MAX_TRIES` writes raises is raised.
     """
-    for _ in range(tries - 1):
+    for _ in range(MAX_TRIES - 1):
         try:
             return write(now)
         except again_on:
             now = read()
     return write(now)
+
+
+def _path_of(kind: Kind, body: Mapping[str, Any], subresource: str) -> str:
+    metadata = body["metadata"]
+    return kind.path(metadata.get("namespace", ""), metadata["name"], subresource)
+
+
+def _selected(kind: Kind, selection: Selection) -> tuple[str, dict[str, str]]:
+    """Where objects are, and what to ask there for these alone."""
+    return kind.path(selection.get("namespace", "")), {
+        "labelSelector": selection.get("label_selector", ""),
+        "fieldSelector": selection.get("field_selector", ""),
+    }
 
 
 def _items(page: Page | None, pages: Iterator[Page]) -> Iterator[JsonObject]:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from kfp_placement_kube.answers import JsonObject
@@ -57,21 +57,15 @@ class EventParams:
     series_seconds: float = 360.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    regarding: Regarding
-    reason: str
-    note: str
-    type: str
-    action: str
+class _Recorded(NamedTuple):
+    event: JsonObject
     at: datetime
     once: bool
 
 
 @dataclass(slots=True)
 class _Written:
-    name: str
-    namespace: str
+    metadata: JsonObject
     written_at: datetime
     count: int = 1
 
@@ -103,7 +97,7 @@ class EventRecorder:
         self._clock = clock
         self._params = params
         self._waiting: queue.Queue[_Recorded | None] = queue.Queue(params.waiting)
-        self._written: OrderedDict[tuple[Regarding, str, str], _Written] = OrderedDict()
+        self._written: OrderedDict[tuple[str, ...], _Written] = OrderedDict()
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
 
     def start(self) -> None:
@@ -139,9 +133,31 @@ class EventRecorder:
             type: Normal or Warning.
             once: say it once in an object's life, whatever the note, whichever replica reports it.
         """
-        recorded = _Recorded(regarding, reason, _cut(note), type, action, self._clock(), once)
+        now = self._clock()
+        # Events about objects of the cluster are in the namespace default, as Kubernetes' own are.
+        namespace = regarding.namespace or "default"
+        # What is said once has one name, so that the API server refuses it the second time.
+        number = uuid5(NAMESPACE_OID, f"{regarding.uid} {reason}") if once else uuid4()
+        name = f"{regarding.name[:230]}.{number.hex[:16]}"
+        event = {
+            "metadata": {"name": name, "namespace": namespace},
+            "eventTime": micro_time_text(now),
+            "reportingController": self._component,
+            "reportingInstance": self._identity,
+            "action": action,
+            "reason": reason,
+            "note": note.encode()[:MAX_NOTE_BYTES].decode(errors="ignore"),
+            "type": type,
+            "regarding": {
+                "apiVersion": regarding.kind.api_version,
+                "kind": regarding.kind.kind,
+                "name": regarding.name,
+                "namespace": regarding.namespace,
+                "uid": regarding.uid,
+            },
+        }
         try:
-            self._waiting.put_nowait(recorded)
+            self._waiting.put_nowait(_Recorded(event, now, once))
         except queue.Full:
             self._client.observer.event_dropped()
 
@@ -151,10 +167,11 @@ class EventRecorder:
                 self._write(recorded)
             except KubernetesError as error:
                 self._client.observer.event_dropped()
-                _LOG.warning("event %s is not written: %s", recorded.reason, error)
+                _LOG.warning("event %s is not written: %s", recorded.event["reason"], error)
 
     def _write(self, recorded: _Recorded) -> None:
-        key = (recorded.regarding, recorded.reason, recorded.note)
+        event = recorded.event
+        key = (*event["regarding"].values(), event["reason"], event["note"])
         before = self._written.get(key)
         since = 0.0 if before is None else (recorded.at - before.written_at).total_seconds()
         if before is None or since > self._params.series_seconds:
@@ -163,50 +180,19 @@ class EventRecorder:
         before.count += 1
         if since < self._params.repeat_seconds:
             return
-        series = {"count": before.count, "lastObservedTime": micro_time_text(recorded.at)}
-        self._client.patch(EVENTS, before.name, before.namespace, {"series": series})
+        series = {"count": before.count, "lastObservedTime": event["eventTime"]}
+        name, namespace = before.metadata["name"], before.metadata["namespace"]
+        self._client.patch(EVENTS, name, namespace, {"series": series})
         before.written_at = recorded.at
 
-    def _create(self, recorded: _Recorded, key: tuple[Regarding, str, str]) -> None:
-        event = self._event(recorded)
+    def _create(self, recorded: _Recorded, key: tuple[str, ...]) -> None:
         try:
-            self._client.create(EVENTS, event)
+            self._client.create(EVENTS, recorded.event)
         except ConflictError:
             if not recorded.once:
                 raise
             return
-        metadata = event["metadata"]
-        self._written[key] = _Written(metadata["name"], metadata["namespace"], recorded.at)
+        self._written[key] = _Written(recorded.event["metadata"], recorded.at)
         self._written.move_to_end(key)
         if len(self._written) > self._params.remembered:
             self._written.popitem(last=False)
-
-    def _event(self, recorded: _Recorded) -> JsonObject:
-        about = recorded.regarding
-        # Events about objects of the cluster are in the namespace default, as Kubernetes' own are.
-        namespace = about.namespace or "default"
-        # What is said once has one name, so that the API server refuses it the second time.
-        number = (
-            uuid5(NAMESPACE_OID, f"{about.uid} {recorded.reason}") if recorded.once else uuid4()
-        )
-        return {
-            "metadata": {"name": f"{about.name[:230]}.{number.hex[:16]}", "namespace": namespace},
-            "eventTime": micro_time_text(recorded.at),
-            "reportingController": self._component,
-            "reportingInstance": self._identity,
-            "action": recorded.action,
-            "reason": recorded.reason,
-            "note": recorded.note,
-            "type": recorded.type,
-            "regarding": {
-                "apiVersion": about.kind.api_version,
-                "kind": about.kind.kind,
-                "name": about.name,
-                "namespace": about.namespace,
-                "uid": about.uid,
-            },
-        }
-
-
-def _cut(note: str) -> str:
-    return note.encode()[:MAX_NOTE_BYTES].decode(errors="ignore")

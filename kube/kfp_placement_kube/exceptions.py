@@ -6,7 +6,6 @@
     ├── ConfigurationError           nothing usable says where the API server is
     │   ├── NotYamlError             the kubeconfig is not YAML
     │   └── NotAKubeconfigError      it is YAML, but not a kubeconfig
-    ├── MalformedError               an object does not have the form of its kind
     ├── AccessError                  a kind is missing, or may not be used
     └── KubernetesError              the API server refused, or did not answer
         ├── NotFoundError            404: no such object, or no such kind
@@ -35,10 +34,6 @@ class NotYamlError(ConfigurationError):
 
 class NotAKubeconfigError(ConfigurationError):
     """The kubeconfig does not have the form that kubectl writes; the message helps nobody."""
-
-
-class MalformedError(KubeError):
-    """An object does not have the form of its kind; the message names the field."""
 
 
 class AccessError(KubeError):

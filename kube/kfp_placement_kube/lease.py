@@ -1,4 +1,4 @@
-"""Leases: what they say, and how to lead by one.
+"""How to lead by a Lease.
 
 The rules are those of Kubernetes' own `client-go/tools/leaderelection`: only our own clock is
 trusted.
@@ -9,74 +9,17 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.exceptions import ConflictError, KubeError, MalformedError
+from kfp_placement_kube.exceptions import ConflictError, KubeError
 from kfp_placement_kube.kinds import LEASES
-from kfp_placement_kube.times import micro_time_text, read_time
+from kfp_placement_kube.times import micro_time_text
 
 _LOG = logging.getLogger(__name__)
-
-_MOST = 2**31
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedLease:
-    """What the election reads in a Lease; when it was renewed is seen by its changes alone.
-
-    Attributes:
-        holder: who has it; "" = nobody.
-        duration_seconds: for how long after a renewal.
-        acquired_at: since when; None = never.
-        transitions: how often it went from one to another.
-    """
-
-    holder: str
-    duration_seconds: int
-    acquired_at: datetime | None
-    transitions: int
-
-
-def observe_lease(raw: Mapping[str, Any]) -> ObservedLease:
-    """Read a Lease as the API server prints it.
-
-    Raises:
-        MalformedError: it is malformed.
-    """
-    spec = raw.get("spec") or {}
-    if not isinstance(spec, dict):
-        raise MalformedError(f"lease: spec: must be a mapping, is {spec!r:.40}")
-    return ObservedLease(
-        holder=_text(spec, "holderIdentity"),
-        duration_seconds=_count(spec, "leaseDurationSeconds"),
-        acquired_at=read_time(spec.get("acquireTime"), "lease: acquireTime"),
-        transitions=_count(spec, "leaseTransitions"),
-    )
-
-
-def _text(spec: Mapping[str, Any], field: str) -> str:
-    value = spec.get(field)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise MalformedError(f"lease: {field}: must be text, is {value!r:.40}")
-    return value
-
-
-def _count(spec: Mapping[str, Any], field: str) -> int:
-    value = spec.get(field)
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
-        raise MalformedError(
-            f"lease: {field}: {value!r:.40} must be a whole number from 0 to {_MOST}"
-        )
-    return value
 
 
 @dataclass(frozen=True)
@@ -226,26 +169,27 @@ class LeaderElection:
             self._took(self._client.create(LEASES, body), spec["leaseTransitions"], asked_at)
             return
         self._see(raw)
-        lease = observe_lease(raw)
-        if self._epoch is not None and lease.holder == self._identity:
-            spec = self._spec(lease.transitions, lease.acquired_at)
-        elif lease.holder and not self._has_expired(lease):
+        lease = raw["spec"]
+        holder, transitions = lease.get("holderIdentity"), lease.get("leaseTransitions", 0)
+        if self._epoch is not None and holder == self._identity:
+            spec = self._spec(transitions, lease.get("acquireTime"))
+        elif holder and not self._has_expired(lease):
             # Another leads. Our own name counts as another's until it expires: it was a process
             # before this one, whose last writes may be under way.
             self._epoch = None
             return
         else:
-            spec = self._spec(lease.transitions + 1)
-        written = self._client.replace(LEASES, {**raw, "spec": {**raw["spec"], **spec}})
+            spec = self._spec(transitions + 1)
+        written = self._client.replace(LEASES, {**raw, "spec": {**lease, **spec}})
         self._took(written, spec["leaseTransitions"], asked_at)
 
-    def _spec(self, transitions: int, acquired_at: datetime | None = None) -> JsonObject:
-        now = self._clock()
+    def _spec(self, transitions: int, acquired_at: str | None = None) -> JsonObject:
+        now = micro_time_text(self._clock())
         return {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": self._params.lease_seconds,
-            "acquireTime": micro_time_text(acquired_at or now),
-            "renewTime": micro_time_text(now),
+            "acquireTime": acquired_at or now,
+            "renewTime": now,
             "leaseTransitions": max(transitions, self._least_epoch),
         }
 
@@ -259,8 +203,8 @@ class LeaderElection:
         if self._seen is None or self._seen.get("spec") != raw.get("spec"):
             self._seen, self._seen_at = raw, self._monotonic()
 
-    def _has_expired(self, lease: ObservedLease) -> bool:
-        duration = lease.duration_seconds or self._params.lease_seconds
+    def _has_expired(self, lease: JsonObject) -> bool:
+        duration = lease.get("leaseDurationSeconds") or self._params.lease_seconds
         return self._monotonic() - self._seen_at > duration
 
     def _took(self, written: JsonObject, transitions: int, asked_at: float) -> None:
@@ -276,7 +220,7 @@ class LeaderElection:
         self._epoch = None
         try:
             raw = self._client.get(LEASES, name, namespace)
-            if raw is not None and observe_lease(raw).holder == self._identity:
+            if raw is not None and raw["spec"].get("holderIdentity") == self._identity:
                 spec = {**raw["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
                 self._client.replace(LEASES, {**raw, "spec": spec})
         except KubeError as error:

@@ -15,6 +15,9 @@ from kfp_placement_kube.transport import Transport
 
 JSON = "application/json"
 
+_METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+"""Methods of HTTP for the verbs that write."""
+
 # Whole objects where the server knows no other form.
 _METADATA = "application/json;as=PartialObjectMetadata{suffix};g=meta.k8s.io;v=v1,application/json"
 
@@ -31,9 +34,8 @@ class Requests:
         self,
         verb: str,
         kind: Kind,
-        method: str,
         path: str,
-        body: object,
+        body: Mapping[str, Any],
         content_type: str = JSON,
         *,
         query: Mapping[str, str] | None = None,
@@ -44,7 +46,6 @@ class Requests:
         Args:
             verb: what is done.
             kind: to what.
-            method: of HTTP.
             path: where.
             body: what is sent.
             content_type: of the body.
@@ -56,9 +57,7 @@ class Requests:
         """
         text = orjson.dumps(body)
         asked = {**(query or {}), **({"dryRun": "All"} if dry_run else {})}
-        written = self.ask(
-            verb, kind, method, path, query=asked, body=text, content_type=content_type
-        )
+        written = self.ask(verb, kind, path, query=asked, body=text, content_type=content_type)
         self._observer.wrote(kind.kind, verb)
         return written
 
@@ -66,7 +65,6 @@ class Requests:
         self,
         verb: str,
         kind: Kind | None,
-        method: str,
         path: str,
         *,
         query: Mapping[str, str] | None = None,
@@ -78,14 +76,13 @@ class Requests:
         Raises:
             KubernetesError: refused, or no answer.
         """
-        response = self.open(verb, kind, method, path, query or {}, body, content_type)
+        response = self.open(verb, kind, path, query or {}, body, content_type)
         return parsed(self._transport.read(response, path), path, self._observer)
 
     def open(
         self,
         verb: str,
         kind: Kind | None,
-        method: str,
         path: str,
         query: Mapping[str, str],
         body: bytes | None = None,
@@ -97,7 +94,6 @@ class Requests:
         Args:
             verb: what is done.
             kind: to what; None = no kind.
-            method: of HTTP.
             path: where.
             query: of the address.
             body: what is sent.
@@ -112,7 +108,7 @@ class Requests:
         """
         send = partial(
             self._transport.send,
-            *(method, path, query, body, content_type),
+            *(_METHODS.get(verb, "GET"), path, query, body, content_type),
             accept=_accepted(verb, kind),
             silence_seconds=silence,
         )

@@ -10,17 +10,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, Unpack
 
 from kfp_placement_kube.answers import JsonObject, Stream
 from kfp_placement_kube.change import Change, Key
-from kfp_placement_kube.client import PAGE_SIZE, KubeClient
-from kfp_placement_kube.exceptions import (
-    ExpiredError,
-    KubernetesError,
-    MalformedError,
-    NotFoundError,
-)
+from kfp_placement_kube.client import PAGE_SIZE, KubeClient, Selection
+from kfp_placement_kube.exceptions import ExpiredError, KubernetesError, NotFoundError
 from kfp_placement_kube.kinds import Kind
 
 _LOG = logging.getLogger(__name__)
@@ -39,56 +34,19 @@ class WatchParams:
             that works.
         settled_seconds: a stream that lasted this long was not a failure.
         most_objects: more are skipped; None = all are kept.
+        first_delay_seconds: after the first failure; doubled after each further one in a row.
+        longest_delay_seconds: at most; the API server restarts in seconds, and we want to be back
+            soon.
+        jitter: part of a delay that is left to chance, so that not all come at once.
     """
 
     page_size: int = PAGE_SIZE
     stream_seconds: int = 60
     settled_seconds: float = 1.0
     most_objects: int | None = None
-
-
-@dataclass(frozen=True)
-class BackoffParams:
-    """Delays that double.
-
-    Attributes:
-        first_seconds: after the first failure.
-        longest_seconds: at most; the API server restarts in seconds, and we want to be back soon.
-        jitter: part of a delay that is left to chance, so that not all come at once.
-    """
-
-    first_seconds: float = 0.2
-    longest_seconds: float = 10.0
+    first_delay_seconds: float = 0.2
+    longest_delay_seconds: float = 10.0
     jitter: float = 0.5
-
-
-class Backoff:
-    """Counts failures in a row."""
-
-    def __init__(self, rng: random.Random, params: BackoffParams = BackoffParams()) -> None:
-        """Start with none."""
-        self._rng = rng
-        self._params = params
-        self._failures = 0
-
-    def next_seconds(self) -> float:
-        """The delay after one more failure."""
-        doubled = self._params.first_seconds * 2.0 ** min(self._failures, 30)
-        self._failures += 1
-        longest = min(doubled, self._params.longest_seconds)
-        return longest * (1 - self._params.jitter * self._rng.random())
-
-    def reset(self) -> None:
-        """It worked."""
-        self._failures = 0
-
-
-class _Selection(TypedDict):
-    """Which objects of a kind are watched."""
-
-    namespace: str
-    label_selector: str
-    field_selector: str
 
 
 class _Known(NamedTuple):
@@ -115,14 +73,12 @@ class Watcher(Generic[T]):
         read: Callable[[JsonObject], T | None],
         changed: Callable[[Change[T]], None],
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
         listed: Callable[[], None] | None = None,
-        malformed: type[Exception] = MalformedError,
+        malformed: type[Exception] = ValueError,
         params: WatchParams = WatchParams(),
         seed: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        **selection: Unpack[Selection],
     ) -> None:
         """Nothing is started yet.
 
@@ -131,9 +87,6 @@ class Watcher(Generic[T]):
             kind: what to watch.
             read: makes of an object what is kept from it; None = it is of no interest.
             changed: is notified of every change, in this watcher's thread.
-            namespace: only this one's; "" = all.
-            label_selector: only those, in Kubernetes' form.
-            field_selector: only those, likewise.
             listed: is called, in this thread, when all objects have been reported, again after
                 every new list.
             malformed: what `read` raises for an object that cannot be understood; all else that it
@@ -141,6 +94,7 @@ class Watcher(Generic[T]):
             params: how to watch.
             seed: of the delays between tries; None = any.
             monotonic: seconds that only grow.
+            selection: only those.
         """
         self.kind = kind
         self.synced = threading.Event()
@@ -151,14 +105,10 @@ class Watcher(Generic[T]):
         self._malformed = malformed
         self._params = params
         self._monotonic = monotonic
-        self._selection: _Selection = {
-            "namespace": namespace,
-            "label_selector": label_selector,
-            "field_selector": field_selector,
-        }
+        self._selection = selection
         self._known: dict[Key, _Known] = {}
         self._version = ""
-        self._backoff = Backoff(random.Random(seed))
+        self._rng = random.Random(seed)
         self._stopping = threading.Event()
         self._stream: Stream | None = None
         self._heard_at = monotonic()
@@ -185,6 +135,7 @@ class Watcher(Generic[T]):
         return self._monotonic() - self._heard_at
 
     def _work(self) -> None:
+        failures = 0
         while not self._stopping.is_set():
             began = self._monotonic()
             try:
@@ -199,9 +150,16 @@ class Watcher(Generic[T]):
             except KubernetesError as error:
                 self._warn(f"{error}; trying again")
             if self._monotonic() - began >= self._params.settled_seconds:
-                self._backoff.reset()
+                failures = 0
             else:
-                self._stopping.wait(self._backoff.next_seconds())
+                self._stopping.wait(self._delay_seconds(failures))
+                failures += 1
+
+    def _delay_seconds(self, failures: int) -> float:
+        """The delay after one more failure than these in a row."""
+        doubled = self._params.first_delay_seconds * 2.0 ** min(failures, 30)
+        longest = min(doubled, self._params.longest_delay_seconds)
+        return longest * (1 - self._params.jitter * self._rng.random())
 
     def _lost(self, error: NotFoundError) -> None:
         """The server does not serve the kind: there are no objects until it does."""

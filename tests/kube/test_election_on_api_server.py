@@ -99,27 +99,6 @@ def test_a_process_that_comes_back_under_its_name_is_a_new_leader(candidate, cli
     assert again.election.epoch == 1
 
 
-def test_the_epoch_rises_with_every_leader(candidate, client, namespace):
-    for index in range(3):
-        one = candidate(f"candidate-{index}")
-        wait_leads(one)
-        assert one.election.epoch == index
-        one.election.stop()
-    assert client.get(LEASES, "the-lease", namespace)["spec"]["leaseTransitions"] == 2
-
-
-def test_an_epoch_that_is_raised_stands_in_the_lease(candidate, client, namespace):
-    first = candidate("first")
-    wait_leads(first)
-    first.election.raise_epoch(7)
-    wait_until(lambda: first.epochs == [0, 7], "the epoch", state=lambda: first.epochs)
-    assert client.get(LEASES, "the-lease", namespace)["spec"]["leaseTransitions"] == 7
-    first.election.stop()
-    second = candidate("second")
-    wait_leads(second)
-    assert second.election.epoch == 8
-
-
 def test_a_leader_whose_lease_was_taken_over_leads_no_longer(candidate, client, namespace):
     first = candidate("first")
     wait_leads(first)
@@ -127,11 +106,3 @@ def test_a_leader_whose_lease_was_taken_over_leads_no_longer(candidate, client, 
     client.patch(LEASES, "the-lease", namespace, stolen)
     wait_until(lambda: first.epochs == [0, None], "the end", state=lambda: first.epochs)
     assert first.election.epoch is None
-
-
-def test_a_lease_that_is_deleted_is_made_again(candidate, client, namespace):
-    first = candidate("first")
-    wait_leads(first)
-    client.delete(LEASES, "the-lease", namespace)
-    wait_until(lambda: client.get(LEASES, "the-lease", namespace), "the Lease")
-    wait_leads(first)

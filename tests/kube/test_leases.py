@@ -1,23 +1,16 @@
-"""Reading Leases, and an election against a server in memory."""
+"""An election against a server in memory."""
 
 import contextlib
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from kfp_placement_kube.exceptions import MalformedError
-from kfp_placement_kube.lease import ElectionParams, LeaderElection, observe_lease
+from kfp_placement_kube.lease import ElectionParams, LeaderElection
 from kfp_placement_kube.observer import SILENT
-from kfp_placement_kube.times import micro_time_text
 from tests.controlplane.waiting import wait_until
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-def a_lease(holder="scheduler-1", age_seconds=3.0, **spec):
-    renewed = micro_time_text(NOW - timedelta(seconds=age_seconds))
-    return {"spec": {"holderIdentity": holder, "renewTime": renewed, **spec}}
 
 
 class OneLease:
@@ -75,19 +68,6 @@ def test_a_lease_that_is_made_again_does_not_fall_below_what_was_asked_for():
         server.lease = None
         wait_until(lambda: server.transitions() >= 0, "the Lease")
         assert server.transitions() == 4
-
-
-def test_a_lease_says_who_and_how_often():
-    lease = observe_lease(a_lease(leaseTransitions=4, leaseDurationSeconds=15))
-    assert (lease.holder, lease.transitions, lease.duration_seconds) == ("scheduler-1", 4, 15)
-
-
-@pytest.mark.parametrize(
-    "spec", [{"acquireTime": "yesterday"}, {"leaseTransitions": -1}, {"holderIdentity": {}}]
-)
-def test_a_malformed_lease_is_refused(spec):
-    with pytest.raises(MalformedError):
-        observe_lease({"spec": spec})
 
 
 def test_times_that_would_let_two_lead_are_refused():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_kube.client import modify
+from kfp_placement_kube.client import MAX_TRIES, modify
 from kfp_placement_kube.exceptions import ConflictError, ForbiddenError, NotFoundError
 
 CONFLICT = ConflictError(409, "Conflict", "written in between")
@@ -41,8 +41,8 @@ def test_a_write_goes_out_from_what_others_have_written():
 def test_others_who_never_stop_end_it():
     shared = Shared(*[CONFLICT] * 9)
     with pytest.raises(ConflictError):
-        modify(1, shared.write, shared.read, tries=3)
-    assert len(shared.written) == 3
+        modify(1, shared.write, shared.read)
+    assert len(shared.written) == MAX_TRIES
 
 
 def test_other_refusals_end_it_at_once():

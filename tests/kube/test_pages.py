@@ -21,7 +21,7 @@ class Server:
         self.given = []
         self.kept_at_next = []
 
-    def ask(self, verb, kind, method, path, *, query):
+    def ask(self, verb, kind, path, *, query):
         page = int(query["continue"] or 0)
         self.kept_at_next.append(sum(each() is not None for each in self.given))
         # The middle one is empty, as a server may answer.

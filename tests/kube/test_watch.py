@@ -35,16 +35,11 @@ def read_value(raw):
     return value
 
 
-def scripted(*steps: Any) -> Any:
-    """An API server that passes for a client."""
-    return ScriptedApi(*steps)
-
-
 class Followed:
     """What a watcher has told."""
 
     def __init__(self, *steps, params=None):
-        self.api = scripted(*steps)
+        self.api: Any = ScriptedApi(*steps)
         self.changes = []
         self.lists = 0
         self.watcher = Watcher(
@@ -81,12 +76,7 @@ def following(*steps, **options):
         followed.watcher.stop()
 
 
-@pytest.fixture
-def bad_before():
-    return WATCH_BAD_OBJECTS.labels("Pod")._value.get()
-
-
-def bad_now():
+def bad_objects():
     return WATCH_BAD_OBJECTS.labels("Pod")._value.get()
 
 
@@ -98,33 +88,78 @@ def test_all_there_is_is_told_before_it_counts_as_synced():
         wait_until(lambda: followed.api.asked == ["list", "watch from 5"], "a watch")
 
 
-def test_changes_come_with_what_was_known_before():
-    events = [
-        ("MODIFIED", an_object("a", 6, value="2")),
-        ("DELETED", an_object("a", 7, value="2")),
-        ("ADDED", an_object("a", 8, uid="other", value="3")),
-    ]
-    with following((5, [an_object("a", 3, value="1")]), events) as followed:
-        followed.wait_told(("a", None, "1"), ("a", "1", "2"), ("a", "2", None), ("a", None, "3"))
+def a(version, value=None, name="a", **fields):
+    """An object named `a`, or otherwise."""
+    return an_object(name, version, **({} if value is None else {"value": value}), **fields)
+
+
+LISTED = (5, [a(3, "1")])
+NEW = ("a", None, "1")
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        pytest.param(
+            [
+                LISTED,
+                [
+                    ("MODIFIED", a(6, "2")),
+                    ("DELETED", a(7, "2")),
+                    ("ADDED", a(8, "3", uid="other")),
+                ],
+            ],
+            [NEW, ("a", "1", "2"), ("a", "2", None), ("a", None, "3")],
+            id="changes come with what was known before",
+        ),
+        pytest.param(
+            [LISTED, [EXPIRED], (10, [a(8, "1", uid="other")])],
+            [NEW, ("a", "1", None), NEW],
+            id="an object made again in between is gone and new",
+        ),
+        pytest.param(
+            [LISTED, [("MODIFIED", a(6, "malformed")), ("MODIFIED", a(7, "2"))]],
+            [NEW, ("a", "1", "2")],
+            id="what was known of an object holds while it cannot be read",
+        ),
+        pytest.param(
+            [LISTED, [("MODIFIED", a(6)), ("MODIFIED", a(7, "2"))]],
+            [NEW, ("a", "1", None), ("a", None, "2")],
+            id="an object of no interest any more is gone",
+        ),
+        pytest.param(
+            [LISTED, [("MODIFIED", a(6, "1", heartbeat=2)), ("MODIFIED", a(7, "2"))]],
+            [NEW, ("a", "1", "2")],
+            id="a change that nothing is kept of is not told",
+        ),
+        pytest.param(
+            [LISTED, [GONE], GONE, (9, [a(8, "2", "b")])],
+            [NEW, ("a", "1", None), ("b", None, "2")],
+            id="a kind that is removed takes its objects along and may come back",
+        ),
+        pytest.param(
+            [REFUSED, BROKEN, LISTED], [NEW], id="a refusal is tried again and nothing told of it"
+        ),
+    ],
+)
+def test_what_is_told(steps, told):
+    with following(*steps) as followed:
+        followed.wait_told(*told)
 
 
 def test_a_stream_that_ends_or_breaks_is_resumed_where_it_was():
     with following(
-        (5, []),
-        [("ADDED", an_object("a", 6, value="1"))],
-        [("BOOKMARK", an_object("", 9)), BROKEN],
-        [("MODIFIED", an_object("a", 11, value="2"))],
+        (5, []), [("ADDED", a(6, "1"))], [("BOOKMARK", a(9)), BROKEN], [("MODIFIED", a(11, "2"))]
     ) as followed:
-        followed.wait_told(("a", None, "1"), ("a", "1", "2"))
+        followed.wait_told(NEW, ("a", "1", "2"))
         assert followed.api.asked == ["list", "watch from 5", "watch from 6", "watch from 9"]
 
 
 @pytest.mark.parametrize("where", ["in the stream", "instead of one"])
 def test_after_too_old_a_version_only_differences_are_told(where):
-    expired = [("ADDED", an_object("new", 6, value="n")), EXPIRED]
+    expired = [("ADDED", a(6, "n", "new")), EXPIRED]
     steps = [expired] if where == "in the stream" else [expired[:1], [EXPIRED]]
-    before = [an_object("stays", 1, value="s"), an_object("gone", 2, value="g")]
-    after = [an_object("stays", 1, value="s"), an_object("new", 9, value="m")]
+    before, after = [a(1, "s", "stays"), a(2, "g", "gone")], [a(1, "s", "stays"), a(9, "m", "new")]
     with following((5, before), *steps, (10, after)) as followed:
         followed.wait_told(
             ("stays", None, "s"), ("gone", None, "g"), ("new", None, "n"), ("new", "n", "m"),
@@ -133,86 +168,41 @@ def test_after_too_old_a_version_only_differences_are_told(where):
         wait_until(lambda: followed.lists == 2, "two lists")
 
 
-def test_an_object_made_again_in_between_is_told_as_gone_and_new():
-    before, after = an_object("a", 1, value="1"), an_object("a", 8, uid="other", value="1")
-    with following((5, [before]), [EXPIRED], (10, [after])) as followed:
-        followed.wait_told(("a", None, "1"), ("a", "1", None), ("a", None, "1"))
-
-
 def test_an_error_in_the_middle_of_a_list_begins_it_again():
     def broken_list():
-        yield an_object("a", 1, value="1")
+        yield a(1, "1")
         raise EXPIRED
 
-    with following((5, broken_list()), (6, [an_object("a", 1, value="1")])) as followed:
+    with following((5, broken_list()), (6, [a(1, "1")])) as followed:
         assert followed.watcher.synced.wait(10)
-        assert followed.changes == [("a", None, "1")]
+        assert followed.changes == [NEW]
 
 
 @pytest.mark.parametrize("kind", ["malformed", "defect"])
-def test_an_object_that_cannot_be_read_is_counted_and_hides_no_other(kind, bad_before):
-    bad = an_object("bad", 2, value=kind)
-    with following((5, [an_object("a", 1, value="1"), bad, an_object("b", 3, value="2")])) as (
-        followed
-    ):
+def test_an_object_that_cannot_be_read_is_counted_and_hides_no_other(kind):
+    before = bad_objects()
+    with following((5, [a(1, "1"), a(2, kind, "bad"), a(3, "2", "b")])) as followed:
         assert followed.watcher.synced.wait(10)
-        assert followed.changes == [("a", None, "1"), ("b", None, "2")]
-        assert bad_now() == bad_before + 1
+        assert followed.changes == [NEW, ("b", None, "2")]
+        assert bad_objects() == before + 1
 
 
-def test_what_was_known_of_an_object_holds_while_it_cannot_be_read():
+def test_more_than_asked_for_is_passed_over_until_there_is_room():
+    before = bad_objects()
     events = [
-        ("MODIFIED", an_object("a", 6, value="malformed")),
-        ("MODIFIED", an_object("a", 7, value="2")),
+        ("ADDED", a(6, "2", "b")),
+        ("MODIFIED", a(7, "3")),
+        ("DELETED", a(8, "3")),
+        ("ADDED", a(9, "4", "c")),
     ]
-    with following((5, [an_object("a", 3, value="1")]), events) as followed:
-        followed.wait_told(("a", None, "1"), ("a", "1", "2"))
-
-
-def test_more_than_asked_for_is_passed_over_until_there_is_room(bad_before):
-    events = [
-        ("ADDED", an_object("b", 6, value="2")),
-        ("MODIFIED", an_object("a", 7, value="3")),
-        ("DELETED", an_object("a", 8, value="3")),
-        ("ADDED", an_object("c", 9, value="4")),
-    ]
-    params = WatchParams(most_objects=1)
-    with following((5, [an_object("a", 3, value="1")]), events, params=params) as followed:
-        followed.wait_told(("a", None, "1"), ("a", "1", "3"), ("a", "3", None), ("c", None, "4"))
-        assert bad_now() == bad_before + 1
-
-
-def test_an_object_that_is_of_no_interest_any_more_is_told_as_gone():
-    events = [("MODIFIED", an_object("a", 6)), ("MODIFIED", an_object("a", 7, value="2"))]
-    with following((5, [an_object("a", 3, value="1")]), events) as followed:
-        followed.wait_told(("a", None, "1"), ("a", "1", None), ("a", None, "2"))
-
-
-def test_a_change_that_nothing_is_kept_of_is_not_told():
-    events = [
-        ("MODIFIED", an_object("a", 6, value="1", heartbeat=2)),
-        ("MODIFIED", an_object("a", 7, value="2")),
-    ]
-    with following((5, [an_object("a", 3, value="1")]), events) as followed:
-        followed.wait_told(("a", None, "1"), ("a", "1", "2"))
-
-
-def test_a_kind_that_is_removed_takes_its_objects_along_and_may_come_back():
-    a = an_object("a", 3, value="1")
-    with following((5, [a]), [GONE], GONE, (9, [an_object("b", 8, value="2")])) as followed:
-        followed.wait_told(("a", None, "1"), ("a", "1", None), ("b", None, "2"))
-
-
-def test_a_refusal_is_tried_again_and_nothing_is_told_of_it():
-    with following(REFUSED, BROKEN, (5, [an_object("a", 3, value="1")])) as followed:
-        assert followed.watcher.synced.wait(10)
-        followed.wait_told(("a", None, "1"))
-        assert followed.api.asked[:3] == ["list", "list", "list"]
+    with following(LISTED, events, params=WatchParams(most_objects=1)) as followed:
+        followed.wait_told(NEW, ("a", "1", "3"), ("a", "3", None), ("c", None, "4"))
+        assert bad_objects() == before + 1
 
 
 def test_the_age_is_the_time_since_the_server_last_answered():
     now = [100.0]
-    api = scripted((5, []))
+    api: Any = ScriptedApi((5, []))
     watcher = Watcher(api, PODS, read_value, lambda change: None, monotonic=lambda: now[0], seed=0)
     watcher.start()
     wait_until(lambda: len(api.asked) == 2, "a watch")

@@ -11,11 +11,9 @@ from kfp_placement_controller.observed.attach_failures import (
     AttachFailure,
     observe_attach_failure,
 )
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
-from kfp_placement_kube.kinds import EVENTS, PODS, Kind
+from kfp_placement_kube.kinds import EVENTS, Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
-from tests.controlplane import objects
 from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.plane import ControlPlane, PlaneOptions
@@ -121,7 +119,7 @@ def test_of_events_only_volumes_that_are_not_attached_are_asked_for(client, api,
 
 
 def test_changes_come_in_order(client, api, namespace):
-    api.create(config_map("first", namespace, watched="yes"))
+    first = api.create(config_map("first", namespace, watched="yes"))
     api.create(config_map("other", namespace))
     selected = {"label_selector": "watched=yes"}
     with following(client, CONFIG_MAPS, value_of, namespace, **selected) as followed:
@@ -129,24 +127,9 @@ def test_changes_come_in_order(client, api, namespace):
         second = api.create(config_map("second", namespace, watched="yes"))
         api.patch(second, {"data": {"value": "2"}})
         api.delete(second)
-        wait_until(lambda: len(followed.changes) == 4, "changes", state=lambda: followed.changes)
-        assert [change.new for change in followed.changes] == ["1", "1", "2", None]
-
-
-def test_an_object_that_loses_the_label_is_gone_for_us(client, api, namespace):
-    first = api.create(config_map("first", namespace, watched="yes"))
-    selected = {"label_selector": "watched=yes"}
-    with following(client, CONFIG_MAPS, value_of, namespace, **selected) as followed:
         api.patch(first, {"metadata": {"labels": {"watched": None}}})
         followed.wait_now({})
-
-
-def test_more_objects_than_fit_a_page_are_all_seen(client, api, namespace):
-    for index in range(12):
-        api.create(config_map(f"c{index}", namespace))
-    params = WatchParams(page_size=5)
-    with following(client, CONFIG_MAPS, value_of, namespace, params=params) as followed:
-        assert {name for _, name in followed.now} >= {f"c{index}" for index in range(12)}
+        assert [change.new for change in followed.changes] == ["1", "1", "2", None, None]
 
 
 def test_a_stream_that_the_server_ends_is_resumed_without_a_list(client, api, namespace):
@@ -168,23 +151,6 @@ def test_a_stream_that_the_server_ends_is_resumed_without_a_list(client, api, na
         api.create(config_map("late", namespace, watched="yes"))
         followed.wait_now({"late": "1"})
         assert len(lists) == 1
-
-
-def test_pods_are_followed_from_their_creation_to_their_end(client, api, namespace, add_nodes):
-    add_nodes(objects.node("watched-node"))
-    with following(client, PODS, DEFAULT_SOURCES.observe_pod, namespace) as followed:
-        api.create(objects.pod("p", namespace))
-        wait_until(
-            lambda: (pod := followed.now.get((namespace, "p"))) and pod.phase == "Running",
-            "the pod to run",
-            state=lambda: followed.now,
-        )
-        pod = followed.now[namespace, "p"]
-        assert pod.holds_room
-        assert pod.requests["cpu"] == 1000
-        assert pod.started_at >= pod.created_at
-        api.delete(api.get("v1", "Pod", "p", namespace), grace_seconds=0)
-        followed.wait_now({})
 
 
 def test_an_object_deeper_than_the_parser_reads_hides_no_other(
@@ -244,13 +210,6 @@ def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(
             }  # fmt: skip
             api.create(config_map("later", namespace, watched="yes"))
             followed.wait_now({"s": "2", "a": "new", "later": "1"})
-
-
-def test_a_restart_of_the_server_is_survived(control_plane, client, api, namespace):
-    with following(client, CONFIG_MAPS, value_of, namespace, label_selector="x=y") as followed:
-        control_plane.restart("kube-apiserver")
-        api.create(config_map("after", namespace, x="y"))
-        followed.wait_now({"after": "1"})
 
 
 @contextlib.contextmanager
