@@ -11,14 +11,14 @@ from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import COMPONENT, connect
 from kfp_placement_controller.extender.answers import Answers
+from kfp_placement_controller.extender.app import Listeners
 from kfp_placement_controller.extender.decisions import Decision
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.extender.listeners import Listeners
 from kfp_placement_controller.extender.memory import Memory
-from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES, RUN_QUEUES
 from kfp_placement_controller.loops.guard_loop import GuardLoop
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.parts import working
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
@@ -108,10 +108,10 @@ class ExtendProcess:
                 _LOG.info("listening on ports %s", ", ".join(map(str, ports)))
                 await stopping.wait()
 
-    def _decided(self, known: Knowledge, pod: SchedulingRequest, decision: Decision) -> None:
+    def _decided(self, known: Knowledge, pod: ObservedPod, decision: Decision) -> None:
         self._notes.decided(known, pod, decision)
-        if len(decision.nodes) == 1 and pod.observed.uid:
-            self._memory.granted(pod.observed, decision.nodes[0])
+        if len(decision.nodes) == 1 and pod.uid:
+            self._memory.granted(pod, decision.nodes[0])
 
     def _stuck(self) -> str:
         """The watch that has stopped while others go on; when all have, a restart fixes nothing."""

@@ -5,11 +5,12 @@ import signal
 from collections.abc import Callable
 from datetime import datetime
 
-from kfp_placement_controller.actuators.history_worker import HistoryWorker
+from kfp_placement_controller.actuators.histories import HistoryWriter
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
-from kfp_placement_controller.actuators.prometheus import MemoryWorker, Prometheus
+from kfp_placement_controller.actuators.prometheus import Prometheus
 from kfp_placement_controller.actuators.search_worker import SearchWorker
+from kfp_placement_controller.actuators.worker import Worker
 from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import (
     COMPONENT,
@@ -130,7 +131,7 @@ class PlanProcess:
         self._worker = SearchWorker(self._round_ended)
         containers = {name for each in sources for name in each.pod_marks.containers}
         prometheus = Prometheus(transport_to, containers)
-        self._memory = MemoryWorker(prometheus.peaks, self._memory_answered)
+        self._memory = Worker("memory", prometheus.answer, self._memory_answered)
         self._election = LeaderElection(
             connect_for_lease(settings),
             settings.own_namespace,
@@ -139,9 +140,8 @@ class PlanProcess:
             clock=clock,
             changed=lambda _epoch: self._inbox.wake(),
         )
-        self._histories = HistoryWorker(
-            connect_for_histories(settings), lambda: self._election.epoch, self._history_answered
-        )
+        histories = HistoryWriter(connect_for_histories(settings), lambda: self._election.epoch)
+        self._histories = Worker("histories", histories.write, self._history_answered)
         runner = ActionRunner(
             client,
             self._events,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kfp_placement_controller.actuators.gates import open_gate
-from kfp_placement_controller.actuators.held_runs import HeldRuns, Rules, silence_of
+from kfp_placement_controller.actuators.held_runs import HeldRuns, silence_of
 from kfp_placement_controller.actuators.policies import set_paused
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import POLICIES
@@ -132,7 +132,7 @@ def _release_runs(
     names = (settings.planner_lease_name, settings.queue_lease_name)
     silence = silence_of(client, settings.own_namespace, names)
     held = HeldRuns(client, source, say, dry_run=settings.dry_run)
-    done = held.release(Rules(holding_of, closing_of))
+    done = held.release(holding_of, closing_of)
     say(f"{done.freed} runs released, {done.failed} failed")
     return done.failed
 

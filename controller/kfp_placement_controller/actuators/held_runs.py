@@ -37,20 +37,6 @@ class Outcome:
     failed: int = 0
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What is decided about a queue.
-
-    Attributes:
-        holding: which runs it may hold; None in place of a queue = there is none in a namespace
-            in which runs wait.
-        closing: what its status is to say where it may hold no new ones; None = it says so.
-    """
-
-    holding: Callable[[ObservedQueue | None], Holding]
-    closing: Callable[[ObservedQueue], JsonPatch | None]
-
-
 def close_queue(client: KubeClient, key: QueueKey, status: JsonPatch | None = None) -> None:
     """Let a queue hold no more new runs, until whoever admits runs opens it again.
 
@@ -109,8 +95,17 @@ class HeldRuns:
         self._say = say
         self._dry_run = dry_run
 
-    def release(self, rules: Rules) -> Outcome:
+    def release(
+        self,
+        may_hold: Callable[[ObservedQueue | None], Holding],
+        closing: Callable[[ObservedQueue], JsonPatch | None],
+    ) -> Outcome:
         """Let all runs go on but those that their queue may go on to hold.
+
+        Args:
+            may_hold: which runs a queue may hold; None in place of a queue = there is none in a
+                namespace in which runs wait.
+            closing: what its status is to say where it may hold no new ones; None = it says so.
 
         Raises:
             KubernetesError: queues or runs cannot be listed.
@@ -118,10 +113,10 @@ class HeldRuns:
         holding: dict[str, Holding] = {}
         failed = 0
         for queue in self._queues():
-            may_hold = holding[queue.key.namespace] = rules.holding(queue)
-            if may_hold is not Holding.ALL:
-                failed += not self._closed(queue, rules.closing(queue))
-        without_queue = rules.holding(None)
+            held = holding[queue.key.namespace] = may_hold(queue)
+            if held is not Holding.ALL:
+                failed += not self._closed(queue, closing(queue))
+        without_queue = may_hold(None)
         results = [
             self._freed(raw)
             for raw in self._waiting()

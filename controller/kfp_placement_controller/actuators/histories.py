@@ -1,12 +1,25 @@
-"""PipelineHistories: the leading planner adds runs to existing ones, whoever has written them."""
+"""PipelineHistories: the leading planner adds runs to existing ones, whoever has written them.
 
+In a thread of its own: placement waits neither for them nor for merging.
+"""
+
+import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import NamedTuple
 
-from kfp_placement_controller.exceptions import NamespaceGoneError
+from kfp_placement_controller.actuators.objects import merge_patch
+from kfp_placement_controller.exceptions import NamespaceGoneError, SupersededError
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
-from kfp_placement_controller.planning.actions import DeleteHistory, HistoryAction, WriteHistory
+from kfp_placement_controller.planning.actions import (
+    DeleteHistory,
+    HistoryAction,
+    HistoryAnswer,
+    HistoryOutcome,
+    WriteHistory,
+)
+from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
@@ -20,7 +33,56 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
-from kfp_placement_kube.exceptions import NotFoundError
+from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
+
+_LOG = logging.getLogger(__name__)
+
+
+class HistoryTask(NamedTuple):
+    """What to do, and with which epoch it was decided."""
+
+    action: HistoryAction
+    epoch: int | None
+
+
+class HistoryWriter:
+    """Writes one history after the other, while its leader leads."""
+
+    def __init__(self, client: KubeClient, epoch: Callable[[], int | None]) -> None:
+        """Nothing is written yet.
+
+        Args:
+            client: the API server; its requests should end before another leader can begin.
+            epoch: of our Lease at this moment; None = we do not lead.
+        """
+        self._client = client
+        self._epoch = epoch
+        self._said = SaidOnce(_LOG)
+
+    def write(self, task: HistoryTask) -> HistoryAnswer:
+        """Write, unless another leads by now."""
+        action = task.action
+        try:
+            change_history(self._client, action, partial(self._must_lead, task.epoch))
+        except SupersededError:
+            return HistoryAnswer(action, HistoryOutcome.FAILED)
+        except NamespaceGoneError:
+            return HistoryAnswer(action, HistoryOutcome.NAMESPACE_GONE)
+        except InputError as error:
+            # To try it again changes nothing; the next run of the pipeline may.
+            return HistoryAnswer(action, HistoryOutcome.REFUSED, str(error))
+        except KubernetesError as error:
+            return HistoryAnswer(action, HistoryOutcome.FAILED, str(error))
+        except Exception as error:
+            self._said.defect(
+                f"some PipelineHistories of namespace {action.namespace} are not written", error
+            )
+            return HistoryAnswer(action, HistoryOutcome.REFUSED)
+        return HistoryAnswer(action, HistoryOutcome.DONE)
+
+    def _must_lead(self, epoch: int | None) -> None:
+        if epoch is None or self._epoch() != epoch:
+            raise SupersededError(0, "Superseded", "this planner no longer leads")
 
 
 def change_history(
@@ -99,11 +161,7 @@ def _status(stored: JsonObject, write: WriteHistory) -> JsonObject:
     latest_at = max(run.ended_at for run in write.runs) + timedelta(days=write.keep_days)
     possible = [run for run in runs.values() if run.ended_at <= latest_at]
     kept = runs_kept(possible, write.keep_days)
-    status = history_status(kept, runs_seen=seen + len(new))
-    unset: JsonObject = {
-        field.alias or key: None for key, field in type(status).model_fields.items()
-    }
-    return unset | status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return merge_patch(history_status(kept, runs_seen=seen + len(new)))
 
 
 def _runs_of(stored: JsonObject, pipeline: str) -> tuple[Sequence[PastRun], int]:

@@ -1,11 +1,10 @@
 """Reads and writes of Kueue's objects; only where a RunQueue asks for Kueue."""
 
-import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
 
+from kfp_placement_controller.actuators.objects import read_objects
 from kfp_placement_controller.kinds import (
     ADMISSION_CHECKS,
     LOCAL_QUEUES,
@@ -28,16 +27,10 @@ from kfp_placement_controller.queueing.kueue.actions import (
     PatchWorkload,
 )
 from kfp_placement_controller.queueing.kueue.statuses import without_admission
-from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.access import WATCH_VERBS, Need, check_access, is_served
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import AccessError
-from kfp_placement_kube.kinds import Kind
-
-ObservedT = TypeVar("ObservedT")
-
-_LOG = logging.getLogger(__name__)
 
 KUEUE_NEEDS = (
     Need(WORKLOADS, ("get", *WATCH_VERBS, "create", "patch", "delete")),
@@ -99,12 +92,15 @@ class KueueWriter:
         Raises:
             KubernetesError: refused, or no answer.
         """
-        flavors = self._read(RESOURCE_FLAVORS, lambda raw: (_name(raw), observe_flavor(raw)))
+        client = self._client
+        flavors = read_objects(
+            client, RESOURCE_FLAVORS, lambda raw: (_name(raw), observe_flavor(raw))
+        )
         return KueueListing(
-            self._read(WORKLOADS, observe_workload),
-            self._read(LOCAL_QUEUES, observe_local_queue),
+            read_objects(client, WORKLOADS, observe_workload),
+            read_objects(client, LOCAL_QUEUES, observe_local_queue),
             dict(flavors),
-            self._read(ADMISSION_CHECKS, observe_check),
+            read_objects(client, ADMISSION_CHECKS, observe_check),
         )
 
     def _clear(self, action: ClearAdmission) -> None:
@@ -118,20 +114,6 @@ class KueueWriter:
                 self._client.replace(WORKLOADS, cleared, subresource="status")
 
         modify(read(), write, read)
-
-    def _read(
-        self, kind: Kind, observe: Callable[[JsonObject], ObservedT | None]
-    ) -> list[ObservedT]:
-        listed = []
-        for raw in self._client.list(kind).items:
-            try:
-                observed = observe(raw)
-            except InputError as error:
-                _LOG.warning("a %s is not read: %.300s", kind.kind, error)
-                continue
-            if observed is not None:
-                listed.append(observed)
-        return listed
 
 
 def _name(raw: JsonObject) -> str:

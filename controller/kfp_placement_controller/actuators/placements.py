@@ -1,8 +1,7 @@
 """PipelinePlacements: written by the leading planner alone, and never over a later one's.
 
 This is safe whoever leads: every write names the version that it is based on, whose epoch has been
-    checked.
- The API server refuses lower epochs again.
+checked. The API server refuses lower epochs again.
 """
 
 import logging
@@ -12,9 +11,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+from kfp_placement_controller.actuators.objects import merge_patch
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS
-from kfp_placement_engine.contract.fields import ResourceModel
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, json_bytes
 from kfp_placement_engine.contract.resources import PipelinePlacement
@@ -90,7 +89,7 @@ class PlacementWriter:
         """
         written = placement.to_object()
         _check_size(written)
-        patch = {"spec": _merge(placement.spec)}
+        patch = {"spec": merge_patch(placement.spec)}
 
         def create() -> StoredVersion:
             return self._created(written)
@@ -118,7 +117,7 @@ class PlacementWriter:
         """
         _check_size(placement.to_object())
         status = placement.status or PipelinePlacementStatus()
-        return self._write(placement, known, {"status": _merge(status)}, None)
+        return self._write(placement, known, {"status": merge_patch(status)}, None)
 
     def _write(
         self,
@@ -219,11 +218,3 @@ def _check_size(written: JsonObject) -> None:
             f"a PipelinePlacement of {size} bytes is too large, at most {HARD_LIMIT_BYTES}:"
             " fit its rows first"
         )
-
-
-def _merge(part: ResourceModel) -> JsonObject:
-    """As a merge patch: a field that is no longer set is removed."""
-    unset: JsonObject = {
-        field.alias or name: None for name, field in type(part).model_fields.items()
-    }
-    return unset | part.model_dump(mode="json", by_alias=True, exclude_none=True)

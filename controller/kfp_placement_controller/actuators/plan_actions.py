@@ -8,7 +8,8 @@ from functools import partial
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.held_runs import close_queue
-from kfp_placement_controller.actuators.history_worker import HistoryTask
+from kfp_placement_controller.actuators.histories import HistoryTask
+from kfp_placement_controller.actuators.objects import read_objects
 from kfp_placement_controller.actuators.placements import (
     MOST_EPOCH,
     PlacementWriter,
@@ -102,22 +103,14 @@ class ActionRunner:
         Raises:
             KubernetesError: refused, or no answer.
         """
+
+        def read(raw: JsonObject) -> PipelinePlacement:
+            key = RunKey(raw["metadata"]["namespace"], raw["metadata"]["name"])
+            self._known[key] = stored_version(raw)
+            return read_resource(PipelinePlacement, raw)
+
         self._known.clear()
-        placements: list[PipelinePlacement] = []
-        for raw in self._client.list(PLACEMENTS).items:
-            metadata = raw["metadata"]
-            try:
-                key = RunKey(metadata["namespace"], metadata["name"])
-                self._known[key] = stored_version(raw)
-                placements.append(read_resource(PipelinePlacement, raw))
-            except InputError as error:
-                _LOG.warning(
-                    "placement %s/%s is not read: %.300s",
-                    metadata["namespace"],
-                    metadata["name"],
-                    error,
-                )
-        return placements
+        return read_objects(self._client, PLACEMENTS, read)
 
     def run(self, action: Action, coordinator: Coordinator) -> None:
         """Carry out one action."""

@@ -4,10 +4,10 @@ import math
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import urlencode
 
-from kfp_placement_controller.actuators.worker import Worker
 from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer, MemoryPod
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_kube.exceptions import GarbledError, KubeError
@@ -75,6 +75,17 @@ class Prometheus:
                 break
         return found
 
+    def answer(self, question: AskMemory) -> MemoryAnswer:
+        """Return the peaks, or why there are none."""
+        try:
+            return MemoryAnswer(question, self.peaks(question))
+        except (KubeError, EngineError) as error:
+            return MemoryAnswer(question, failure=f"{error!s:.300}")
+        except Exception as error:
+            # Whatever the server answers, and whatever we make of it: plans do without.
+            what = f"defect: {type(error).__name__}: {error!s:.200}"
+            return MemoryAnswer(question, failure=what)
+
     def _query(self, namespace: str, pods: Sequence[MemoryPod]) -> str:
         longest = max(each.since_start_seconds for each in pods) + _RANGE_MORE_SECONDS
         selector = (
@@ -118,47 +129,9 @@ def _samples(text: bytes) -> Iterator[tuple[str, float]]:
     for each in samples:
         match each:
             case {"metric": {"pod": str(pod)}, "value": [_, str(amount)]}:
-                yield from ((pod, value) for value in _floats(amount))
-            case _:
-                pass
-
-
-def _floats(text: str) -> Iterator[float]:
-    try:
-        yield float(text)
-    except ValueError:
-        return
+                with suppress(ValueError):
+                    yield pod, float(amount)
 
 
 def _garbled(why: str) -> GarbledError:
     return GarbledError(0, "Garbled", why)
-
-
-class MemoryWorker(Worker[AskMemory, MemoryAnswer]):
-    """The thread that asks one question after the other."""
-
-    def __init__(
-        self,
-        peaks: Callable[[AskMemory], Mapping[str, float]],
-        answered: Callable[[MemoryAnswer], None],
-    ) -> None:
-        """Nothing is started yet.
-
-        Args:
-            peaks: asks a server, and waits for it.
-            answered: is given every answer, in this worker's thread.
-        """
-        super().__init__("memory", answered)
-        self._peaks = peaks
-
-    # `typing.override` came with Python 3.12.
-    def answer(self, task: AskMemory) -> MemoryAnswer:  # type: ignore[explicit-override]
-        """Return what the server says."""
-        try:
-            return MemoryAnswer(task, self._peaks(task))
-        except (KubeError, EngineError) as error:
-            return MemoryAnswer(task, failure=f"{error!s:.300}")
-        except Exception as error:
-            # Whatever the server answers, and whatever we make of it: plans do without.
-            what = f"defect: {type(error).__name__}: {error!s:.200}"
-            return MemoryAnswer(task, failure=what)

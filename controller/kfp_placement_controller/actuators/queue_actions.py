@@ -1,10 +1,10 @@
 """Carries out what the queue has decided; a failure of one stops no other."""
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
+from kfp_placement_controller.actuators.objects import read_objects
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.metrics import (
     RUN_STARTS,
@@ -25,14 +25,10 @@ from kfp_placement_controller.queueing.actions import (
     WriteRequestStatus,
 )
 from kfp_placement_controller.sources.queue_source import JsonPatch, QueuedRun, QueueSource
-from kfp_placement_engine.exceptions import InputError
-from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
 from kfp_placement_kube.kinds import Kind
-
-ObservedT = TypeVar("ObservedT")
 
 _LOG = logging.getLogger(__name__)
 
@@ -93,7 +89,7 @@ class QueueActionRunner:
         Raises:
             KubernetesError: refused, or no answer.
         """
-        return self._read(RUN_QUEUES, observe_queue)
+        return read_objects(self._client, RUN_QUEUES, observe_queue)
 
     def read_requests(self) -> list[ObservedRequest]:
         """All RunRequests as they are now.
@@ -101,16 +97,7 @@ class QueueActionRunner:
         Raises:
             KubernetesError: refused, or no answer.
         """
-        return self._read(RUN_REQUESTS, observe_request)
-
-    def _read(self, kind: Kind, observe: Callable[[JsonObject], ObservedT]) -> list[ObservedT]:
-        observed = []
-        for raw in self._client.list(kind).items:
-            try:
-                observed.append(observe(raw))
-            except InputError as error:
-                _LOG.warning("a %s is not read: %.300s", kind.kind, error)
-        return observed
+        return read_objects(self._client, RUN_REQUESTS, observe_request)
 
     def run(self, action: QueueAction) -> bool:
         """Carry out one action; what fails is decided again.

@@ -5,14 +5,13 @@ made again. A thread waits for the answer, so that nobody else has to.
 """
 
 import multiprocessing
-import queue
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
+from kfp_placement_controller.actuators.worker import Worker
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_engine.exceptions import EngineError
@@ -66,40 +65,32 @@ class SearchWorker:
             plan: what the process does; importable there.
             params: how long it may take.
         """
-        self._ended = ended
         self._plan = plan
         self._params = params
         self._context = multiprocessing.get_context("spawn")
-        self._rounds: queue.SimpleQueue[PlanningRound | None] = queue.SimpleQueue()
         self._searcher: _Searcher | None = None
-        self._thread = threading.Thread(target=self._work, name="search", daemon=True)
+        self._worker = Worker("search", self._search, ended)
 
     def start(self) -> None:
         """Start; returns at once."""
-        self._thread.start()
+        self._spawn()
+        self._worker.start()
 
     def stop(self) -> None:
         """Kill the process and end the thread."""
-        self._rounds.put(None)
         searcher = self._searcher
         if searcher is not None:
             searcher.process.kill()
-        if self._thread.is_alive():
-            self._thread.join(self._params.stop_seconds)
+        self._worker.stop()
+        self._kill()
 
     def submit(self, asked: PlanningRound) -> None:
         """Let a round begin as soon as those before it have ended."""
-        self._rounds.put(asked)
+        self._worker.submit(asked)
 
     def alive(self) -> bool:
         """Whether the thread works."""
-        return self._thread.is_alive()
-
-    def _work(self) -> None:
-        self._spawn()
-        while (asked := self._rounds.get()) is not None:
-            self._ended(self._search(asked))
-        self._kill()
+        return self._worker.alive()
 
     def _search(self, asked: PlanningRound) -> RoundResult | RoundFailure:
         searcher = self._searcher

@@ -2,7 +2,6 @@
 
 import queue
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -12,23 +11,23 @@ AnswerT = TypeVar("AnswerT")
 _STOP_SECONDS = 2.0
 
 
-class Worker(ABC, Generic[TaskT, AnswerT]):
+class Worker(Generic[TaskT, AnswerT]):
     """Does what it is given, and passes on what came of each."""
 
-    def __init__(self, name: str, answered: Callable[[AnswerT], None]) -> None:
+    def __init__(
+        self, name: str, answer: Callable[[TaskT], AnswerT], answered: Callable[[AnswerT], None]
+    ) -> None:
         """Nothing is started yet.
 
         Args:
             name: of the thread.
+            answer: does what a task says; failures and defects are answers, too.
             answered: is given every answer, in this worker's thread.
         """
+        self._answer = answer
         self._answered = answered
         self._tasks: queue.SimpleQueue[TaskT | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-
-    @abstractmethod
-    def answer(self, task: TaskT) -> AnswerT:
-        """Do it, and say what came of it; failures and defects are answers, too."""
 
     def start(self) -> None:
         """Start; returns at once."""
@@ -44,6 +43,10 @@ class Worker(ABC, Generic[TaskT, AnswerT]):
         """Let it be done as soon as those before it are; returns at once."""
         self._tasks.put(task)
 
+    def alive(self) -> bool:
+        """Whether the thread works."""
+        return self._thread.is_alive()
+
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            self._answered(self.answer(task))
+            self._answered(self._answer(task))

@@ -34,17 +34,14 @@ from kfp_placement_controller.extender.decisions import (
     taken_nodes,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.extender.scheduling_request import (
-    SchedulingRequest,
-    read_scheduling_request,
-)
 from kfp_placement_controller.extender.wire import (
-    FilterResult,
+    filter_json,
     priorities_json,
     read_args,
     unchanged,
 )
 from kfp_placement_controller.metrics import ANSWER_CPU_SECONDS, ANSWERS
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_engine.exceptions import InputError
 
@@ -55,7 +52,7 @@ DEFECT = "defect"
 YIELDED = "yielded"
 """Pods of another scheduler go first; the same question is answered a moment later."""
 
-Decided = Callable[[Knowledge, SchedulingRequest, Decision], None]
+Decided = Callable[[Knowledge, ObservedPod, Decision], None]
 """Takes what was known, the pod and the decision."""
 
 
@@ -155,7 +152,7 @@ class Answers:
 
     def _filter(self, paused_seconds: float, body: bytes) -> Answer:
         args, known, now = read_args(body), self._known(), self._clock()
-        pod = read_scheduling_request(args.pod, known.sources)
+        pod = known.sources.observe_pod(args.pod)
         since = now - paused_seconds - SETTLE_SECONDS
         offered = without_taken(known, pod, args.node_names, since)
         if args.node_names and not offered:
@@ -175,13 +172,13 @@ class Answers:
                 return Answer(b"", YIELDED, pause_seconds=pause)
         return self._sent(known, pod, decision)
 
-    def _sent(self, known: Knowledge, pod: SchedulingRequest, decision: Decision) -> Answer:
+    def _sent(self, known: Knowledge, pod: ObservedPod, decision: Decision) -> Answer:
         self._decided(known, pod, decision)
-        return Answer(FilterResult(decision.nodes, decision.reasons).to_json(), decision.reason)
+        return Answer(filter_json(decision.nodes, decision.reasons), decision.reason)
 
     def _prioritize(self, body: bytes) -> Answer:
         args, known = read_args(body), self._known()
-        pod = read_scheduling_request(args.pod, known.sources)
+        pod = known.sources.observe_pod(args.pod)
         points = prioritize_nodes(known, pod, args.node_names)
         return Answer(priorities_json(points), "points")
 
@@ -212,7 +209,7 @@ def _all_nodes(body: bytes, outcome: str) -> Answer:
 
 
 def _no_points(_: bytes, outcome: str) -> Answer:
-    return Answer(priorities_json([]), outcome)
+    return Answer(priorities_json({}), outcome)
 
 
 def _as_it_is(body: bytes, outcome: str) -> Answer:

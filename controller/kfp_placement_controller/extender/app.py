@@ -1,4 +1,4 @@
-"""The HTTP side of the extender: routes, limits, readiness. aiohttp stays in here.
+"""The HTTP side of the extender: routes, limits, readiness, ports. aiohttp stays in here.
 
 Three listeners: the scheduler's questions (loopback), probes and metrics, and the webhook (TLS).
 """
@@ -7,9 +7,10 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.extender.answers import Answer, Answers
+from kfp_placement_controller.settings import ExtendSettings
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,10 +27,14 @@ MAX_BODY_BYTES = 4 * 2**20
 """Largest question: a pod is at most 1.5 MB, the names of 5,000 nodes are at most 1.3 MB, and a
 Workflow that is tried again comes twice, with at most 1.5 MB each."""
 
+LOOPBACK = "127.0.0.1"
+"""Only the scheduler in the same pod asks; nobody else has to be let in."""
+
 CERTIFICATE_CHECK_SECONDS = 10.0
 """How often the webhook's certificate files are looked at; kubelets replace them in place."""
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Answering = Callable[[bytes], Awaitable[Answer]]
+"""Answers a question, perhaps after a pause."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,6 @@ class Listener:
 
 def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
     """The routes that kube-scheduler calls; 503 until everything is known."""
-    application = web.Application(client_max_size=MAX_BODY_BYTES)
 
     async def settled(body: bytes) -> Answer:
         begun = time.monotonic()
@@ -60,31 +65,18 @@ def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> we
             answered = answers.filter(body, time.monotonic() - begun)
         return answered
 
-    async def points(body: bytes) -> Answer:
-        return answers.prioritize(body)
-
-    application.router.add_post("/scheduler/filter", _answering(settled, is_synced))
-    application.router.add_post("/scheduler/prioritize", _answering(points, is_synced))
-    return application
+    routes = {"/scheduler/filter": settled, "/scheduler/prioritize": _at_once(answers.prioritize)}
+    return _application(routes, is_synced)
 
 
 def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
     """What the API server asks about pods and about runs; 503 until everything is known."""
-    application = web.Application(client_max_size=MAX_BODY_BYTES)
-
-    async def mutated(body: bytes) -> Answer:
-        return answers.mutate(body)
-
-    async def mutated_of_all(body: bytes) -> Answer:
-        return answers.mutate(body, all_pipelines=True)
-
-    async def held(body: bytes) -> Answer:
-        return answers.hold(body)
-
-    application.router.add_post("/mutate", _answering(mutated, is_synced))
-    application.router.add_post("/mutate-pipelines", _answering(mutated_of_all, is_synced))
-    application.router.add_post("/hold", _answering(held, is_synced))
-    return application
+    routes = {
+        "/mutate": _at_once(answers.mutate),
+        "/mutate-pipelines": _at_once(partial(answers.mutate, all_pipelines=True)),
+        "/hold": _at_once(answers.hold),
+    }
+    return _application(routes, is_synced)
 
 
 def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -> web.Application:
@@ -113,10 +105,17 @@ def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -
     return application
 
 
-def _answering(
-    answer: Callable[[bytes], Awaitable[Answer]], is_synced: Callable[[], bool]
-) -> Handler:
-    async def handle(request: web.Request) -> web.Response:
+def _at_once(answer: Callable[[bytes], Answer]) -> Answering:
+    async def answering(body: bytes) -> Answer:
+        return answer(body)
+
+    return answering
+
+
+def _application(routes: Mapping[str, Answering], is_synced: Callable[[], bool]) -> web.Application:
+    application = web.Application(client_max_size=MAX_BODY_BYTES)
+
+    async def handle(answer: Answering, request: web.Request) -> web.Response:
         body = await request.read()
         if not is_synced():
             return _not_synced()
@@ -125,7 +124,9 @@ def _answering(
             body=answered.body, status=answered.status, content_type="application/json"
         )
 
-    return handle
+    for path, answer in routes.items():
+        application.router.add_post(path, partial(handle, answer))
+    return application
 
 
 def _not_synced() -> web.Response:
@@ -201,3 +202,68 @@ class CertificateFiles:
     def _versions(self) -> list[tuple[int, int]]:
         stats = [file.stat() for file in self._files]
         return [(each.st_mtime_ns, each.st_ino) for each in stats]
+
+
+class Listeners:
+    """For the scheduler and probes, and for admission if there is a certificate."""
+
+    def __init__(
+        self,
+        settings: ExtendSettings,
+        answers: Answers,
+        is_synced: Callable[[], bool],
+        stuck: Callable[[], str],
+    ) -> None:
+        """Read the certificate; no port is opened yet.
+
+        Args:
+            settings: of the process.
+            answers: to the scheduler and to admission.
+            is_synced: everything is known.
+            stuck: what is broken and only a restart fixes; "" = nothing.
+
+        Raises:
+            SettingsError: the certificate cannot be used.
+        """
+        self._certificates = _certificates(settings)
+        scheduler = scheduler_application(answers, is_synced)
+        self._listeners = [
+            Listener(scheduler, LOOPBACK, settings.extender_port),
+            Listener(probe_application(is_synced, stuck), None, settings.probe_port),
+        ]
+        if self._certificates is not None:
+            hook, context = webhook_application(answers, is_synced), self._certificates.context
+            self._listeners.append(Listener(hook, None, settings.webhook_port, context))
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[list[int]]:
+        """Serve as long as the context lasts; gives the ports.
+
+        Raises:
+            SettingsError: a port cannot be opened.
+        """
+        async with listening(*self._listeners) as ports:
+            if self._certificates is None:
+                yield ports
+                return
+            checking = asyncio.create_task(self._certificates.keep_checking())
+            try:
+                yield ports
+            finally:
+                checking.cancel()
+
+
+def _certificates(settings: ExtendSettings) -> CertificateFiles | None:
+    certificate, key = settings.webhook_certificate, settings.webhook_key
+    if certificate is None and key is None:
+        if settings.queues:
+            raise SettingsError(
+                "--queues holds runs by the webhook, which needs --webhook-certificate and"
+                " --webhook-key"
+            )
+        return None
+    if certificate is None or key is None:
+        raise SettingsError(
+            "the webhook needs both --webhook-certificate and --webhook-key, or neither"
+        )
+    return CertificateFiles(certificate, key)

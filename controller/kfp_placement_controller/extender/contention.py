@@ -10,7 +10,7 @@ nobody is waited for twice, and room that nobody else wants is given at once.
 from collections.abc import Iterable, Sequence
 
 from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod
-from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.model.resources import Resources, fits, minus, raise_to, with_pod
 
 SETTLE_SECONDS = 0.15
@@ -26,7 +26,7 @@ for one pod after the other, so whoever makes us pause keeps all our pods waitin
 
 
 def settling_seconds(
-    known: Knowledge, pod: SchedulingRequest, names: Sequence[str], now: float
+    known: Knowledge, pod: ObservedPod, names: Sequence[str], now: float
 ) -> dict[str, float]:
     """Nodes whose room others may be about to take, and how long that may still last.
 
@@ -37,7 +37,7 @@ def settling_seconds(
         now: in seconds of the memory's clock.
     """
     since = now - SETTLE_SECONDS
-    ours = pod.observed.scheduler_name
+    ours = pod.scheduler_name
     # A name that anybody may write into a pod is not a scheduler yet.
     names_of_others = known.binders - {ours}
     others = [each for each in known.waiting.values() if each.scheduler_name in names_of_others]
@@ -50,12 +50,12 @@ def settling_seconds(
     for name in names:
         if name not in known.nodes:
             continue
-        free = known.free(name, besides=pod.observed.uid)
-        left = minus(free, with_pod(pod.observed.requests))
+        free = known.free(name, besides=pod.uid)
+        left = minus(free, with_pod(pod.requests))
         is_full = not fits(largest, left)
         begun = [each.since for each in new if is_full and _takes(each, free, left)]
         freed_at = known.freed_at.get(name, since)
-        if refused and not fits(pod.observed.requests, free):
+        if refused and not fits(pod.requests, free):
             # kube-scheduler knows of room that we have not seen to be free yet.
             begun.append(now)
         elif freed_at > since and _crowd(refused, free, left):
@@ -88,7 +88,7 @@ class PauseBudget:
 
 
 def without_taken(
-    known: Knowledge, pod: SchedulingRequest, names: Sequence[str], since: float
+    known: Knowledge, pod: ObservedPod, names: Sequence[str], since: float
 ) -> tuple[str, ...]:
     """The nodes except for those whose room somebody has taken while the pod was being placed.
 
@@ -98,7 +98,7 @@ def without_taken(
         names: nodes that kube-scheduler offers, by what it had seen before.
         since: what was taken before is not judged: our count could be the wrong one.
     """
-    uid, requests = pod.observed.uid, pod.observed.requests
+    uid, requests = pod.uid, pod.requests
     taken = {
         name
         for name, at in known.taken_at.items()

@@ -13,14 +13,14 @@ from enum import StrEnum
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.preferences import (
     band_ms,
-    latency_ms,
+    latencies_ms,
     limit_ms,
     nodes_within,
     ranked,
     volume_nodes,
 )
-from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
-from kfp_placement_controller.extender.wire import MAX_SCORE, HostPriority
+from kfp_placement_controller.extender.wire import MAX_SCORE
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.model.durations import latency_text
 from kfp_placement_engine.model.latency import UNKNOWN_MS
 
@@ -73,7 +73,7 @@ class Decision:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-def filter_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]) -> Decision:
+def filter_nodes(known: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> Decision:
     """Which of the offered nodes a pod may go to.
 
     Args:
@@ -81,14 +81,18 @@ def filter_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str
         pod: to be placed.
         offered: nodes that kube-scheduler's own filters leave.
     """
-    step = known.planned_step(pod.observed)
+    step = known.planned_step(pod)
     planned = None if step is None else step.node
     if not offered:
         return Decision((), DecisionReason.NOTHING_KNOWN, planned)
     limit = limit_ms(known, pod)
     allowed = offered if limit is None else _within_limit(known, pod, offered, limit)
     if limit is not None and not allowed:
-        reasons = {name: _too_far(known, pod, name, limit) for name in offered}
+        trips = latencies_ms(known, pod, offered)
+        reasons = {
+            name: _too_far(pod.location, trip, limit)
+            for name, trip in zip(offered, trips, strict=True)
+        }
         return Decision((), DecisionReason.REFUSED, planned, reasons)
     pinned = volume_nodes(known, pod, allowed)
     pool = pinned or allowed
@@ -103,21 +107,19 @@ def filter_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str
     return Decision(tuple(each.name for each in best), reason, planned)
 
 
-def taken_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]) -> Decision:
+def taken_nodes(known: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> Decision:
     """The answer where no offered node has room any more: the pod is tried again when one has."""
-    step = known.planned_step(pod.observed)
+    step = known.planned_step(pod)
     reasons = dict.fromkeys(offered, "another scheduler has just taken its room")
     return Decision((), DecisionReason.TAKEN, None if step is None else step.node, reasons)
 
 
-def prioritize_nodes(
-    known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]
-) -> list[HostPriority]:
+def prioritize_nodes(known: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> dict[str, int]:
     """Points of the offered nodes: the best have 10, the next best 9, and so on; equals are equal.
 
     One point outweighs all of kube-scheduler's own scores, so only the order counts.
     """
-    step = known.planned_step(pod.observed)
+    step = known.planned_step(pod)
     band = band_ms(known, pod, offered)
     rank = {each.name: each.rank for each in ranked(known, pod, step, offered, band)}
     points = {
@@ -126,7 +128,7 @@ def prioritize_nodes(
     limit = limit_ms(known, pod)
     allowed = offered if limit is None else _within_limit(known, pod, offered, limit)
     pool = frozenset(volume_nodes(known, pod, allowed) or allowed)
-    return [HostPriority(name, points[rank[name]] if name in pool else 0) for name in offered]
+    return {name: points[rank[name]] if name in pool else 0 for name in offered}
 
 
 def _reason(
@@ -150,7 +152,7 @@ def _reason(
 
 
 def _within_limit(
-    known: Knowledge, pod: SchedulingRequest, offered: Sequence[str], limit: float
+    known: Knowledge, pod: ObservedPod, offered: Sequence[str], limit: float
 ) -> Sequence[str]:
     """Nodes within the hard limit; only if there are none, those we have not seen yet."""
     return nodes_within(known, pod, offered, limit) or [
@@ -158,9 +160,8 @@ def _within_limit(
     ]
 
 
-def _too_far(known: Knowledge, pod: SchedulingRequest, name: str, limit: float) -> str:
+def _too_far(place: str, trip: float, limit: float) -> str:
     """One of two sentences: kube-scheduler counts nodes by sentence."""
-    place = pod.observed.location
-    if latency_ms(known, pod, name) == UNKNOWN_MS:
+    if trip == UNKNOWN_MS:
         return f"no round trip to {place} is known"
     return f"round trip to {place} is over {latency_text(limit)}"

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from kfp_placement_controller.extender.decisions import Decision, DecisionReason
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.observed.deviations import NODE_GONE, Deviation, why_left_out
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_kube.change import Change
@@ -38,9 +37,9 @@ class DeviationNotes:
         self._notes: OrderedDict[str, _Note] = OrderedDict()
         self._lock = threading.Lock()
 
-    def decided(self, known: Knowledge, pod: SchedulingRequest, decision: Decision) -> None:
+    def decided(self, known: Knowledge, pod: ObservedPod, decision: Decision) -> None:
         """Note what was answered for a pod."""
-        why, uid = _why_deviating(known, pod, decision), pod.observed.uid
+        why, uid = _why_deviating(known, pod, decision), pod.uid
         with self._lock:
             self._notes.pop(uid, None)
             if why and decision.planned is not None and uid:
@@ -60,9 +59,9 @@ class DeviationNotes:
         return Deviation(pod, note.planned, note.reason, note.why)
 
 
-def _why_deviating(known: Knowledge, pod: SchedulingRequest, decision: Decision) -> str:
+def _why_deviating(known: Knowledge, pod: ObservedPod, decision: Decision) -> str:
     """Why the planned node is not the answer; "" where it is, or where nothing is planned."""
-    planned, location = decision.planned, pod.observed.location
+    planned, location = decision.planned, pod.location
     if planned is None:
         return ""
     match decision.reason:
@@ -78,14 +77,14 @@ def _why_deviating(known: Knowledge, pod: SchedulingRequest, decision: Decision)
             return ""
 
 
-def _why_not_offered(known: Knowledge, pod: SchedulingRequest, name: str) -> str:
+def _why_not_offered(known: Knowledge, pod: ObservedPod, name: str) -> str:
     """Why kube-scheduler left a node out, as far as we can see."""
     node = known.nodes.get(name)
     if node is None:
         return NODE_GONE
     used = known.used.get(name, {})
     objection = why_left_out(
-        pod.observed.requests,
+        pod.requests,
         node.allocatable,
         used,
         is_not_ready=node.not_ready,

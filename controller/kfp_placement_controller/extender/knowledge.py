@@ -5,12 +5,17 @@ Nothing here takes locks or asks anybody; `memory` makes a new one for every cha
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
+from kfp_placement_engine.contract.resources import (
+    PipelinePlacement,
+    PlacementPolicy,
+    read_resource,
+)
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import Resources, free_room, minus, with_pod
 
@@ -165,8 +170,13 @@ class Knowledge:
         return None if name is None else plan.steps[name]
 
 
-def known_plan(placement: PipelinePlacement) -> KnownPlan:
-    """The part of a PipelinePlacement that the extender keeps; unreadable rows are left out."""
+def read_plan(raw: Mapping[str, Any]) -> KnownPlan:
+    """Keep what matters of a PipelinePlacement; unreadable rows are left out.
+
+    Raises:
+        InputError: it is malformed.
+    """
+    placement = read_resource(PipelinePlacement, raw)
     spec = placement.spec
     steps = {}
     for row in placement.planned_rows(with_reasons=False).rows:

@@ -17,19 +17,13 @@ from kfp_placement_controller.extender.knowledge import (
     KnownNode,
     KnownPlan,
     WaitingPod,
-    known_plan,
 )
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import POLICY_NAME
-from kfp_placement_engine.contract.resources import (
-    Location,
-    PipelinePlacement,
-    PlacementPolicy,
-    read_resource,
-)
+from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.constraints import is_not_ready
@@ -50,33 +44,6 @@ nobody asks when room was freed or taken."""
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
-
-
-def read_plan(raw: Mapping[str, Any]) -> KnownPlan:
-    """Keep what matters of a PipelinePlacement.
-
-    Raises:
-        InputError: it is malformed.
-    """
-    return known_plan(read_resource(PipelinePlacement, raw))
-
-
-def read_policy(raw: Mapping[str, Any]) -> PlacementPolicy:
-    """Read a PlacementPolicy.
-
-    Raises:
-        InputError: it is malformed.
-    """
-    return read_resource(PlacementPolicy, raw)
-
-
-def read_location(raw: Mapping[str, Any]) -> StatedPlace:
-    """Read a Location.
-
-    Raises:
-        InputError: it is malformed.
-    """
-    return read_resource(Location, raw).stated()
 
 
 def read_bare_node(raw: Mapping[str, Any]) -> Node:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, PlannedStep
-from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.observed import latency_limits
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.latency import (
     UNKNOWN_MS,
@@ -56,44 +56,43 @@ class Ranked(NamedTuple):
     name: str
 
 
-def limit_ms(known: Knowledge, pod: SchedulingRequest) -> float | None:
+def limit_ms(known: Knowledge, pod: ObservedPod) -> float | None:
     """The hard limit of the round trip; None = none, or nobody knows where the place is."""
-    return latency_limits.limit_ms(pod.observed, known.rules) if pod.place in known.places else None
+    is_known = pod.location.lower() in known.places
+    return latency_limits.limit_ms(pod, known.rules) if is_known else None
 
 
-def latency_ms(known: Knowledge, pod: SchedulingRequest, name: str) -> float:
-    """Round trip between a node and the pod's place; infinite = unknown."""
-    return known.nodes.get(name, _UNKNOWN_NODE).latencies_ms.get(pod.place, UNKNOWN_MS)
+def latencies_ms(known: Knowledge, pod: ObservedPod, names: Iterable[str]) -> Iterator[float]:
+    """Round trips between the nodes and the pod's place; infinite = unknown."""
+    nodes, place = known.nodes, pod.location.lower()
+    for name in names:
+        yield nodes.get(name, _UNKNOWN_NODE).latencies_ms.get(place, UNKNOWN_MS)
 
 
 def nodes_within(
-    known: Knowledge, pod: SchedulingRequest, names: Iterable[str], limit: float
+    known: Knowledge, pod: ObservedPod, names: Sequence[str], limit: float
 ) -> list[str]:
     """Those of the nodes whose round trip to the pod's place keeps a limit."""
-    nodes, place = known.nodes, pod.place
-    return [
-        name
-        for name in names
-        if is_within(nodes.get(name, _UNKNOWN_NODE).latencies_ms.get(place, UNKNOWN_MS), limit)
-    ]
+    trips = latencies_ms(known, pod, names)
+    return [name for name, trip in zip(names, trips, strict=True) if is_within(trip, limit)]
 
 
-def band_ms(known: Knowledge, pod: SchedulingRequest, pool: Sequence[str]) -> float | None:
+def band_ms(known: Knowledge, pod: ObservedPod, pool: Sequence[str]) -> float | None:
     """The largest round trip that counts as best for a ruled step; None = no rule applies."""
     rules = known.rules.latency_rules
-    if pod.place not in known.places:
+    if pod.location.lower() not in known.places:
         return None
     if not is_ruled(pod.step_type, policy_types(rules.step_types)):
         return None
     tolerance = policy_tolerance(rules.tolerance_ms, rules.tolerance_percent)
-    return band_limit_ms((latency_ms(known, pod, name) for name in pool), tolerance)
+    return band_limit_ms(latencies_ms(known, pod, pool), tolerance)
 
 
-def volume_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]) -> list[str]:
+def volume_nodes(known: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> list[str]:
     """Offered nodes where running pods mount a claim that one node at a time may mount."""
     holders: set[str] = set()
-    for name in pod.observed.claims:
-        claim = ClaimKey(pod.observed.namespace, name)
+    for name in pod.claims:
+        claim = ClaimKey(pod.namespace, name)
         if claim not in known.shared_claims:
             holders.update(known.claim_nodes.get(claim, ()))
     return [name for name in offered if name in holders] if holders else []
@@ -101,7 +100,7 @@ def volume_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str
 
 def ranked(
     known: Knowledge,
-    pod: SchedulingRequest,
+    pod: ObservedPod,
     step: PlannedStep | None,
     names: Iterable[str],
     band: float | None,
@@ -115,16 +114,16 @@ def ranked(
         names: the nodes.
         band: the largest round trip that counts as best, in milliseconds; None = no rule.
     """
-    planned = None if step is None else step.node
+    planned, place = None if step is None else step.node, pod.location.lower()
     loss = _losses(known, step, is_ruled=band is not None)
     headroom = known.rules.headroom
     least = {"cpu": headroom.cpu_milli, "memory": headroom.memory_bytes}
-    room = room_beside(pod.observed.requests, least)
+    room = room_beside(pod.requests, least)
     for name in names:
         node = known.nodes.get(name, _UNKNOWN_NODE)
         beyond_ms = 0.0
         if band is not None:
-            beyond_ms = excess_ms(node.latencies_ms.get(pod.place, UNKNOWN_MS), band)
+            beyond_ms = excess_ms(node.latencies_ms.get(place, UNKNOWN_MS), band)
         # Of a node not seen yet: not tight, and full.
         is_tight, share = False, 1.0
         if node is not _UNKNOWN_NODE:

@@ -5,7 +5,7 @@ null, and Go reads them in any case. Only node names travel (`nodeCacheCapable: 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -30,40 +30,6 @@ class ExtenderArgs:
 
     pod: Mapping[str, Any]
     node_names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FilterResult:
-    """The answer to `filter`.
-
-    Attributes:
-        node_names: some of the nodes asked about.
-        unresolvable: why not, for every node asked about; given only where none remains. Such
-            nodes are not tried for preemption.
-    """
-
-    node_names: Sequence[str]
-    unresolvable: Mapping[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> bytes:
-        """The body of the reply."""
-        return orjson.dumps(
-            {
-                "Nodes": None,
-                "NodeNames": list(self.node_names),
-                "FailedNodes": None,
-                "FailedAndUnresolvableNodes": dict(self.unresolvable) or None,
-                "Error": "",
-            }
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class HostPriority:
-    """A node's points, 0 to 10."""
-
-    host: str
-    score: int
 
 
 def read_args(body: bytes) -> ExtenderArgs:
@@ -99,20 +65,34 @@ def unchanged(body: bytes) -> bytes | None:
         fields = _fields(body)
     except InputError:
         return None
+    return filter_json(fields.get("nodenames"), {}, fields.get("nodes"))
+
+
+def filter_json(
+    node_names: Sequence[str] | None, unresolvable: Mapping[str, str], nodes: object = None
+) -> bytes:
+    """The reply to `filter`.
+
+    Args:
+        node_names: some of the nodes asked about.
+        unresolvable: why not, for every node asked about; given only where none remains. Such
+            nodes are not tried for preemption.
+        nodes: the same as whole objects, where somebody sends them.
+    """
     return orjson.dumps(
         {
-            "Nodes": fields.get("nodes"),
-            "NodeNames": fields.get("nodenames"),
+            "Nodes": nodes,
+            "NodeNames": node_names,
             "FailedNodes": None,
-            "FailedAndUnresolvableNodes": None,
+            "FailedAndUnresolvableNodes": unresolvable or None,
             "Error": "",
         }
     )
 
 
-def priorities_json(priorities: Sequence[HostPriority]) -> bytes:
-    """The reply to `prioritize`: a bare list."""
-    return orjson.dumps([{"Host": each.host, "Score": each.score} for each in priorities])
+def priorities_json(points: Mapping[str, int]) -> bytes:
+    """The reply to `prioritize`, 0 to 10 points a node: a bare list."""
+    return orjson.dumps([{"Host": name, "Score": score} for name, score in points.items()])
 
 
 def _fields(body: bytes) -> dict[str, Any]:

@@ -1,16 +1,13 @@
 """What `extend` watches: what is kept from each kind, and who is notified of changes."""
 
+from functools import partial
+
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.extender.deviations import DeviationNotes
-from kfp_placement_controller.extender.memory import (
-    Memory,
-    read_bare_node,
-    read_location,
-    read_plan,
-    read_policy,
-)
+from kfp_placement_controller.extender.knowledge import read_plan
+from kfp_placement_controller.extender.memory import Memory, read_bare_node
 from kfp_placement_controller.extender.rejections import count_rejection
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES, RUN_QUEUES
 from kfp_placement_controller.observed.claims import observe_claim
@@ -20,7 +17,7 @@ from kfp_placement_controller.observed.run_queues import observe_readiness
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.watch_group import WatchGroup
-from kfp_placement_engine.contract.policy import PlacementPolicy
+from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
@@ -59,8 +56,10 @@ class ExtendObserver:
         """
         memory, watches = self._memory, WatchGroup(client)
         watches.add(NODES, read_bare_node, memory.node_changed)
-        watches.add(LOCATIONS, read_location, memory.location_changed)
-        watches.add(POLICIES, read_policy, self._policy_changed)
+        watches.add(
+            LOCATIONS, lambda raw: read_resource(Location, raw).stated(), memory.location_changed
+        )
+        watches.add(POLICIES, partial(read_resource, PlacementPolicy), self._policy_changed)
         watches.add(CLAIMS, observe_claim, memory.claim_changed)
         watches.add(PLACEMENTS, read_plan, memory.plan_changed)
         watches.add(PODS, sources.observe_pod, self._pod_changed)

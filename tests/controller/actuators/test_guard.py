@@ -8,10 +8,10 @@ import pytest
 from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.actuators.policies import findings_patch
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode
-from kfp_placement_controller.extender.memory import read_policy
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, gates_finding
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.kinds import PODS
@@ -57,7 +57,9 @@ class Scene:
         self.guard = Guard(
             self.server,  # type: ignore[arg-type]
             lambda: Knowledge(
-                DEFAULT_SOURCES, policy=read_policy(self.server.policy), nodes=self.nodes
+                DEFAULT_SOURCES,
+                policy=read_resource(PlacementPolicy, self.server.policy),
+                nodes=self.nodes,
             ),
             scheduler_lease=SCHEDULER,
             planner_lease=PLANNER,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_controller.actuators.history_worker import HistoryTask, HistoryWorker
+from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.planning.actions import (
     DeleteHistory,
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def outcome(client):
-    worker = HistoryWorker(client, lambda: 1, lambda _answer: None)
+    writer = HistoryWriter(client, lambda: 1)
 
     def done(action: HistoryAction) -> HistoryOutcome:
-        return worker.answer(HistoryTask(action, 1)).outcome
+        return writer.write(HistoryTask(action, 1)).outcome
 
     return done
 

@@ -6,8 +6,9 @@ from typing import Any, cast
 import pytest
 
 from kfp_placement_controller.actuators import histories
-from kfp_placement_controller.actuators.history_worker import HistoryTask, HistoryWorker
+from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.actuators.worker import Worker
 from kfp_placement_controller.planning.actions import (
     DeleteHistory,
     HistoryAnswer,
@@ -33,10 +34,11 @@ class Writing:
     def __init__(self, server: StoredHistories) -> None:
         self.epoch: int | None = 1
         self.answers: list[HistoryAnswer] = []
-        self.worker = HistoryWorker(cast("Any", server), lambda: self.epoch, self.answers.append)
+        self.writer = HistoryWriter(cast("Any", server), lambda: self.epoch)
+        self.worker = Worker("histories", self.writer.write, self.answers.append)
 
     def answer(self, action: WriteHistory | DeleteHistory = WRITE) -> HistoryAnswer:
-        return self.worker.answer(HistoryTask(action, 1))
+        return self.writer.write(HistoryTask(action, 1))
 
 
 def test_what_is_written_is_told():

@@ -10,7 +10,6 @@ import pytest
 from kfp_placement_controller.actuators.prometheus import (
     MOST_PODS_A_QUERY,
     MOST_SECONDS,
-    MemoryWorker,
     Prometheus,
 )
 from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer, MemoryPod
@@ -40,17 +39,7 @@ def transport_to(url: str) -> Transport:
 
 
 def answered(question: AskMemory) -> MemoryAnswer:
-    """What the worker's thread gives for it."""
-    answers: list[MemoryAnswer] = []
-    worker = MemoryWorker(Prometheus(transport_to, {"main"}).peaks, answers.append)
-    worker.start()
-    worker.submit(question)
-    until = time.monotonic() + 10
-    while not answers and time.monotonic() < until:
-        time.sleep(0.01)
-    worker.stop()
-    (only,) = answers
-    return only
+    return Prometheus(transport_to, {"main"}).answer(question)
 
 
 def vector(*samples: object, status: str = "success") -> Answer:
@@ -160,12 +149,8 @@ def test_many_pods_are_asked_for_until_the_time_is_over():
 
 
 def test_a_defect_is_an_answer_too():
-    def fail(_question: AskMemory) -> dict[str, float]:
+    def fail(_url: str) -> Transport:
         raise ZeroDivisionError("made up")
 
-    answers: list[MemoryAnswer] = []
-    worker = MemoryWorker(fail, answers.append)
-    worker.start()
-    worker.submit(asked())
-    worker.stop()
-    assert [each.failure for each in answers] == ["defect: ZeroDivisionError: made up"]
+    found = Prometheus(fail, {"main"}).answer(asked())
+    assert found.failure == "defect: ZeroDivisionError: made up"

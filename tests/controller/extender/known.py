@@ -4,21 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kfp_placement_controller.extender import admission, answers, decisions
-from kfp_placement_controller.extender.knowledge import KnownPlan
-from kfp_placement_controller.extender.memory import (
-    Memory,
-    read_bare_node,
-    read_location,
-    read_plan,
-    read_policy,
-)
-from kfp_placement_controller.extender.scheduling_request import (
-    SchedulingRequest,
-    read_scheduling_request,
-)
+from kfp_placement_controller.extender.knowledge import KnownPlan, read_plan
+from kfp_placement_controller.extender.memory import Memory, read_bare_node
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from tests.support import recording
 
@@ -83,20 +74,15 @@ def _conditions(refused: str) -> list[JsonObject]:
     return [{**row, "message": refused}]
 
 
-def asked(step: str = "train", **given: Any) -> SchedulingRequest:
-    """A pod that kube-scheduler asks about."""
-    return read_scheduling_request(pod_object(step, **given), DEFAULT_SOURCES)
+def asked(step: str = "train", **given: Any) -> ObservedPod:
+    """A pod of the cluster, such as kube-scheduler asks about."""
+    return DEFAULT_SOURCES.observe_pod(pod_object(step, **given))
 
 
-def predict(hints: str = "", location: str = "HOME-EDGE", **given: Any) -> SchedulingRequest:
+def predict(hints: str = "", location: str = "HOME-EDGE", **given: Any) -> ObservedPod:
     """A step that follows the latency rule."""
     labels = {"typeOfComponent": "Predict", "OurLocation": location}
     return asked("predict", labels=labels, hints=hints, **given)
-
-
-def observed(**given: Any) -> ObservedPod:
-    """A pod of the cluster."""
-    return DEFAULT_SOURCES.observe_pod(pod_object(**given))
 
 
 def plan_object(
@@ -150,19 +136,19 @@ class Answers(answers.Answers):
         return found
 
 
-def filter_nodes(known: Any, pod: SchedulingRequest, names: Sequence[str]) -> decisions.Decision:
+def filter_nodes(known: Any, pod: ObservedPod, names: Sequence[str]) -> decisions.Decision:
     """As in the product; what is asked and answered is kept."""
     found = decisions.filter_nodes(known, pod, names)
     answer = [found.nodes, found.reason, found.planned, dict(found.reasons)]
-    recording.keep("decision", pod=pod.observed.name, names=names, answer=answer)
+    recording.keep("decision", pod=pod.name, names=names, answer=answer)
     return found
 
 
-def prioritize_nodes(known: Any, pod: SchedulingRequest, names: Sequence[str]) -> list[Any]:
+def prioritize_nodes(known: Any, pod: ObservedPod, names: Sequence[str]) -> dict[str, int]:
     """As in the product; what is asked and answered is kept."""
     found = decisions.prioritize_nodes(known, pod, names)
-    points = [[each.host, each.score] for each in found]
-    recording.keep("points", pod=pod.observed.name, names=names, answer=points)
+    points = [[name, score] for name, score in found.items()]
+    recording.keep("points", pod=pod.name, names=names, answer=points)
     return found
 
 
@@ -223,7 +209,7 @@ class Cluster:
 
     def pod(self, **given: Any) -> None:
         """A pod appears or changes."""
-        new = observed(**given)
+        new = asked(**given)
         key = (new.namespace, new.name)
         self.memory.pod_changed(Change(key, self._pods.get(key), new))
         self._pods[key] = new
@@ -248,13 +234,15 @@ class Cluster:
 
     def policy(self, **spec: Any) -> None:
         """The policy is written."""
-        new = read_policy({"metadata": {"name": "default"}, "spec": spec})
+        new = read_resource(PlacementPolicy, {"metadata": {"name": "default"}, "spec": spec})
         self.memory.policy_changed(Change(("", "default"), None, new))
 
     def location(self, named: str, **spec: Any) -> None:
         """A Location is written."""
         found = {"metadata": {"name": named}, "spec": spec}
-        self.memory.location_changed(Change(("", named), None, read_location(found)))
+        self.memory.location_changed(
+            Change(("", named), None, read_resource(Location, found).stated())
+        )
 
     def claim(self, name: str, *modes: str) -> None:
         """A claim appears or changes."""

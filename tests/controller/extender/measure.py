@@ -16,7 +16,8 @@ from typing import Any
 from benchmarks.data import data_folder
 from kfp_placement_controller.extender.answers import Answer, Answers
 from kfp_placement_controller.extender.deviations import DeviationNotes
-from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
+from kfp_placement_controller.extender.knowledge import read_plan
+from kfp_placement_controller.extender.memory import Memory, read_bare_node
 from kfp_placement_controller.loops.garbage import keep_what_is_there
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.keys import RunKey

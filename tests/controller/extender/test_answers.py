@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
-from kfp_placement_controller.extender.memory import read_policy
+from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from tests.controller.admission_cases import ALL_PIPELINES_CASES
 from tests.controller.extender.known import Answers, Cluster, pod_object
@@ -50,7 +50,7 @@ def test_the_planned_node_and_its_points(answers, decided):
     assert (answer.status, answer.outcome) == (200, "plan")
     assert json.loads(answer.body)["NodeNames"] == ["a"]
     ((_, pod, decision),) = decided
-    assert (pod.observed.name, decision.nodes) == ("pod", ("a",))
+    assert (pod.name, decision.nodes) == ("pod", ("a",))
     points = json.loads(answers.prioritize(question()).body)
     assert points == [{"Host": "a", "Score": 10}, {"Host": "b", "Score": 9}]
 
@@ -116,7 +116,9 @@ def test_time_is_counted(answers):
 def ready(cluster, **spec):
     status = {"schedulerReady": True, "gatesReady": True}
     found = {"metadata": {"name": "default"}, "spec": spec, "status": status}
-    cluster.memory.policy_changed(Change(("", "default"), None, read_policy(found)))
+    cluster.memory.policy_changed(
+        Change(("", "default"), None, read_resource(PlacementPolicy, found))
+    )
 
 
 def review(pod) -> bytes:

@@ -16,13 +16,13 @@ from kfp_placement_controller.extender.app import (
     MAX_BODY_BYTES,
     CertificateFiles,
     Listener,
+    Listeners,
     listening,
     probe_application,
     scheduler_application,
     webhook_application,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.extender.listeners import Listeners
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.controller.extender.known import Cluster, pod_object

@@ -151,12 +151,12 @@ def test_what_we_have_just_given_away_is_counted(cluster):
     refused(cluster, "theirs", "2")
     assert unsettled(cluster, "2") == {}
     cluster.pod(name="before", requests={"cpu": "2"})
-    cluster.memory.granted(asked(name="before", requests={"cpu": "2"}).observed, "a")
+    cluster.memory.granted(asked(name="before", requests={"cpu": "2"}), "a")
     assert list(unsettled(cluster, "2")) == ["a"]
 
 
 def test_a_grant_ends_when_its_pod_is_seen_on_a_node(cluster):
-    before = asked(name="before", requests={"cpu": "2"}).observed
+    before = asked(name="before", requests={"cpu": "2"})
     cluster.pod(name="before", requests={"cpu": "2"})
     cluster.memory.granted(before, "a")
     assert cluster.known.free("a")["cpu"] == 6000
@@ -183,7 +183,7 @@ def test_what_was_taken_before_is_kube_scheduler_s_to_judge(cluster):
 
 def test_what_mattered_for_a_moment_is_forgotten(cluster):
     freed(cluster, "2")
-    cluster.memory.granted(asked(name="lost").observed, "a")
+    cluster.memory.granted(asked(name="lost"), "a")
     cluster.memory.forget_moments()
     known = cluster.known
     assert (len(known.granted), list(known.freed_at), list(known.taken_at)) == (1, ["a"], ["a"])

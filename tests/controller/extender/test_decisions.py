@@ -14,7 +14,6 @@ from tests.controller.extender.known import (
     Cluster,
     asked,
     filter_nodes,
-    observed,
     predict,
     prioritize_nodes,
 )
@@ -24,7 +23,7 @@ PLANNED_ON_B = ["train", 1, 0, 100, ["chosen", 5], [[3, 10], [2, 30], [0, 60]]]
 
 
 def scores(cluster, pod, names=NODES):
-    return {each.host: each.score for each in prioritize_nodes(cluster.known, pod, names)}
+    return prioritize_nodes(cluster.known, pod, names)
 
 
 def test_the_planned_node_remains_alone():
@@ -120,8 +119,7 @@ def test_a_plan_of_an_earlier_workflow_of_that_name_does_not_count():
 def test_a_pod_that_does_not_say_who_owns_it_has_the_plan_of_its_workflow():
     cluster = Cluster(*NODES)
     cluster.plan(PLANNED_ON_B)
-    pod = asked("train")
-    pod = dataclasses.replace(pod, observed=dataclasses.replace(pod.observed, owners=()))
+    pod = dataclasses.replace(asked("train"), owners=())
     assert filter_nodes(cluster.known, pod, NODES).nodes == ("b",)
 
 
@@ -136,7 +134,7 @@ def test_no_nodes_are_answered_with_no_nodes():
     cluster.plan(PLANNED_ON_B)
     found = filter_nodes(cluster.known, asked("train"), [])
     assert (found.nodes, dict(found.reasons)) == ((), {})
-    assert prioritize_nodes(cluster.known, asked("train"), []) == []
+    assert prioritize_nodes(cluster.known, asked("train"), []) == {}
 
 
 # Latency.
@@ -374,13 +372,12 @@ def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
     if found.reason not in (DecisionReason.NOTHING_KNOWN, DecisionReason.REFUSED):
         assert len(found.nodes) <= CANDIDATES
     points = prioritize_nodes(cluster.known, pod, offered)
-    assert [each.host for each in points] == list(offered)
-    assert all(0 <= each.score <= 10 for each in points)
+    assert list(points) == list(offered)
+    assert all(0 <= score <= 10 for score in points.values())
     if found.nodes:
-        assert max(each.score for each in points) > 0
+        assert max(points.values()) > 0
     if found.reason is DecisionReason.PLAN:
-        best = max(points, key=lambda each: each.score)
-        assert best.host == found.planned
+        assert max(points, key=points.__getitem__) == found.planned
 
 
 @given(pods, st.lists(names, unique=True))
@@ -391,7 +388,7 @@ def test_who_knows_nothing_changes_nothing(pod, offered):
 def test_a_bound_pod_is_found_by_the_same_names():
     cluster = Cluster(*NODES)
     cluster.plan(PLANNED_ON_B)
-    step = cluster.known.planned_step(observed(step="train", node="b"))
+    step = cluster.known.planned_step(asked("train", node="b"))
     assert step is not None
     assert step.node == "b"
     assert cluster.known.plans.keys() == {("team-a", WORKFLOW)}

@@ -4,7 +4,7 @@ import pytest
 
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import Cluster, asked, filter_nodes, observed, predict
+from tests.controller.extender.known import Cluster, asked, filter_nodes, predict
 from tests.support import recording
 
 ROW = ["train", 0, 0, 100, [], [[1, 10]]]
@@ -23,8 +23,8 @@ class DeviationRecorder:
 
     def bind(self, node, name="pod", **given):
         """The scheduler binds; None: the pod is deleted."""
-        old = observed(name=name, **given)
-        new = None if node is None else observed(name=name, node=node, **given)
+        old = asked(name=name, **given)
+        new = None if node is None else asked(name=name, node=node, **given)
         found = self.notes.pod_changed(Change((old.namespace, name), old, new))
         if found is not None:
             self.events.append((found.pod.name, found.message))

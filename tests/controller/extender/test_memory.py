@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.extender.memory import read_location, read_plan
+from kfp_placement_controller.extender.knowledge import read_plan
 from kfp_placement_controller.planning.cluster_state import latencies
+from kfp_placement_engine.contract.resources import Location, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_kube.change import Change
@@ -198,7 +199,7 @@ def test_planner_and_extender_know_the_same_round_trips(nodes, locations):
     for named, spec in locations.items():
         cluster.location(named, **{key: value for key, value in spec.items() if value is not None})
     read = {
-        named: read_location({"metadata": {"name": named}, "spec": spec})
+        named: read_resource(Location, {"metadata": {"name": named}, "spec": spec}).stated()
         for named, spec in locations.items()
     }
     planned = latencies(

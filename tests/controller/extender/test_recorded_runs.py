@@ -5,8 +5,7 @@ import json
 import pytest
 
 from kfp_placement_controller.extender.decisions import DecisionReason
-from kfp_placement_controller.extender.memory import read_plan
-from kfp_placement_controller.extender.scheduling_request import read_scheduling_request
+from kfp_placement_controller.extender.knowledge import read_plan
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.readers import read_run_file
@@ -36,7 +35,7 @@ def test_every_marked_pod_goes_where_its_step_is_planned(name):
     for pod in pods:
         raw = {**pod, "metadata": {**pod["metadata"], "namespace": "kubeflow"}}
         raw["metadata"].pop("ownerReferences", None)
-        found = filter_nodes(cluster.known, read_scheduling_request(raw, DEFAULT_SOURCES), NODES)
+        found = filter_nodes(cluster.known, DEFAULT_SOURCES.observe_pod(raw), NODES)
         if found.reason is DecisionReason.NOTHING_KNOWN:
             # Loops whose width a plan can only assume.
             assert "iteration-iterations" in str(pod["metadata"]["annotations"])
@@ -58,6 +57,4 @@ def test_a_recorded_prediction_follows_a_label_that_moves():
     for name in ("node-5", "node-2", "node-6"):
         for node in NODES:
             cluster.node(node, {place: "0.3" if node == name else "9.8"})
-        assert filter_nodes(
-            cluster.known, read_scheduling_request(raw, DEFAULT_SOURCES), NODES
-        ).nodes == (name,)
+        assert filter_nodes(cluster.known, DEFAULT_SOURCES.observe_pod(raw), NODES).nodes == (name,)

@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 from kfp_placement_controller.extender.rejections import count_rejection
 from kfp_placement_controller.observed.pods import ReasonAndMessage
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import observed
+from tests.controller.extender.known import asked
 
 OURS = ("kfp-placement",)
 
@@ -19,7 +19,7 @@ def counted(scheduler: str) -> float:
 
 
 def failed(reason: str, scheduler: str = "kfp-placement"):
-    pod = observed(node="a", phase="Failed")
+    pod = asked(node="a", phase="Failed")
     return dataclasses.replace(
         pod, failure=ReasonAndMessage(reason, "no"), scheduler_name=scheduler
     )
@@ -28,11 +28,11 @@ def failed(reason: str, scheduler: str = "kfp-placement"):
 @pytest.mark.parametrize(
     ("old", "new", "scheduler", "expected"),
     [
-        (observed(node="a"), failed("OutOfcpu"), "ours", 1),
-        (observed(node="a"), failed("OutOfmemory", "default-scheduler"), "another", 1),
-        (observed(node="a"), failed("Evicted"), "ours", 0),
+        (asked(node="a"), failed("OutOfcpu"), "ours", 1),
+        (asked(node="a"), failed("OutOfmemory", "default-scheduler"), "another", 1),
+        (asked(node="a"), failed("Evicted"), "ours", 0),
         (failed("OutOfcpu"), failed("OutOfcpu"), "ours", 0),
-        (observed(node="a"), observed(node="a", phase="Succeeded"), "ours", 0),
+        (asked(node="a"), asked(node="a", phase="Succeeded"), "ours", 0),
         # What had happened before we came is not counted again after every restart.
         (None, failed("OutOfcpu"), "ours", 0),
         (failed("OutOfcpu"), None, "ours", 0),

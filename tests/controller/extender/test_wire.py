@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.wire import (
     MAX_NODES,
-    FilterResult,
-    HostPriority,
+    filter_json,
     priorities_json,
     read_args,
     unchanged,
@@ -87,7 +86,7 @@ def test_there_is_no_unchanged_answer_to_what_is_no_object(body):
 
 
 def test_a_filter_result_has_all_fields():
-    assert json.loads(FilterResult(["a"]).to_json()) == {
+    assert json.loads(filter_json(["a"], {})) == {
         "Nodes": None,
         "NodeNames": ["a"],
         "FailedNodes": None,
@@ -97,13 +96,13 @@ def test_a_filter_result_has_all_fields():
 
 
 def test_reasons_are_unresolvable_and_no_nodes_are_an_empty_list():
-    written = json.loads(FilterResult([], {"a": "too far"}).to_json())
+    written = json.loads(filter_json([], {"a": "too far"}))
     assert written["NodeNames"] == []
     assert written["FailedAndUnresolvableNodes"] == {"a": "too far"}
 
 
 def test_priorities_are_a_bare_list():
-    written = json.loads(priorities_json([HostPriority("a", 10), HostPriority("b", 0)]))
+    written = json.loads(priorities_json({"a": 10, "b": 0}))
     assert written == [{"Host": "a", "Score": 10}, {"Host": "b", "Score": 0}]
 
 

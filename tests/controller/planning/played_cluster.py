@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-from kfp_placement_controller.actuators.history_worker import HistoryTask, HistoryWorker
+from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.nodes import observe_node
@@ -164,9 +164,7 @@ class PlayedCluster:
         self.writes: list[WritePlacement] = []
         self.histories = StoredHistories()
         client = cast("KubeClient", self.histories)
-        self._history_worker = HistoryWorker(
-            client, lambda: self.coordinator.epoch, lambda _answer: None
-        )
+        self._history_writer = HistoryWriter(client, lambda: self.coordinator.epoch)
         self.announced: list[Announce] = []
         self.deviations: list[str] = []
         self.deleted: list[str] = []
@@ -493,7 +491,7 @@ class PlayedCluster:
                     recording.keep("finding", at=self.now, say=say)
             case WriteHistory() | DeleteHistory():
                 task = HistoryTask(action, self.coordinator.epoch)
-                answer = self._history_worker.answer(task)
+                answer = self._history_writer.write(task)
                 self.coordinator.history_answered(answer, self.now)
                 self._dirty = True
             case _:

@@ -14,7 +14,8 @@ import pytest
 
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.extender.answers import Answers
-from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
+from kfp_placement_controller.extender.knowledge import read_plan
+from kfp_placement_controller.extender.memory import Memory, read_bare_node
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.planning.actions import Action, SayFindings, WritePlacement

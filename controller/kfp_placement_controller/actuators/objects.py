@@ -1,0 +1,44 @@
+"""Our objects as they are listed, and as their parts are written."""
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from kfp_placement_engine.contract.fields import ResourceModel
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.kinds import Kind
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
+
+
+def read_objects(client: KubeClient, kind: Kind, read: Callable[[JsonObject], T | None]) -> list[T]:
+    """All objects of a kind as they are now; one that cannot be read is left out.
+
+    Args:
+        client: the API server.
+        kind: which.
+        read: makes of an object what is kept from it; None = it is of no interest.
+
+    Raises:
+        KubernetesError: refused, or no answer.
+    """
+    found = []
+    for raw in client.list(kind).items:
+        try:
+            found.append(read(raw))
+        except InputError as error:
+            name, namespace = raw["metadata"]["name"], raw["metadata"].get("namespace", "")
+            _LOG.warning("%s %s/%s is not read: %.300s", kind.kind, namespace, name, error)
+    return [each for each in found if each is not None]
+
+
+def merge_patch(part: ResourceModel) -> JsonObject:
+    """A part of an object as a merge patch: a field that is no longer set is removed."""
+    unset: JsonObject = {
+        field.alias or name: None for name, field in type(part).model_fields.items()
+    }
+    return unset | part.model_dump(mode="json", by_alias=True, exclude_none=True)
