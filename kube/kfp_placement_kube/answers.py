@@ -88,9 +88,10 @@ def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
     try:
         answer = read_json(text, observer)
     except ValueError as error:
-        raise garbled(f"reading {path}: no answer: {error!s:.300}", "no JSON") from error
+        message = f"reading {path}: no answer: {error!s:.300}"
+        raise GarbledError(message, why="no JSON") from error
     if not isinstance(answer, dict):
-        raise garbled(f"{path}: the answer is not an object", "no object")
+        raise GarbledError(f"{path}: the answer is not an object", why="no object")
     return answer
 
 
@@ -111,11 +112,6 @@ def typed(kind: Kind, body: Mapping[str, Any]) -> JsonObject:
     return {"apiVersion": kind.api_version, "kind": kind.kind, **body}
 
 
-def garbled(message: str, why: str) -> GarbledError:
-    """The error for what no API server answers."""
-    return GarbledError(0, "Unreachable", message, why=why)
-
-
 def refused(status: int, text: bytes, path: str) -> KubernetesError:
     """The error for an answer of 400 and above, which may come from something in between."""
     try:
@@ -131,7 +127,8 @@ def _event(line: bytes, path: str, observer: Observer) -> StreamEvent:
     event = parsed(line, path, observer)
     kind, subject = event.get("type"), event.get("object")
     if not isinstance(kind, str) or not isinstance(subject, dict):
-        raise garbled(f"{path}: {line[:80]!r} is not an event", "a change without an object")
+        message = f"{path}: {line[:80]!r} is not an event"
+        raise GarbledError(message, why="a change without an object")
     return StreamEvent(kind, subject)
 
 

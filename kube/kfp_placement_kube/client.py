@@ -6,8 +6,8 @@ The official client's models take 1.6 GB for 5,000 pods and drop fields that the
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
-from kfp_placement_kube.answers import JsonObject, Page, Stream, garbled, page_of, typed
-from kfp_placement_kube.exceptions import ConflictError, NotFoundError
+from kfp_placement_kube.answers import JsonObject, Page, Stream, page_of, typed
+from kfp_placement_kube.exceptions import ConflictError, GarbledError, NotFoundError
 from kfp_placement_kube.kinds import Kind
 from kfp_placement_kube.observer import SILENT, Observer
 from kfp_placement_kube.requests import Requests
@@ -108,7 +108,7 @@ class KubeClient:
         pages = self.pages(kind, limit=limit, **selection)
         first = next(pages)
         if not first.resource_version:
-            raise garbled(f"{kind.path()}: the answer is not a list", "no list")
+            raise GarbledError(f"{kind.path()}: the answer is not a list", why="no list")
         return Listing(_items(first, pages), first.resource_version)
 
     def pages(

@@ -77,6 +77,9 @@ class ExpiredError(KubernetesError):
 class UnreachableError(KubernetesError):
     """The API server did not answer."""
 
+    def __init__(self, message: str, *, why: str | None = None) -> None:
+        super().__init__(0, "Unreachable", message, why=why)
+
 
 class UntrustedError(UnreachableError):
     """There is an answer, but the certificate of whoever gave it cannot be verified."""

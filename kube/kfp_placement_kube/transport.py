@@ -235,11 +235,11 @@ def unreachable(method: str, path: str, error: Exception) -> UnreachableError:
     # Without the class and the address that urllib3 puts before it.
     why = re.sub(r"^HTTPS?Connection(Pool)?\([^)]*\): ", "", str(error))
     kind = UntrustedError if _is_untrusted(error) else UnreachableError
-    return kind(0, "Unreachable", f"{method} {path}: no answer: {why:.300}", why=why)
+    return kind(f"{method} {path}: no answer: {why:.300}", why=why)
 
 
 def _too_long(what: str, why: str) -> GarbledError:
-    return GarbledError(0, "Unreachable", f"reading {what}: {why}", why=why)
+    return GarbledError(f"reading {what}: {why}", why=why)
 
 
 def _is_untrusted(error: BaseException | None) -> bool:

@@ -45,7 +45,7 @@ GROUPS = {
     ),
     "controller": Group(
         "recorded:collect_controller",
-        "played scenarios and the extender's answers, as the trees' own tests see them",
+        "played scenarios, as the trees' own tests see them",
         leaves_out=_HYPOTHESIS,
     ),
     "commands": Group(

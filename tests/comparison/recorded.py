@@ -1,4 +1,4 @@
-"""What a tree's own tests see of it: they play scenarios and ask the extender and the commands.
+"""What a tree's own tests see of it: they play scenarios and ask the commands.
 
 The tests lie and import differently in each tree; `tests/support/recording.py` keeps what they see.
 """
@@ -16,12 +16,9 @@ from tests.comparison.cases import CaseFolder
 FOLDER = "KFP_PLACEMENT_RECORD"
 SHOWN_LINES = 30
 
-_UNORDERED = "http"
-"""Questions that tests ask at the same time are kept as they are answered."""
-
 
 def collect_controller(cases: CaseFolder) -> None:
-    """Scenarios played in memory, and the extender's answers."""
+    """Scenarios played in memory."""
     _collect(cases, "tests/controller", "--ignore=tests/controller/cluster_bench")
 
 
@@ -57,8 +54,7 @@ def _collect(cases: CaseFolder, *arguments: str) -> None:
         for path in sorted(records.glob("*.jsonl")):
             lines = path.read_text("utf-8").splitlines()
             found = [_shown(json.loads(line)) for line in lines]
-            is_unordered = any(f'"kind": "{_UNORDERED}"' in line for line in lines)
-            cases.write(path.stem, "\n".join(sorted(found) if is_unordered else found))
+            cases.write(path.stem, "\n".join(found))
         lines = done.stdout.splitlines()
         if done.returncode > 1:
             raise SystemExit("\n".join([*lines[-SHOWN_LINES:], done.stderr]))

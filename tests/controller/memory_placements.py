@@ -48,7 +48,7 @@ class MemoryPlacements:
         self.objects[key] = made
         return self._written(made)
 
-    def patch(self, kind, name, namespace, patch, *, how="merge", subresource="") -> JsonObject:
+    def patch(self, kind, name, namespace, patch, *, subresource="") -> JsonObject:
         """Merge into what there is."""
         self.calls["patch"] += 1
         found = self.objects.get((namespace, name))

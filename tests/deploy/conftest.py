@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.controlplane.api import Api
+from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.support import manifests
 from tests.support.hold_webhook import WITH_POLICY
 
@@ -20,3 +21,12 @@ def installed(control_plane: "ControlPlane") -> Iterator[Api]:
     manifests.apply(control_plane.api, items)
     yield control_plane.api
     manifests.remove(control_plane.api, items)
+
+
+@pytest.fixture(scope="module")
+def argo(installed: Api) -> Iterator[Api]:
+    """The same with Argo's kinds."""
+    manifests.apply(installed, custom_resource_definitions())
+    yield installed
+    for item in custom_resource_definitions():
+        installed.delete(item)

@@ -145,24 +145,6 @@ def test_the_matrix(installed, admission, case):
         admission.check(case, ns)
 
 
-def test_a_flag_counts_from_the_next_pod(installed, admission, namespace):
-    admission.set_policy(MARKED)
-    admission.check(MARKED, namespace)
-    down = installed.patch(policy(), {"status": {"schedulerReady": False}}, part="status")
-    admission.wait_seen(down["metadata"]["resourceVersion"])
-    admission.check(AdmissionCase("scheduler-died"), namespace)
-
-
-def test_a_namespace_can_leave_and_come_back(installed, admission, namespace):
-    admission.set_policy(MARKED)
-    item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    for value, scheduler in (("false", STOCK), ("true", OURS)):
-        installed.patch(item, {"metadata": {"labels": {ENABLED_LABEL: value}}})
-        case = AdmissionCase(f"enabled-{value}", scheduler=scheduler)
-        counts = partial(at_work_in, admission, case, namespace)
-        wait_until(counts, f"label {value} to count")
-
-
 def at_work_in(admission: Admission, case: AdmissionCase, namespace: str) -> bool:
     return admission.admitted(case, namespace)["spec"]["schedulerName"] == case.scheduler
 

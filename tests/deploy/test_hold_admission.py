@@ -16,11 +16,10 @@ from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from tests.controller.hold_cases import CHANGED, NEW, ChangedWorkflow, a_workflow, is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.api import Api
-from tests.controlplane.argo.crds import VERSION, custom_resource_definitions
+from tests.controlplane.argo.crds import VERSION
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.waiting import wait_until
-from tests.support import manifests
 from tests.support.hold_webhook import HoldWebhook
 from tests.support.manifests import NAMESPACE
 
@@ -34,25 +33,14 @@ Json = dict[str, Any]
 READY = {"ready": True}
 
 
-@pytest.fixture(scope="module")
-def with_argo(installed: Api) -> Iterator[Api]:
-    """The API server with our admission, and with Argo's kinds."""
-    manifests.apply(installed, custom_resource_definitions())
-    yield installed
-    for item in custom_resource_definitions():
-        installed.delete(item)
-
-
 @pytest.fixture(scope="module", params=["policy", "webhook"])
-def api(
-    request: pytest.FixtureRequest, control_plane: "ControlPlane", with_argo: Api
-) -> Iterator[Api]:
+def api(request: pytest.FixtureRequest, control_plane: "ControlPlane", argo: Api) -> Iterator[Api]:
     """The same, where runs are held in one way."""
     if request.param == "policy":
-        yield with_argo
+        yield argo
         return
-    with HoldWebhook(control_plane, with_argo):
-        yield with_argo
+    with HoldWebhook(control_plane, argo):
+        yield argo
 
 
 def a_queue(namespace: str, name: str = "default", **spec: Any) -> Json:

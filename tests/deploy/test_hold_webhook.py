@@ -10,10 +10,8 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from tests.controller.hold_cases import BEGAN, COMPLETED, a_workflow, is_held
 from tests.controlplane.api import Api
-from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
-from tests.support import manifests
 from tests.support.hold_webhook import HoldWebhook
 
 if TYPE_CHECKING:
@@ -26,21 +24,10 @@ MOST_SECONDS = 10.0
 
 
 @pytest.fixture(scope="module")
-def webhook(control_plane: "ControlPlane", installed: Api) -> Iterator[HoldWebhook]:
-    """The webhook at work, with Argo's kinds."""
-    manifests.apply(installed, custom_resource_definitions())
-    with HoldWebhook(control_plane, installed) as served:
+def webhook(control_plane: "ControlPlane", argo: Api) -> Iterator[HoldWebhook]:
+    """The webhook at work."""
+    with HoldWebhook(control_plane, argo) as served:
         yield served
-    for item in custom_resource_definitions():
-        installed.delete(item)
-
-
-def set_ready(api: Api, namespace: str, *, ready: bool) -> None:
-    metadata = {"name": "default", "namespace": namespace}
-    queue = {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": {}}
-    if api.find(API_VERSION, "RunQueue", "default", namespace) is None:
-        api.create(queue)
-    api.patch(queue, {"status": {"ready": ready}}, part="status")
 
 
 def holds(api: Api, namespace: str) -> bool:
@@ -56,16 +43,11 @@ def holds(api: Api, namespace: str) -> bool:
 @pytest.fixture
 def team(installed: Api, webhook: HoldWebhook, namespace: str) -> str:
     """A namespace whose new runs wait."""
-    set_ready(installed, namespace, ready=True)
+    metadata = {"name": "default", "namespace": namespace}
+    queue = {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": {}}
+    installed.patch(installed.create(queue), {"status": {"ready": True}}, part="status")
     wait_until(lambda: holds(installed, namespace), "new Workflows to be held", 60)
     return namespace
-
-
-def test_a_queue_that_is_not_ready_any_more_holds_nobody(installed, team):
-    set_ready(installed, team, ready=False)
-    wait_until(lambda: not holds(installed, team), "new Workflows to begin")
-    set_ready(installed, team, ready=True)
-    wait_until(lambda: holds(installed, team), "new Workflows to be held again")
 
 
 def test_what_argo_writes_into_a_run_that_goes_on_is_not_sent(installed, team, webhook):

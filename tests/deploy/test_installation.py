@@ -2,7 +2,6 @@
 
 import pytest
 
-from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, SCHEDULER_LABEL
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
@@ -48,16 +47,6 @@ def test_gates_that_are_left_out_give_new_pods_to_our_scheduler(installed):
     (container,) = plan["spec"]["template"]["spec"]["containers"]
     assert "KFP_PLACEMENT_GATES" not in {each["name"] for each in container["env"]}
     manifests.apply(installed, manifests.rendered("gates"))
-
-
-def test_pods_that_wait_for_our_scheduler_can_be_asked_for(installed, namespace):
-    """As before an uninstallation: marked pods of the default scheduler are nobody to wait for."""
-    for name, scheduler in (("ours", DEFAULT_SCHEDULER), ("marked", "nobody")):
-        mark = {SCHEDULER_LABEL: DEFAULT_SCHEDULER}
-        installed.create(objects.pod(name, namespace, labels=mark, schedulerName=scheduler))
-    selector = f"spec.schedulerName={DEFAULT_SCHEDULER},status.phase=Pending"
-    found = installed.list("v1", "Pod", fieldSelector=selector)
-    assert [each["metadata"]["name"] for each in found] == ["ours"]
 
 
 def test_disruptions_are_allowed(installed, add_nodes, namespace):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.settings import VARIABLE_PREFIX, Settings
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
@@ -62,6 +61,12 @@ PIPELINES = "-pipelines"
 
 ADMISSION_KINDS = {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
 variants = pytest.mark.parametrize("features", VARIANTS, ids=lambda each: "+".join(each) or "base")
+
+
+def named(items, kind, name):
+    """The only object of that kind and name."""
+    (found,) = (each for each in of_kind(items, kind) if each["metadata"]["name"] == name)
+    return found
 
 
 def pod_templates(items):
@@ -149,10 +154,7 @@ def test_only_who_may_release_runs_takes_the_label_off_in_either_way(features):
 @variants
 def test_the_extender_looks_at_queues_only_where_its_webhook_holds_runs(features):
     items = rendered(*features)
-    (scheduler,) = (
-        item for item in of_kind(items, "Deployment") if item["metadata"]["name"] == "scheduler"
-    )
-    told = has_variable([scheduler], "KFP_PLACEMENT_QUEUES")
+    told = has_variable([named(items, "Deployment", "scheduler")], "KFP_PLACEMENT_QUEUES")
     reading = {
         rule_verb
         for role in of_kind(items, "ClusterRole")
@@ -302,26 +304,6 @@ def test_all_processes_are_told_alike_which_namespaces_take_part(features):
             assert variables.get("opt_in", {}).get("value", "false") == told, kind.process
 
 
-def is_selected(selector, name, label):
-    """Whether a namespace selector matches a namespace, as the API server decides."""
-    labels = {"kubernetes.io/metadata.name": name, PIPELINES_LABEL: ALL_PIPELINES}
-    labels |= {ENABLED_LABEL: label} if label else {}
-    return all(
-        (labels.get(each["key"]) in each["values"]) == (each["operator"] == "In")
-        for each in selector["matchExpressions"]
-    )
-
-
-@variants
-def test_admission_and_processes_agree_on_namespaces(features):
-    for selector, _ in namespace_selectors(rendered(*features)):
-        for name in ("kube-system", NAMESPACE, "team"):
-            for label in ("", "true", "false", "True"):
-                says = ObservedNamespace(label)
-                expected = takes_part(name, says, NAMESPACE, opt_in="opt-in" in features)
-                assert is_selected(selector, name, label) == expected, (name, label)
-
-
 def without_order(items):
     """The objects, in an order that does not depend on that of features; variables too."""
     for container in containers(items):
@@ -341,20 +323,6 @@ def test_the_order_of_features_changes_nothing_or_fails(first, webhook):
                 rendered(*order)
         else:
             assert without_order(rendered(*order)) == expected, order
-
-
-def test_opt_in_comes_before_or_after_any_combination_of_features():
-    """In the one order of the others that webhooks allow; `VARIANTS` has what it must render."""
-    others = ("gates", "queue", "kueue", "queue-webhook", "webhook", "prometheus")
-    for length in range(len(others) + 1):
-        for chosen in itertools.combinations(others, length):
-            if "queue-webhook" in chosen and not {"queue", "webhook"} <= set(chosen):
-                continue
-            before, after = rendered("opt-in", *chosen), rendered(*chosen, "opt-in")
-            assert without_order(before) == without_order(after), chosen
-            for kind, variables in our_processes(after):
-                is_told = variables.get("opt_in", {}).get("value") == "true"
-                assert is_told == ("opt_in" in kind.model_fields), (chosen, kind.process)
 
 
 @variants
@@ -400,9 +368,7 @@ def test_cert_manager_gives_every_webhook_its_authority():
     items = rendered("queue", "queue-webhook", "webhook-cert-manager")
     configurations = list(of_kind(items, "MutatingWebhookConfiguration"))
     assert len(configurations) == 2
-    (service,) = (
-        item for item in of_kind(items, "Service") if item["metadata"]["name"] == "webhook"
-    )
+    service = named(items, "Service", "webhook")
     for each in configurations:
         annotations = each["metadata"]["annotations"]
         assert annotations == {"cert-manager.io/inject-ca-from": f"{NAMESPACE}/webhook"}
@@ -471,9 +437,7 @@ def test_only_queues_bring_the_right_to_change_workflows():
 
 
 def hold_policy():
-    policies = of_kind(rendered("queue"), "MutatingAdmissionPolicy")
-    (policy,) = (each for each in policies if each["metadata"]["name"] == HOLD)
-    return policy["spec"]
+    return named(rendered("queue"), "MutatingAdmissionPolicy", HOLD)["spec"]
 
 
 def test_what_holds_runs_has_the_names_of_the_contract():
@@ -489,12 +453,7 @@ def test_what_holds_runs_has_the_names_of_the_contract():
 
 def test_the_webhook_is_asked_about_the_runs_that_the_policy_holds():
     items = rendered("queue", "queue-webhook", "webhook")
-    (hook,) = (
-        webhook
-        for each in of_kind(items, "MutatingWebhookConfiguration")
-        if each["metadata"]["name"] == HOLD
-        for webhook in each["webhooks"]
-    )
+    (hook,) = named(items, "MutatingWebhookConfiguration", HOLD)["webhooks"]
     policy = hold_policy()
     its_queue, *others = policy["matchConditions"]
     assert its_queue["name"] == "its-queue-admits-runs"
@@ -505,7 +464,7 @@ def test_the_webhook_is_asked_about_the_runs_that_the_policy_holds():
 
 
 def test_gates_come_only_with_the_right_to_take_them_off():
-    for features in itertools.chain(VARIANTS):
+    for features in VARIANTS:
         items = rendered(*features)
         policies = [each["metadata"]["name"] for each in of_kind(items, "MutatingAdmissionPolicy")]
         patching = [
@@ -542,8 +501,8 @@ def test_the_scheduler_is_configured_for_the_extender_beside_it():
     assert extender["ignorable"]
     assert extender["urlPrefix"].startswith("http://127.0.0.1:8888/")
     # The Role names this Lease.
-    roles = {item["metadata"]["name"]: item["rules"] for item in of_kind(rendered(), "Role")}
-    assert roles["scheduler"][1]["resourceNames"] == [election["resourceName"]]
+    rules = named(rendered(), "Role", "scheduler")["rules"]
+    assert rules[1]["resourceNames"] == [election["resourceName"]]
 
 
 def test_a_change_of_its_configuration_restarts_the_scheduler():

@@ -17,17 +17,15 @@ from kfp_placement_controller.settings import (
     Settings,
 )
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
-from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
+from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_kube.access import check_access
 from kfp_placement_kube.exceptions import AccessError
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
-from tests.controlplane.argo.crds import custom_resource_definitions
-from tests.controlplane.argo.small_workflows import step, workflow
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
-from tests.support.custom_resources import a_history, a_placement
+from tests.support.custom_resources import a_history
 from tests.support.hold_webhook import WITH_WEBHOOK
 from tests.support.manifests import GROUP, NAMESPACE
 
@@ -151,7 +149,6 @@ MUST_NOT = {
     },
     "apiextensions.k8s.io": {"customresourcedefinitions": "create update patch delete"},
 }
-NAMED = {"name": "default"}
 
 
 def rights(*tables: dict[str, dict[str, str]], name: str = "") -> set[Right]:
@@ -243,22 +240,47 @@ def role(api: Api, name: str) -> set[Right]:
     return expanded(api.get("rbac.authorization.k8s.io/v1", "ClusterRole", name)["rules"])
 
 
-def test_the_planner_may_do_this_and_no_more(account, everyones):
-    expected = rights(PLAN, GATES, QUEUES_OF_PLAN, HISTORY_OF_PLAN) - everyones
-    assert rules_of(account("plan"), ELSEWHERE) - everyones == expected
-    lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-planner")
-    assert rules_of(account("plan"), NAMESPACE) - everyones == expected | rights(ANY_LEASE) | lease
+def stock(api: Api) -> set[Right]:
+    """What every scheduler may do."""
+    return role(api, "system:kube-scheduler") | role(api, "system:volume-scheduler")
 
 
-def test_the_scheduler_may_do_what_every_scheduler_may_and_the_extender_reads(
-    installed, account, everyones
+def leading(lease: str) -> set[Right]:
+    """What leads by a Lease of its own namespace."""
+    return rights(ANY_LEASE) | rights({COORDINATION: {"leases": "update"}}, name=lease)
+
+
+def reading(*leases: str) -> set[Right]:
+    table = {COORDINATION: {"leases": "get"}}
+    return {right for name in leases for right in rights(table, name=name)}
+
+
+@pytest.mark.parametrize(
+    ("name", "tables", "in_our_namespace"),
+    [
+        (
+            "plan",
+            (PLAN, GATES, QUEUES_OF_PLAN, HISTORY_OF_PLAN),
+            leading("kfp-placement-planner"),
+        ),
+        ("scheduler", (EXTEND, GATES), leading("kfp-placement-scheduler")),
+        ("queue", (QUEUE,), leading("kfp-placement-queue")),
+        ("release", (RELEASE, GATES), set()),
+        ("release-runs", (RELEASE_RUNS,), reading("kfp-placement-planner", "kfp-placement-queue")),
+    ],
+)
+def test_an_account_may_do_this_and_no_more(
+    installed, account, everyones, name, tables, in_our_namespace
 ):
-    stock = role(installed, "system:kube-scheduler") | role(installed, "system:volume-scheduler")
-    expected = rights(EXTEND, GATES) | stock
-    assert rules_of(account("scheduler"), ELSEWHERE) - everyones == expected - everyones
-    lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-scheduler")
-    own = rules_of(account("scheduler"), NAMESPACE) - everyones
-    assert own == (expected | rights(ANY_LEASE) | lease) - everyones
+    expected = rights(*tables) | (stock(installed) if name == "scheduler" else set())
+    assert rules_of(account(name), ELSEWHERE) - everyones == expected - everyones
+    own = rules_of(account(name), NAMESPACE) - everyones
+    assert own == (expected | in_our_namespace) - everyones
+
+
+def test_the_last_resort_has_no_more_rights_in_the_system_s_namespace(account, everyones):
+    found = rules_of(account("release"), "kube-system") - everyones
+    assert found == rights(RELEASE, GATES) - everyones
 
 
 @pytest.fixture
@@ -291,30 +313,6 @@ def test_the_extender_reads_queues_only_where_its_webhook_holds_runs(
     finally:
         for item in brought:
             installed.delete(item)
-
-
-def test_the_last_resort_may_do_this_and_no_more(account, everyones):
-    for namespace in (ELSEWHERE, NAMESPACE, "kube-system"):
-        found = rules_of(account("release"), namespace) - everyones
-        assert found == rights(RELEASE, GATES) - everyones
-
-
-def test_the_queue_may_do_this_and_no_more(account, everyones):
-    expected = rights(QUEUE) - everyones
-    assert rules_of(account("queue"), ELSEWHERE) - everyones == expected
-    lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-queue")
-    assert rules_of(account("queue"), NAMESPACE) - everyones == expected | rights(ANY_LEASE) | lease
-
-
-def test_the_last_resort_for_runs_may_do_this_and_no_more(account, everyones):
-    expected = rights(RELEASE_RUNS) - everyones
-    assert rules_of(account("release-runs"), ELSEWHERE) - everyones == expected
-    leases = {
-        right
-        for name in ("kfp-placement-planner", "kfp-placement-queue")
-        for right in rights({COORDINATION: {"leases": "get"}}, name=name)
-    }
-    assert rules_of(account("release-runs"), NAMESPACE) - everyones == expected | leases
 
 
 OPERATE_QUEUES = {
@@ -377,6 +375,7 @@ def test_what_was_learned_is_written_by_the_planner_alone(installed, person, nam
     status = a_history(namespace)["status"]
     installed.patch(history, {"status": status}, part="status")
     viewer, editor = person("view"), person("edit")
+    another = {"name": "another", "namespace": namespace}
     forget = {"spec": {"forgetBefore": "2026-11-20T10:00:00Z"}}
     changed = editor.patch(history, {**forget, "status": {"runsSeen": 99}})
     assert changed["spec"]["forgetBefore"] == "2026-11-20T10:00:00Z"
@@ -384,30 +383,19 @@ def test_what_was_learned_is_written_by_the_planner_alone(installed, person, nam
     for call in (
         lambda: viewer.patch(history, forget),
         lambda: editor.patch(history, {"status": {"runsSeen": 99}}, part="status"),
-        lambda: editor.create(a_history(namespace) | {"metadata": in_(namespace)}),
+        lambda: editor.create(a_history(namespace) | {"metadata": another}),
         lambda: editor.delete(history),
     ):
         with pytest.raises(ApiError, match="Forbidden"):
             call()
 
 
-def test_only_gates_bring_the_right_to_change_pods():
-    items = manifests.rendered()
-    roles = [item for item in items if item["kind"] in ("ClusterRole", "Role")]
-    granted = {right for item in roles for right in expanded(item["rules"])}
-    assert not {verb for verb, _, resource, _ in granted if resource.startswith("pods")} - {
-        *READ.split(),
-        "delete",
-    }
-
-
 @pytest.mark.parametrize("name", ["plan", "scheduler", "release", "queue", "release-runs"])
 def test_nobody_may_do_harm(installed, account, name):
     """Asked one by one of the server, in a user's namespace, in ours and in the system's."""
-    stock = role(installed, "system:kube-scheduler") | role(installed, "system:volume-scheduler")
     changes_workflows = rights({ARGO: {"workflows": "patch"}})
     allowed_by_design = {
-        "scheduler": stock,
+        "scheduler": stock(installed),
         "plan": rights({GROUP: {"runrequests": "create patch delete"}}, HISTORY_OF_PLAN),
         "queue": changes_workflows | rights({GROUP: {"runrequests/status": "patch"}}),
         "release-runs": changes_workflows,
@@ -419,98 +407,9 @@ def test_nobody_may_do_harm(installed, account, name):
         assert [right for right in sorted(harmful) if may(api, right, namespace)] == []
 
 
-@pytest.fixture(scope="module")
-def argo(installed: Api):
-    """Argo's kinds, so that Workflows can be asked for."""
-    manifests.apply(installed, custom_resource_definitions())
-    yield
-    for item in custom_resource_definitions():
-        installed.delete(item)
-
-
-def gated_pod(api: Api, namespace: str) -> dict[str, Any]:
-    gates = [{"name": PLAN_GATE}]
-    return api.create(objects.pod("p", namespace, schedulingGates=gates))
-
-
-def event(namespace: str) -> dict[str, Any]:
-    return {
-        "apiVersion": f"{EVENTS}/v1",
-        "kind": "Event",
-        "metadata": {"name": "e", "namespace": namespace},
-        "eventTime": "2026-11-20T10:00:00.000000Z",
-        "reportingController": "kfp-placement.dev/plan",
-        "reportingInstance": "plan-0",
-        "type": "Normal",
-        "reason": "PlacedElsewhere",
-        "action": "Placing",
-        "regarding": {"kind": "Pod", "name": "p", "namespace": namespace},
-    }
-
-
-@pytest.mark.usefixtures("argo")
-def test_the_planner_does_its_work(installed, account, namespace):
-    api = account("plan")
-    created = api.create(a_placement(namespace))
-    api.patch(created, {"spec": {"revision": 3}})
-    api.patch(created, {"status": {"phase": "Running"}}, part="status")
-    history = api.create(a_history(namespace))
-    api.patch(history, {"status": a_history(namespace)["status"]}, part="status")
-    api.delete(history)
-    assert api.list(f"{ARGO}/v1alpha1", "Workflow") == []
-    policy = installed.get(API_VERSION, "PlacementPolicy", "default")
-    api.patch(policy, {"status": {"gatesReady": False}}, part="status")
-    installed.delete(policy)
-    api.create({key: policy[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": NAMED})
-    api.create(event(namespace))
-    pod = gated_pod(installed, namespace)
-    api.patch(pod, [{"op": "remove", "path": "/spec/schedulingGates"}], how="json")
-    api.delete(pod)
-
-
-@pytest.mark.usefixtures("argo")
-def test_the_planner_is_refused_everything_else(installed, account, namespace, add_nodes):
-    api = account("plan")
-    add_nodes(objects.node(f"{namespace}-1"))
-    node = installed.get("v1", "Node", f"{namespace}-1")
-    pod = gated_pod(installed, namespace)
-    run = installed.create(workflow(step(), entrypoint="work") | {"metadata": in_(namespace)})
-    refused = [
-        lambda: api.list("v1", "Secret", namespace),
-        lambda: api.list("v1", "Secret", NAMESPACE),
-        lambda: api.create(objects.pod("q", namespace)),
-        lambda: api.request("POST", f"{api.path('v1', 'Pod', namespace, 'p')}/exec"),
-        lambda: api.replace(pod),
-        lambda: api.patch(pod, {"status": {"phase": "Failed"}}, part="status"),
-        lambda: api.patch(node, {"metadata": {"labels": {"a": "b"}}}),
-        lambda: api.patch(run, {"metadata": {"labels": {"a": "b"}}}),
-        lambda: api.delete(run),
-        lambda: api.patch(policy_named_default(), {"spec": {"paused": True}}),
-        lambda: api.create(lease("kfp-placement-planner", namespace)),
-        lambda: api.replace(installed.create(lease("of-somebody-else", NAMESPACE))),
-    ]
-    for call in refused:
-        with pytest.raises(ApiError, match="Forbidden"):
-            call()
-
-
-def test_the_last_resort_takes_gates_off(installed, account, namespace):
-    api = account("release")
-    pod = gated_pod(installed, namespace)
-    assert api.get(API_VERSION, "PlacementPolicy", "default")
-    assert "p" in {item["metadata"]["name"] for item in api.list("v1", "Pod")}
-    api.patch(pod, [{"op": "remove", "path": "/spec/schedulingGates"}], how="json")
-    for call in (
-        lambda: api.delete(pod),
-        lambda: api.patch(policy_named_default(), {"spec": {"paused": True}}),
-        lambda: api.list("v1", "Secret", namespace),
-    ):
-        with pytest.raises(ApiError, match="Forbidden"):
-            call()
-
-
 def test_the_command_of_the_last_resort_needs_no_other_account(control_plane, installed, namespace):
-    pod = gated_pod(installed, namespace)
+    gates = [{"name": PLAN_GATE}]
+    pod = installed.create(objects.pod("p", namespace, schedulingGates=gates))
     token = housekeeping.account_token(installed, NAMESPACE, "release")
     kubeconfig = control_plane.kubeconfig_for("rights-of-release", token)
     client = connect(Settings(kubeconfig=kubeconfig))
@@ -522,16 +421,3 @@ def test_the_command_of_the_last_resort_needs_no_other_account(control_plane, in
     assert f"freed {namespace}/p" in lines
     found = installed.get("v1", "Pod", pod["metadata"]["name"], namespace)
     assert "schedulingGates" not in found["spec"]
-
-
-def in_(namespace: str) -> dict[str, str]:
-    return {"name": "wf", "namespace": namespace}
-
-
-def policy_named_default() -> dict[str, Any]:
-    return {"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": NAMED}
-
-
-def lease(name: str, namespace: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": f"{COORDINATION}/v1", "kind": "Lease", "metadata": metadata, "spec": {}}

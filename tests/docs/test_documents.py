@@ -1,4 +1,4 @@
-"""Documents hold what they promise: links lead somewhere, code compiles."""
+"""Documents hold what they promise: links lead somewhere, installations are whole."""
 
 import re
 from pathlib import Path
@@ -20,14 +20,6 @@ FOLDERS = (
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(path for each in FOLDERS for path in (ROOT / each).rglob("*.md"))]
 )
-GUIDES = [
-    ROOT / "README.md",
-    ROOT / "docs/tutorial.md",
-    *ROOT.glob("docs/guides/*.md"),
-    *ROOT.glob("samples/**/*.md"),
-]
-GUIDE_TO_MARKS = ROOT / "docs/guides/marking-steps.md"
-
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -66,23 +58,3 @@ def test_relative_links_lead_somewhere(document):
         if not inside or (anchor and anchor not in anchors(target)):
             dead.append(link)
     assert not dead
-
-
-@pytest.mark.parametrize("document", GUIDES, ids=named)
-def test_python_compiles(document):
-    for _, language, code in _FENCE.findall(document.read_text("utf-8")):
-        if language == "python":
-            compile(code, named(document), "exec")
-
-
-def test_the_example_of_the_guide_runs(tmp_path):
-    from kfp import compiler
-
-    code = re.search(r"```python\n(.*?)```", GUIDE_TO_MARKS.read_text("utf-8"), re.DOTALL)
-    assert code is not None
-    module = tmp_path / "example.py"
-    module.write_text(code[1])
-    names: dict[str, object] = {"__name__": "example"}
-    exec(compile(code[1], str(module), "exec"), names)
-    compiler.Compiler().compile(names["taxi"], str(tmp_path / "taxi.yaml"))
-    assert "OurLocation: HOME-EDGE" in (tmp_path / "taxi.yaml").read_text()

@@ -12,40 +12,36 @@ from click.testing import CliRunner
 from kfp_placement.cli.app import cli
 
 ROOT = Path(__file__).resolve().parents[2]
-SHOWN = [
-    ("tests/deploy/data/overlay-for-extender.yaml", "deploy/README.md", "yaml"),
-    ("tests/deploy/data/overlay-for-registry.yaml", "deploy/README.md", "yaml"),
-    ("tests/deploy/data/uninstall.sh", "deploy/README.md", ""),
-    ("tests/deploy/data/without-gates.sh", "deploy/README.md", ""),
-    ("tests/deploy/data/without-history.sh", "deploy/README.md", ""),
-    ("tests/deploy/data/without-kueue.sh", "deploy/README.md", ""),
-    ("tests/deploy/data/without-prometheus.sh", "deploy/README.md", ""),
-    ("tests/deploy/data/without-queue-webhook.sh", "deploy/README.md", ""),
-    ("tests/deploy/data/without-queue.sh", "deploy/README.md", ""),
-    ("tests/deploy/data/without-webhook.sh", "deploy/README.md", ""),
-    ("tests/docs/data/cluster.yaml", "docs/reference/cluster-file.md", "yaml"),
-    ("tests/docs/data/demo.txt", "README.md", ""),
-    ("tests/docs/data/history-check.txt", "docs/guides/history.md", ""),
-    ("tests/docs/data/history.pycon", "docs/guides/history.md", "pycon"),
-    ("tests/docs/data/history.txt", "docs/guides/history.md", ""),
-    ("tests/docs/data/plan.txt", "docs/guides/reading-a-plan.md", ""),
-    ("tests/docs/data/what-if.pycon", "docs/guides/what-if.md", "pycon"),
-    ("tests/docs/data/what-if.txt", "docs/guides/what-if.md", ""),
-]
+DOCUMENTS = {
+    "cluster.yaml": "docs/reference/cluster-file.md",
+    "demo.txt": "README.md",
+    "history-check.txt": "docs/guides/history.md",
+    "history.pycon": "docs/guides/history.md",
+    "history.txt": "docs/guides/history.md",
+    "plan.txt": "docs/guides/reading-a-plan.md",
+    "what-if.pycon": "docs/guides/what-if.md",
+    "what-if.txt": "docs/guides/what-if.md",
+}
+LANGUAGES = {".yaml": "yaml", ".pycon": "pycon"}
 DATA = ROOT / "tests/docs/data"
 DEMO = ROOT / "kfp_placement/demo"
 
 
-@pytest.mark.parametrize(("example", "document", "language"), SHOWN)
-def test_the_document_shows_the_example(example, document, language):
-    block = f"```{language}\n{(ROOT / example).read_text('utf-8')}```\n"
-    assert block in (ROOT / document).read_text("utf-8"), f"{document} must show {example}"
+@pytest.mark.parametrize("example", sorted(DATA.iterdir()), ids=lambda path: path.name)
+def test_a_document_shows_the_example(example):
+    must_show(DOCUMENTS[example.name], example)
 
 
-def test_every_example_is_shown():
-    folders = ("tests/deploy/data", "tests/docs/data")
-    files = [path for folder in folders for path in (ROOT / folder).iterdir()]
-    assert sorted(str(path.relative_to(ROOT)) for path in files) == [each for each, *_ in SHOWN]
+@pytest.mark.parametrize(
+    "example", sorted((ROOT / "tests/deploy/data").iterdir()), ids=lambda path: path.name
+)
+def test_the_guide_to_the_installation_shows_what_is_tested(example):
+    must_show("deploy/README.md", example)
+
+
+def must_show(document, example):
+    block = f"```{LANGUAGES.get(example.suffix, '')}\n{example.read_text('utf-8')}```\n"
+    assert block in (ROOT / document).read_text("utf-8"), f"{document} must show {example.name}"
 
 
 def printed_by(*arguments):

@@ -67,12 +67,6 @@ def test_a_turn_is_found_where_it_is(turn, tmp_path):
         assert (line, turn) in [(each.line, each.turn) for each in findings(path)], path.name
 
 
-def test_there_are_many_turns_each_with_something_better():
-    assert len(TURNS) >= 40
-    assert len({turn.pattern for turn in TURNS}) == len(TURNS)
-    assert all(turn.instead and turn.instead not in turn.example for turn in TURNS)
-
-
 def test_code_and_quoted_names_are_not_read(tmp_path):
     document = tmp_path / "page.md"
     document.write_text(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_kube.answers import Stream, page_of, refused
+from kfp_placement_kube.answers import Stream, page_of, parsed, refused
 from kfp_placement_kube.exceptions import ExpiredError, NotFoundError, UnreachableError
 from kfp_placement_kube.kinds import PODS
 
@@ -18,6 +18,15 @@ def stream(*lines: bytes) -> Stream:
 def test_events_come_one_by_one():
     lines = (b'{"type":"ADDED","object":{"a":1}}', b'{"type":"BOOKMARK","object":{}}')
     assert list(stream(*lines)) == [("ADDED", {"a": 1}), ("BOOKMARK", {})]
+
+
+def test_an_object_deeper_than_the_parser_reads_hides_no_other():
+    """Python could not write it, but the API server keeps such objects where a kind allows them."""
+    deep = b'{"name":"deep","spec":%b}' % (b"[" * 1500 + b"]" * 1500)
+    lines = [b'{"type":"ADDED","object":%b}' % each for each in (b'{"name":"a"}', deep)]
+    assert [event.object["name"] for event in stream(*lines)] == ["a", "deep"]
+    (found,) = parsed(b'{"items":[%b]}' % deep, "/pods")["items"]
+    assert found["name"] == "deep"
 
 
 def test_an_error_in_the_stream_is_one_of_ours():

@@ -1,7 +1,7 @@
 """The watcher against an API server that answers as a test has written down."""
 
 import contextlib
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from prometheus_client import REGISTRY
@@ -22,7 +22,7 @@ from tests.support.scripted_api import ScriptedApi, an_object
 EXPIRED = ExpiredError(410, "Expired", "too old resource version")
 GONE = NotFoundError(404, "NotFound", "the server could not find the requested resource")
 REFUSED = ForbiddenError(403, "Forbidden", "may not list")
-BROKEN = UnreachableError(0, "Unreachable", "connection reset")
+BROKEN = UnreachableError("connection reset")
 
 
 def read_value(raw):
@@ -39,11 +39,11 @@ class Followed:
     """What a watcher has told."""
 
     def __init__(self, *steps, params=None):
-        self.api: Any = ScriptedApi(*steps)
+        self.api = ScriptedApi(*steps)
         self.changes = []
         self.lists = 0
         self.watcher = Watcher(
-            self.api,
+            cast("Any", self.api),
             PODS,
             read_value,
             self.changed,

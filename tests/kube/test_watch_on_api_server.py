@@ -11,15 +11,12 @@ from kfp_placement_controller.observed.attach_failures import (
     AttachFailure,
     observe_attach_failure,
 )
-from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_kube.kinds import EVENTS, Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
-from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.api_client import a_client, a_transport, unreachable
-from tests.support.custom_resources import installed_crds
+from tests.support.api_client import a_client, unreachable
 
 pytestmark = pytest.mark.cluster
 
@@ -153,33 +150,6 @@ def test_a_stream_that_the_server_ends_is_resumed_without_a_list(client, api, na
         assert len(lists) == 1
 
 
-def test_an_object_deeper_than_the_parser_reads_hides_no_other(
-    control_plane, client, api, namespace, workflows_served
-):
-    kind = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}
-    for name in ("a", "b", "c"):
-        metadata = {"namespace": namespace, "name": name}
-        api.create(kind | {"metadata": metadata, "spec": {"entrypoint": name}})
-
-    def entrypoint(raw):
-        return raw["spec"]["entrypoint"]
-
-    with following(client, WORKFLOWS, entrypoint, namespace) as followed:
-        # Python could not write it.
-        levels = "[" * 1500 + "]" * 1500
-        deep = f'{{"spec": {{"entrypoint": "deep", "arguments": {levels}}}}}'
-        transport = a_transport(control_plane.kubeconfig)
-        answer = transport.send(
-            "PATCH", WORKFLOWS.path(namespace, "b"), {}, deep.encode(),
-            "application/merge-patch+json",
-        )  # fmt: skip
-        assert answer.status == 200
-        answer.close()
-        followed.wait_now({"a": "a", "b": "deep", "c": "c"})
-    with following(client, WORKFLOWS, entrypoint, namespace) as followed:
-        followed.wait_now({"a": "a", "b": "deep", "c": "c"})
-
-
 def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(
     control_plane_programs,
 ):
@@ -224,10 +194,3 @@ def cut_off(client, watcher):
         yield
     finally:
         client.stream = opened
-
-
-@pytest.fixture
-def workflows_served(api):
-    """Argo's kinds are installed."""
-    with installed_crds(api, custom_resource_definitions()):
-        yield

@@ -76,9 +76,12 @@ class Machine:
         """Put the fake uv on PATH."""
         self.add_program("uv", FAKE_UV.format(version=version))
 
-    def bootstrap(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the script, with nothing of the real environment."""
-        return subprocess.run(
+    def bootstrap(
+        self, *arguments: str, code: int = 0, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the script, with nothing of the real environment; it must end with this code."""
+        self.environment |= environment
+        result = subprocess.run(
             ["scripts/bootstrap.sh", *arguments],
             cwd=self.checkout,
             env=self.environment,
@@ -87,6 +90,8 @@ class Machine:
             timeout=120,
             check=False,
         )
+        assert result.returncode == code, result.stderr
+        return result
 
     @property
     def uv_calls(self) -> list[str]:
@@ -161,23 +166,20 @@ def index(tmp_path):
         thread.join()
 
 
+NO_INDEX = "http://127.0.0.1:9/simple"
+
+
 def test_a_recent_uv_on_path_is_used(machine):
     machine.add_python()
     machine.add_uv()
     result = machine.bootstrap()
-    assert result.returncode == 0, result.stderr
     assert machine.uv_calls == ["venv", "sync"]
     assert "sync --quiet" in Path(machine.environment["UV_CALLS"]).read_text()
     assert result.stdout == ""
     assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["bootstrap"]
     assert not (machine.checkout / ".uv-venv").exists()
-
-
-def test_an_environment_that_exists_is_kept(machine):
-    machine.add_python()
-    machine.add_uv()
-    assert machine.bootstrap().returncode == 0
-    assert machine.bootstrap().returncode == 0
+    # An environment that exists is kept.
+    machine.bootstrap()
     assert machine.uv_calls == ["venv", "sync", "sync"]
 
 
@@ -187,83 +189,52 @@ def test_an_environment_that_exists_is_kept(machine):
 )
 def test_with_pip_uv_is_installed_from_the_configured_index(machine, index):
     machine.add_python()
-    machine.environment["PIP_INDEX_URL"] = index
-    result = machine.bootstrap()
-    assert result.returncode == 0, result.stderr
-    assert "with pip" in result.stderr
+    assert "with pip" in machine.bootstrap(PIP_INDEX_URL=index).stderr
     assert (machine.checkout / ".uv-venv/bin/pip").exists()
     assert machine.uv_calls[0] == "venv"
 
 
-def test_without_ensurepip_uv_is_downloaded_from_the_configured_index(machine, index):
+@pytest.mark.parametrize("old", [None, "0.4.30"])
+def test_without_ensurepip_uv_is_downloaded_from_the_configured_index_and_kept(machine, index, old):
     machine.add_python(WITHOUT_ENSUREPIP)
-    machine.environment["PIP_INDEX_URL"] = index
-    result = machine.bootstrap()
-    assert result.returncode == 0, result.stderr
-    assert "no pip" in result.stderr
+    if old is not None:
+        machine.add_uv(old)
+    assert "no pip" in machine.bootstrap(PIP_INDEX_URL=index).stderr
     assert (machine.checkout / ".uv-venv/bin/uv").exists()
     assert not (machine.checkout / ".uv-venv/bin/pip").exists()
     assert machine.uv_calls[0] == "venv"
-
-
-def test_a_fetched_uv_is_kept(machine, index):
-    machine.add_python(WITHOUT_ENSUREPIP)
-    machine.environment["PIP_INDEX_URL"] = index
-    assert machine.bootstrap().returncode == 0
-    machine.environment["PIP_INDEX_URL"] = "http://127.0.0.1:9/simple"
-    result = machine.bootstrap()
-    assert result.returncode == 0, result.stderr
-    assert "no recent uv" not in result.stderr
-
-
-def test_an_old_uv_on_path_is_not_used(machine, index):
-    machine.add_python(WITHOUT_ENSUREPIP)
-    machine.add_uv("0.4.30")
-    machine.environment["PIP_INDEX_URL"] = index
-    result = machine.bootstrap()
-    assert result.returncode == 0, result.stderr
-    assert (machine.checkout / ".uv-venv/bin/uv").exists()
+    assert "no recent uv" not in machine.bootstrap(PIP_INDEX_URL=NO_INDEX).stderr
 
 
 def test_without_ensurepip_and_index_the_package_to_install_is_named(machine):
     machine.add_python(WITHOUT_ENSUREPIP)
-    machine.environment["PIP_INDEX_URL"] = "http://127.0.0.1:9/simple"
-    result = machine.bootstrap()
-    assert result.returncode == 1
+    result = machine.bootstrap(code=1, PIP_INDEX_URL=NO_INDEX)
     assert "127.0.0.1:9: " in result.stderr
     assert "apt install python3-venv" in result.stderr
     assert "Traceback" not in result.stderr
 
 
 def test_with_neither_python_nor_uv_the_package_to_install_is_named(machine):
-    result = machine.bootstrap()
-    assert result.returncode == 1
-    assert "apt install python3 python3-venv" in result.stderr
+    assert "apt install python3 python3-venv" in machine.bootstrap(code=1).stderr
 
 
 def test_an_older_python_fetches_a_uv_that_brings_a_newer_one(machine, index):
     machine.add_python(WITHOUT_ENSUREPIP, OLDER_THAN_SUPPORTED)
-    machine.environment["PIP_INDEX_URL"] = index
-    result = machine.bootstrap()
-    assert result.returncode == 0, result.stderr
+    machine.bootstrap(PIP_INDEX_URL=index)
     assert machine.uv_calls[:2] == ["python install 3.12", "venv"]
 
 
 def test_when_uv_brings_no_python_the_package_to_install_is_named(machine):
     machine.add_python(OLDER_THAN_SUPPORTED)
     machine.add_uv()
-    machine.environment["UV_FAILS_ON"] = "python install"
-    result = machine.bootstrap()
-    assert result.returncode == 1
+    result = machine.bootstrap(code=1, UV_FAILS_ON="python install")
     assert "apt install python3 python3-venv" in result.stderr
 
 
 def test_another_index_is_asked_by_name_and_hash(machine):
     machine.add_python()
     machine.add_uv()
-    machine.environment["PIP_INDEX_URL"] = "https://mirror.example/simple"
-    result = machine.bootstrap()
-    assert result.returncode == 0, result.stderr
+    machine.bootstrap(PIP_INDEX_URL="https://mirror.example/simple")
     assert machine.uv_calls == ["venv", "export", "pip sync", "pip install"]
     calls = Path(machine.environment["UV_CALLS"]).read_text()
     assert calls.count("[index=https://mirror.example/simple]") == 4
@@ -280,9 +251,7 @@ def test_another_index_is_asked_by_name_and_hash(machine):
 def test_one_way_to_install_failing_the_other_is_tried(machine, pip_index, fails_on, calls):
     machine.add_python()
     machine.add_uv()
-    machine.environment |= {"PIP_INDEX_URL": pip_index, "UV_FAILS_ON": fails_on}
-    result = machine.bootstrap()
-    assert result.returncode == 0, result.stderr
+    result = machine.bootstrap(PIP_INDEX_URL=pip_index, UV_FAILS_ON=fails_on)
     assert "trying another way" in result.stderr
     assert machine.uv_calls == calls
 
@@ -290,6 +259,6 @@ def test_one_way_to_install_failing_the_other_is_tried(machine, pip_index, fails
 def test_uv_can_be_run_through_the_bootstrap(machine):
     machine.add_python()
     machine.add_uv()
-    assert machine.bootstrap("uv", "lock", "--check").returncode == 0
+    machine.bootstrap("uv", "lock", "--check")
     assert Path(machine.environment["UV_CALLS"]).read_text().startswith("lock --check")
     assert not (machine.checkout / ".venv").exists()

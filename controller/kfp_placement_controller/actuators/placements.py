@@ -15,9 +15,8 @@ from kfp_placement_controller.actuators.objects import merge_patch
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
-from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, json_bytes
 from kfp_placement_engine.contract.resources import PipelinePlacement
-from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_kube.answers import JsonObject
@@ -83,12 +82,10 @@ class PlacementWriter:
             known: what was last seen of it; None = nothing.
 
         Raises:
-            LimitError: it would be too large.
             SupersededError: a planner of a higher epoch has written.
             KubernetesError: refused, or no answer.
         """
         written = placement.to_object()
-        _check_size(written)
         patch = {"spec": merge_patch(placement.spec)}
 
         def create() -> StoredVersion:
@@ -110,12 +107,10 @@ class PlacementWriter:
             known: what was last seen of it.
 
         Raises:
-            LimitError: it would be too large.
             NotFoundError: there is none: write the plan first.
             SupersededError: a planner of a higher epoch has written.
             KubernetesError: refused, or no answer.
         """
-        _check_size(placement.to_object())
         status = placement.status or PipelinePlacementStatus()
         return self._write(placement, known, {"status": merge_patch(status)}, None)
 
@@ -208,13 +203,4 @@ def _check_epoch(placement: PipelinePlacement, known: StoredVersion) -> None:
             "Superseded",
             f"placement {namespace}/{name} was written in epoch {known.epoch}, ours is"
             f" {placement.spec.epoch}: another planner leads",
-        )
-
-
-def _check_size(written: JsonObject) -> None:
-    size = json_bytes(written)
-    if size > HARD_LIMIT_BYTES:
-        raise LimitError(
-            f"a PipelinePlacement of {size} bytes is too large, at most {HARD_LIMIT_BYTES}:"
-            " fit its rows first"
         )

@@ -17,10 +17,9 @@ from kfp_placement_controller.actuators.placements import (
     stored_version,
 )
 from kfp_placement_controller.actuators.policies import write_findings
-from kfp_placement_controller.actuators.run_requests import delete_request, write_request
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.exceptions import SupersededError
-from kfp_placement_controller.kinds import PLACEMENTS
+from kfp_placement_controller.kinds import PLACEMENTS, RUN_REQUESTS
 from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
 from kfp_placement_controller.planning.actions import (
     Action,
@@ -40,21 +39,18 @@ from kfp_placement_controller.planning.actions import (
     WriteRequest,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_engine.contract.fields import ObjectMetadata, OwnerReference
 from kfp_placement_engine.contract.gates import Pin
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.contract.resources import PipelinePlacement, RunRequest, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.events import EventRecorder, Regarding
-from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
+from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
 from kfp_placement_kube.kinds import PODS
 
 _LOG = logging.getLogger(__name__)
-
-_POD = Place("pod")
 
 _Attempted = OpenGate | DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
 """What is tried: if it fails, it is decided again."""
@@ -174,10 +170,11 @@ class ActionRunner:
                     _LOG.warning("RunQueue %s/%s holds no more runs: no queue leads", *action.key)
                     close_queue(self._client, action.key)
                 case WriteRequest():
-                    write_request(self._client, action)
+                    _write_request(self._client, action)
                 case DeleteRequest():
                     _LOG.warning("RunRequest %s/%s is not of this run: removed", *action.key)
-                    delete_request(self._client, action)
+                    namespace, name = action.key
+                    self._client.delete(RUN_REQUESTS, name, namespace, uid=action.uid)
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
 
@@ -204,20 +201,48 @@ def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> b
         Whether it was deleted by this.
 
     Raises:
-        InputError: the pod is malformed.
         KubernetesError: refused, or no answer.
     """
 
     def write(pod: JsonObject | None) -> bool:
         if pod is None:
             return False
-        raw = Fields(pod, _POD)
-        metadata = raw.mapping("metadata")
-        bound = raw.mapping("spec").get("nodeName")
-        if bound or metadata.get("uid") != uid or metadata.get("deletionTimestamp") is not None:
+        metadata = pod["metadata"]
+        bound = pod["spec"].get("nodeName")
+        if bound or metadata["uid"] != uid or "deletionTimestamp" in metadata:
             return False
-        version = metadata.get("resourceVersion", "")
+        version = metadata["resourceVersion"]
         return client.delete(PODS, name, namespace, uid=uid, resource_version=version)
 
     read = partial(client.get, PODS, name, namespace)
     return modify(read(), write, read)
+
+
+def _write_request(client: KubeClient, write: WriteRequest) -> None:
+    """Write a RunRequest; if somebody has written it since, nothing happens.
+
+    Raises:
+        KubernetesError: refused, or no answer.
+    """
+    namespace, name = write.key
+    try:
+        if not write.version:
+            client.create(RUN_REQUESTS, _new_request(write))
+            return
+        spec = write.spec.model_dump(mode="json", by_alias=True)
+        patch = {"metadata": {"resourceVersion": write.version}, "spec": spec}
+        client.patch(RUN_REQUESTS, name, namespace, patch)
+    except (ConflictError, NotFoundError):
+        # What there is now comes by the watch, and is compared again.
+        return
+
+
+def _new_request(write: WriteRequest) -> JsonObject:
+    kind = write.owner.kind
+    owner = OwnerReference(
+        api_version=kind.api_version, kind=kind.kind, name=write.owner.name, uid=write.owner.uid
+    )
+    metadata = ObjectMetadata(
+        name=write.key.name, namespace=write.key.namespace, owner_references=(owner,)
+    )
+    return RunRequest(metadata=metadata, spec=write.spec).to_object()

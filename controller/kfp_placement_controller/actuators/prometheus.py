@@ -101,7 +101,7 @@ def _answer(transport: Transport, query: str) -> bytes:
     response = transport.send("POST", "/api/v1/query", {}, body, _FORM)
     text = transport.read(response, "/api/v1/query")
     if response.status != HTTPStatus.OK:
-        raise GarbledError(response.status, "Refused", f"HTTP status {response.status}")
+        raise GarbledError(f"HTTP status {response.status}")
     return text
 
 
@@ -118,20 +118,18 @@ def _samples(text: bytes) -> Iterator[tuple[str, float]]:
     try:
         answer = read_json(text)
     except ValueError as error:
-        raise _garbled("its answer is not JSON") from error
+        raise GarbledError("its answer is not JSON") from error
     match answer:
         case {"status": "success", "data": {"resultType": "vector", "result": list(samples)}}:
             pass
         case {"status": "error", "error": str(why)}:
-            raise _garbled(f"it says {why!r:.200}")
+            raise GarbledError(f"it says {why!r:.200}")
         case _:
-            raise _garbled("its answer is not that of a query")
+            raise GarbledError("its answer is not that of a query")
     for each in samples:
         match each:
             case {"metric": {"pod": str(pod)}, "value": [_, str(amount)]}:
                 with suppress(ValueError):
                     yield pod, float(amount)
-
-
-def _garbled(why: str) -> GarbledError:
-    return GarbledError(0, "Garbled", why)
+            case _:
+                pass

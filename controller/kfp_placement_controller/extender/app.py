@@ -31,7 +31,7 @@ LOOPBACK = "127.0.0.1"
 """Only the scheduler in the same pod asks; nobody else has to be let in."""
 
 CERTIFICATE_CHECK_SECONDS = 10.0
-"""How often the webhook's certificate files are looked at; kubelets replace them in place."""
+"""How often the webhook's certificate files are read; kubelets replace them in place."""
 
 Answering = Callable[[bytes], Awaitable[Answer]]
 """Answers a question, perhaps after a pause."""
@@ -173,18 +173,14 @@ class CertificateFiles:
         self._files = (certificate, key)
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
-            self._seen = self._versions()
             self._load()
         except (OSError, ssl.SSLError) as error:
             raise SettingsError(f"the webhook's certificate {certificate}: {error}") from error
 
     def check(self) -> None:
-        """Read the files again if they have changed; bad ones leave the old in use."""
+        """Read the files again; bad ones leave the old in use."""
         try:
-            versions = self._versions()
-            if versions != self._seen:
-                self._load()
-                self._seen = versions
+            self._load()
         except (OSError, ssl.SSLError) as error:
             _LOG.warning("the webhook's certificate %s is not renewed: %s", self._files[0], error)
 
@@ -198,10 +194,6 @@ class CertificateFiles:
         # On trial first: a key that does not fit would leave the one in use without any.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files)
         self.context.load_cert_chain(*self._files)
-
-    def _versions(self) -> list[tuple[int, int]]:
-        stats = [file.stat() for file in self._files]
-        return [(each.st_mtime_ns, each.st_ino) for each in stats]
 
 
 class Listeners:

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.cluster
 OURS = {"name": "kfp-placement.dev/plan"}
 KUEUE = {"name": "kueue.x-k8s.io/admission"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 LINUX = {"key": "kubernetes.io/hostname", "operator": "Exists"}
 
 
@@ -52,6 +51,9 @@ def test_a_node_that_is_lost_after_the_gate_is_replaced_by_another_within_the_li
     add_nodes(*(objects.node(f"near-{number}") for number in (1, 2)), objects.node("far"))
     uid = gated(gates=(KUEUE, OURS))
     assert open_gate(client, namespace, "p", uid, Pin("near-1", ("near-1", "near-2")))
+    # Gates of others stay and hold the pod.
+    assert spec_of()["schedulingGates"] == [KUEUE]
+    assert not open_gate(client, namespace, "p", uid, Pin("near-1"))
     client.delete(NODES, "near-1", "")
     client.patch(PODS, "p", namespace, {"spec": {"schedulingGates": []}})
     assert wait_bound(spec_of) == "near-2"
@@ -87,42 +89,12 @@ def test_as_many_hosts_as_there_may_be_are_admitted(client, namespace, gated, sp
     assert term["matchExpressions"][0]["values"] == [*hosts]
 
 
-def test_terms_of_the_user_stay_and_are_narrowed(client, namespace, add_nodes, gated, spec_of):
-    add_nodes(objects.node("term-1"), objects.node("term-2"))
-    terms = [{"matchExpressions": [LINUX]}, {"matchExpressions": [LINUX, LINUX]}]
-    theirs = {"weight": 1, "preference": {"matchExpressions": [LINUX]}}
-    affinity = {REQUIRED: {"nodeSelectorTerms": terms}, PREFERRED: [theirs]}
-    uid = gated(**affinity)
-    assert open_gate(client, namespace, "p", uid, Pin(hosts=("term-2",)))
-    nodes = spec_of()["affinity"]["nodeAffinity"]
-    assert nodes[PREFERRED] == [theirs]
-    assert [each["matchExpressions"][:-1] for each in nodes[REQUIRED]["nodeSelectorTerms"]] == [
-        each["matchExpressions"] for each in terms
-    ]
-    assert wait_bound(spec_of) == "term-2"
-
-
-def test_gates_of_others_stay_and_hold_the_pod(client, namespace, gated, spec_of):
-    uid = gated(gates=(KUEUE, OURS))
-    assert open_gate(client, namespace, "p", uid, Pin("n1"))
-    assert spec_of()["schedulingGates"] == [KUEUE]
-    assert "nodeName" not in spec_of()
-    assert not open_gate(client, namespace, "p", uid, Pin("n1"))
-
-
 def test_a_pin_that_the_server_refuses_does_not_keep_the_gate(client, namespace, gated, spec_of):
     uid = gated()
     # No name of a node.
     assert open_gate(client, namespace, "p", uid, Pin("No Node!"))
     assert "schedulingGates" not in spec_of()
     assert "affinity" not in spec_of() or not spec_of()["affinity"].get("nodeAffinity")
-
-
-def test_another_pod_of_the_same_name_is_left_alone(client, namespace, gated, spec_of):
-    gated()
-    assert not open_gate(client, namespace, "p", "another-uid", None)
-    assert spec_of()["schedulingGates"] == [OURS]
-    assert not open_gate(client, namespace, "nobody", "uid", None)
 
 
 def test_a_write_in_between_is_taken_into_account(client, namespace, gated, spec_of):

@@ -33,10 +33,10 @@ class Server:
     def get(self, kind, name, namespace=""):
         """One object."""
         if self.is_down:
-            raise UnreachableError(0, "Unreachable", "down")
+            raise UnreachableError("down")
         return self.policy if kind is POLICIES else self.pods.get(name)
 
-    def patch(self, kind, name, namespace, patch, *, how="merge", subresource=""):
+    def patch(self, kind, name, namespace, patch, *, subresource=""):
         """Keeps what is written."""
         if kind is PODS:
             self.pods[name]["spec"].update(patch["spec"])
@@ -104,39 +104,47 @@ class Scene:
         return [each["name"] for each in self.server.pods[name]["spec"]["schedulingGates"]]
 
 
-def test_a_scheduler_that_renews_is_alive_and_one_that_stops_is_dead():
+@pytest.mark.parametrize(
+    ("policy", "course"),
+    [
+        pytest.param(
+            {},
+            [
+                (3, [SCHEDULER], True),
+                (15, [], True),
+                (1, [], False),
+                (1, [SCHEDULER], True),
+            ],
+            id="one that renews is alive and one that stops is dead",
+        ),
+        pytest.param(
+            {},
+            [(1, [SCHEDULER], None), (10, [], None), (10, [], False)],
+            id="a Lease of one long dead is not taken for life",
+        ),
+        pytest.param(
+            {"schedulerStaleAfter": "3s"},
+            [(3, [SCHEDULER], True), (4, [], False)],
+            id="the policy says how old a Lease may be",
+        ),
+        pytest.param({}, [(1, ["another"], False)], id="other Leases do not count"),
+    ],
+)
+def test_whether_the_scheduler_is_alive(policy, course):
+    scene = Scene(**policy)
+    for seconds, renewed, ready in course:
+        scene.pass_seconds(seconds, *renewed)
+        assert scene.flags() == (ready, False)
+
+
+def test_a_lease_that_is_given_back_means_no_scheduler():
     scene = Scene()
-    scene.renew(SCHEDULER)
-    scene.guard.tick()
-    assert scene.flags() == (None, False)
-    scene.pass_seconds(3, SCHEDULER)
-    assert scene.flags() == (True, False)
-    scene.pass_seconds(15)
-    assert scene.flags() == (True, False)
-    scene.pass_seconds(1)
-    assert scene.flags() == (False, False)
-    scene.pass_seconds(1, SCHEDULER)
-    assert scene.flags() == (True, False)
-
-
-def test_a_lease_of_one_long_dead_is_not_taken_for_life():
-    scene = Scene()
-    scene.renew(SCHEDULER)
-    scene.pass_seconds(10)
-    assert scene.flags()[0] is None
-    scene.pass_seconds(10)
-    assert scene.flags()[0] is False
-
-
-def test_a_lease_that_is_given_back_or_missing_means_no_scheduler():
-    scene = Scene()
-    scene.guard.tick()
-    assert scene.flags()[0] is False
     scene.pass_seconds(2, SCHEDULER)
     assert scene.flags()[0] is True
     scene.renew(SCHEDULER, holder="")
     scene.guard.tick()
     assert scene.flags()[0] is False
+    assert scene.guard.findings(scene.now) == []
 
 
 def test_only_a_planner_says_that_gates_are_ready():
@@ -160,26 +168,6 @@ def test_a_dead_planner_is_told_also_where_gates_are_not_installed():
     assert scene.reason("GatesReady") == "NotInstalled"
     scene.pass_seconds(16, SCHEDULER)
     assert scene.reason("GatesReady") == "NoPlanner"
-
-
-def test_the_policy_says_how_old_a_lease_may_be():
-    scene = Scene(schedulerStaleAfter="3s")
-    scene.pass_seconds(3, SCHEDULER)
-    scene.pass_seconds(4)
-    assert scene.flags()[0] is False
-
-
-def test_what_is_said_already_is_not_written_again():
-    scene = Scene()
-    scene.pass_seconds(3, SCHEDULER)
-    assert scene.guard.findings(scene.now) == []
-
-
-def test_other_leases_do_not_count():
-    scene = Scene()
-    scene.renew("another")
-    scene.guard.tick()
-    assert scene.flags() == (False, False)
 
 
 def test_overdue_gates_come_off_and_others_stay():

@@ -97,16 +97,41 @@ def both(seconds: float) -> dict[str, Any]:
     return {PLANNER: a_lease(seconds), QUEUE: a_lease(seconds)}
 
 
-@pytest.mark.parametrize("name", [PLANNER, QUEUE])
-def test_a_lease_that_was_just_given_back_frees_nobody(name):
-    # As at every orderly restart.
-    leases = {**both(1), name: a_lease(1, holder="")}
-    assert released(PlayedServer(leases, {}, HELD, STOPPED)) == []
+HOLD = {"onControllerDown": "hold"}
+MALFORMED = {"quota": {"resources": [{"name": "cpu", "amount": "1e99"}]}}
 
 
-def test_a_lease_that_was_given_back_long_ago_frees_all():
-    leases = {**both(1), QUEUE: a_lease(136, holder="")}
-    assert released(PlayedServer(leases, {}, HELD)) == ["default", "held"]
+@pytest.mark.parametrize(
+    ("leases", "spec", "runs", "expected"),
+    [
+        # As at every orderly restart.
+        ({**both(1), PLANNER: a_lease(1, holder="")}, {}, (HELD, STOPPED), []),
+        ({**both(1), QUEUE: a_lease(1, holder="")}, {}, (HELD, STOPPED), []),
+        ({**both(1), QUEUE: a_lease(136, holder="")}, {}, (HELD,), ["default", "held"]),
+        (both(136), HOLD, (HELD, STOPPED), []),
+        (both(60), {}, (HELD, STOPPED), ["default"]),
+        # A RunQueue that is being replaced is not there for a moment.
+        (both(1), None, (HELD,), []),
+        (both(16), None, (HELD, STOPPED), ["held", "stopped"]),
+        (both(3600), {**MALFORMED, **HOLD}, (HELD,), []),
+        (both(3600), {**MALFORMED, "onControllerDown": 5}, (HELD,), []),
+        (both(3600), MALFORMED, (HELD,), ["default", "held"]),
+    ],
+    ids=[
+        "the planner's Lease was just given back",
+        "the queue's Lease was just given back",
+        "a Lease was given back long ago",
+        "the queue says hold",
+        "before the deadline only new runs begin",
+        "no queue, but who admits lives",
+        "no queue, and nobody who admits",
+        "a malformed queue that says hold",
+        "a malformed queue that says nonsense",
+        "a malformed queue that says nothing",
+    ],
+)
+def test_what_is_let_go(leases, spec, runs, expected):
+    assert released(PlayedServer(leases, spec, *runs)) == expected
 
 
 def test_a_lease_that_is_missing_lets_new_runs_begin_and_frees_nobody_at_once():
@@ -119,31 +144,9 @@ def test_preempted_runs_go_on_as_held_ones_begin():
     server = PlayedServer(both(136), {}, HELD, STOPPED, OF_OTHERS, ENDED)
     assert released(server) == ["default", "held", "stopped"]
     assert server.patches[-1][1]["spec"] == {"suspend": None}
-    assert released(PlayedServer(both(136), {"onControllerDown": "hold"}, HELD, STOPPED)) == []
-
-
-def test_before_the_deadline_only_new_runs_begin():
-    assert released(PlayedServer(both(60), {}, HELD, STOPPED)) == ["default"]
-
-
-def test_without_a_queue_runs_are_left_to_those_who_admit_them_while_they_live():
-    # A RunQueue that is being replaced is not there for a moment.
-    assert released(PlayedServer(both(1), None, HELD)) == []
-    assert released(PlayedServer(both(16), None, HELD, STOPPED)) == ["held", "stopped"]
-
-
-MALFORMED = {"quota": {"resources": [{"name": "cpu", "amount": "1e99"}]}}
-
-
-@pytest.mark.parametrize(
-    ("says", "expected"),
-    [({"onControllerDown": "hold"}, []), ({"onControllerDown": 5}, []), ({}, ["default", "held"])],
-)
-def test_a_malformed_queue_frees_only_if_it_says_so(says, expected):
-    assert released(PlayedServer(both(3600), {**MALFORMED, **says}, HELD)) == expected
 
 
 def test_by_hand_all_go_on_and_a_dry_run_writes_nothing():
     by_hand = ReleaseSettings(pods=False, runs=True, dry_run=True)
-    server = PlayedServer(both(1), {"onControllerDown": "hold"}, HELD, STOPPED)
+    server = PlayedServer(both(1), HOLD, HELD, STOPPED)
     assert released(server, by_hand) == []

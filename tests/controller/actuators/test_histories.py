@@ -27,6 +27,12 @@ def leads() -> None:
     """Who writes is the leader."""
 
 
+def an_object(pipeline: str) -> dict[str, Any]:
+    """A history without runs, as the API server has it."""
+    stored = a_history(pipeline, [])
+    return {**stored, "metadata": {**stored["metadata"], "resourceVersion": "1"}}
+
+
 def written(stored: dict[str, Any] | None, *runs: PastRun, pipeline: str = "p") -> PipelineHistory:
     """The object after a write."""
     server = StoredHistories()
@@ -42,8 +48,9 @@ def uids(history: PipelineHistory) -> list[str]:
     return [run.uid for run in history.past_runs()]
 
 
-def test_a_new_pipeline_has_its_object():
-    assert uids(written(None, a_past_run("p", 1))) == ["uid-1"]
+@pytest.mark.parametrize("stored", [None, {**a_history("p", []), "status": None}])
+def test_a_new_pipeline_has_its_object_and_one_without_a_status_gets_it(stored):
+    assert uids(written(stored, a_past_run("p", 1))) == ["uid-1"]
 
 
 def test_another_leader_may_have_written_the_same_runs():
@@ -103,9 +110,8 @@ MALFORMED = {
 @pytest.mark.parametrize("changes", MALFORMED.values(), ids=MALFORMED)
 def test_what_cannot_be_read_is_left_as_it_is(changes):
     """A later version may have written it, and may be installed again."""
-    stored = {**a_history("p", []), **changes}
+    stored = {**an_object("p"), **changes}
     server = StoredHistories()
-    stored["metadata"] = {**stored["metadata"], "resourceVersion": "1"}
     server.stored[KEY] = stored
     write = WriteHistory("team", "p", (a_past_run("p", 1),))
     with pytest.raises(InputError, match="it is left as it is: delete it"):
@@ -121,10 +127,6 @@ def test_no_run_is_lost_where_a_later_version_has_added_entries_to_rows():
     assert len(uids(history)) == 21
     assert history.status is not None
     assert history.status.runs_seen == 21
-
-
-def test_an_object_without_a_status_gets_one():
-    assert uids(written({**a_history("p", []), "status": None}, a_past_run("p", 1))) == ["uid-1"]
 
 
 def test_an_oversized_object_shrinks():
@@ -150,12 +152,6 @@ def test_an_object_of_another_pipeline_is_left_alone():
             {**a_history("q", []), "metadata": {"name": "p", "namespace": "team"}},
             a_past_run("p", 1),
         )
-
-
-def an_object(pipeline: str) -> dict[str, Any]:
-    """A history without runs, as the API server has it."""
-    stored = a_history(pipeline, [])
-    return {**stored, "metadata": {**stored["metadata"], "resourceVersion": "1"}}
 
 
 def test_one_that_is_written_meanwhile_does_not_go():

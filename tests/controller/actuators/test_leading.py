@@ -98,11 +98,17 @@ def api() -> MemoryPlacements:
     return MemoryPlacements()
 
 
-def planned_by_another(api, epoch=3, seconds=20) -> dict[str, Any]:
-    """A planner has led and gone; returns what it has written of the run."""
-    scene = Scene(api, epoch)
+def a_scene(api, epoch: int | None, seconds: float = 5, **options: bool) -> Scene:
+    """A planner that knows the run and has worked for a while."""
+    scene = Scene(api, epoch, **options)
     scene.submit()
     scene.pass_seconds(seconds)
+    return scene
+
+
+def planned_by_another(api, epoch=3, seconds=20) -> dict[str, Any]:
+    """A planner has led and gone; returns what it has written of the run."""
+    scene = a_scene(api, epoch, seconds)
     assert scene.spec()["epoch"] == epoch
     assert scene.spec()["revision"] > 1
     api.calls.clear()
@@ -110,9 +116,7 @@ def planned_by_another(api, epoch=3, seconds=20) -> dict[str, Any]:
 
 
 def test_who_leads_first_keeps_the_epoch_of_its_lease(api):
-    scene = Scene(api, 0)
-    scene.submit()
-    scene.pass_seconds(1)
+    scene = a_scene(api, 0)
     assert scene.election.asked == []
     assert scene.spec()["epoch"] == 0
 
@@ -132,9 +136,7 @@ def test_with_a_lease_made_anew_the_epoch_is_raised_above_all_that_is_stored(api
 
 
 def test_a_planner_whose_lease_is_deleted_under_it_goes_on(api):
-    scene = Scene(api, 5)
-    scene.submit()
-    scene.pass_seconds(5)
+    scene = a_scene(api, 5)
     scene.election.epoch = 0
     scene.submit("another", "w2")
     scene.pass_seconds(5)
@@ -143,9 +145,7 @@ def test_a_planner_whose_lease_is_deleted_under_it_goes_on(api):
 
 
 def test_an_epoch_that_we_have_led_with_is_not_raised(api):
-    scene = Scene(api, 5)
-    scene.submit()
-    scene.pass_seconds(5)
+    scene = a_scene(api, 5)
     scene.election.epoch = None
     scene.pass_seconds(5)
     scene.election.epoch = 5
@@ -157,18 +157,14 @@ def test_an_epoch_that_we_have_led_with_is_not_raised(api):
 def test_one_that_is_superseded_does_not_spin(api):
     """Another leads with a higher epoch, and our Lease does not say so yet."""
     planned_by_another(api, epoch=9)
-    scene = Scene(api, 3, obeys=False)
-    scene.submit()
-    scene.pass_seconds(20)
+    scene = a_scene(api, 3, 20, obeys=False)
     assert 1 < api.calls["list"] <= 20 / RETRY_SECONDS
     assert scene.coordinator.epoch is None
     assert scene.spec()["epoch"] == 9
 
 
 def test_one_that_is_superseded_later_ceases_and_reads_anew(api):
-    scene = Scene(api, 3, obeys=False)
-    scene.submit()
-    scene.pass_seconds(5)
+    scene = a_scene(api, 3, obeys=False)
     api.objects[RUN]["spec"]["epoch"] = 4
     api.objects[RUN]["metadata"]["resourceVersion"] = "77"
     scene.coordinator.publisher.take_over([])
@@ -183,23 +179,12 @@ def test_a_server_that_does_not_answer_is_not_asked_at_every_look(api, monkeypat
 
     def broken(*arguments, **options):
         api.calls["list"] += 1
-        raise UnreachableError(0, "Unreachable", "down")
+        raise UnreachableError("down")
 
     monkeypatch.setattr(api, "list", broken)
     scene.pass_seconds(10)
     assert 1 < api.calls["list"] <= 1 + 10 / RETRY_SECONDS
     assert scene.coordinator.epoch is None
-
-
-def test_an_epoch_that_no_planner_can_have_stops_nobody(api):
-    planned_by_another(api, epoch=3)
-    api.objects[RUN]["spec"]["epoch"] = MOST_EPOCH + 1
-    scene = Scene(api, 4)
-    scene.submit()
-    scene.pass_seconds(5)
-    assert scene.election.asked == []
-    assert scene.spec()["epoch"] == 4
-    assert api.calls["delete"] == 1
 
 
 @pytest.mark.parametrize("epoch", [MOST_EPOCH - 1, MOST_EPOCH])
@@ -227,9 +212,7 @@ def test_the_highest_epoch_that_is_believed_is_led_with_and_gone_beyond(api, epo
 
 
 def test_epochs_that_somebody_makes_up_again_and_again_are_gone_beyond_once(api):
-    scene = Scene(api, 4)
-    scene.submit()
-    scene.pass_seconds(5)
+    scene = a_scene(api, 4)
     for made_up in (MOST_EPOCH, MOST_EPOCH + 1, MOST_EPOCH + 2, 2**31, 2**60):
         api.objects[RUN]["spec"]["epoch"] = made_up
         api.objects[RUN]["metadata"]["resourceVersion"] += "0"
@@ -268,37 +251,19 @@ def test_a_namespace_that_comes_back_has_its_runs_adopted(api):
     assert scene.spec()["firstMakespan"] == before["firstMakespan"]
 
 
-def test_a_plan_that_cannot_be_read_is_made_anew(api):
+@pytest.mark.parametrize(
+    ("spec", "refused"),
+    [({"revision": 900, "steps": "nonsense"}, ["revisions only grow"]), ({"epoch": "many"}, [])],
+)
+def test_a_plan_that_cannot_be_read_is_made_anew(api, spec, refused):
     planned_by_another(api)
-    api.objects[RUN]["spec"] |= {"revision": 900, "steps": "nonsense"}
-    scene = Scene(api, 4)
-    scene.submit()
-    scene.pass_seconds(5)
+    api.objects[RUN]["spec"] |= spec
+    scene = a_scene(api, 4)
     assert scene.spec()["epoch"] == 4
     assert scene.spec()["revision"] < 900
-    assert api.refused == ["revisions only grow"]
+    assert api.refused == refused
     assert api.calls["delete"] == 1
     assert api.objects[RUN]["status"]["phase"] == "Planned"
-
-
-def test_an_object_without_a_version_is_made_anew(api):
-    planned_by_another(api)
-    api.objects[RUN]["spec"] = {"epoch": "many"}
-    scene = Scene(api, 4)
-    scene.submit()
-    scene.pass_seconds(5)
-    assert scene.spec()["epoch"] == 4
-    assert api.calls["delete"] == 1
-
-
-def test_the_plan_of_an_earlier_run_that_was_there_when_we_began_gives_way(api):
-    planned_by_another(api)
-    scene = Scene(api, 4)
-    scene.pass_seconds(1)
-    scene.submit(uid="w2")
-    scene.pass_seconds(2)
-    assert scene.spec()["workflowUID"] == "w2"
-    assert api.refused == []
 
 
 def test_a_plan_that_is_refused_for_itself_removes_nothing_and_is_said_once(
@@ -320,9 +285,7 @@ def test_a_plan_that_is_refused_for_itself_removes_nothing_and_is_said_once(
 
 
 def test_a_run_that_is_gone_is_forgotten(api):
-    scene = Scene(api, 4)
-    scene.submit()
-    scene.pass_seconds(2)
+    scene = a_scene(api, 4)
     assert scene.runner.highest_epoch == 4
     run = scene.coordinator.registry.runs[RUN]
     scene.coordinator.handle(WORKFLOWS, Change(RUN, run.observed, None), scene.now)

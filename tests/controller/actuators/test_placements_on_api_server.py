@@ -1,6 +1,5 @@
 """Writing PipelinePlacements to a real API server."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,7 +12,7 @@ from kfp_placement_controller.actuators.placements import (
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
-from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
 from tests.support.placements import planned_nodes
 
@@ -60,22 +59,16 @@ def test_a_plan_is_created_then_changed_and_its_status_stays(writer, a_placement
     running = a_placement(status={"phase": "Running", "revision": 1, "progress": "0/1"})
     known = writer.write_status(running, known)
     steps = [["train", 0, 5, 15]]
-    writer.write_plan(a_placement(revision=2, steps=steps, firstMakespan="10s"), known)
+    known = writer.write_plan(a_placement(revision=2, steps=steps, firstMakespan="10s"), known)
     found = stored()
     assert found.spec.revision == 2
     assert planned_nodes(found) == {"train": "n1"}
     assert found.spec.makespan_seconds is None
     assert found.spec.first_makespan_seconds == 10
-    assert found.status.phase == "Running"
-
-
-def test_fields_of_the_status_that_are_unset_go(writer, a_placement, stored):
-    known = writer.write_plan(a_placement(), None)
-    known = writer.write_status(a_placement(status={"phase": "Running", "progress": "0/1"}), known)
+    assert (found.status.phase, found.status.progress) == ("Running", "0/1")
     writer.write_status(a_placement(status={"phase": "Failed"}), known)
-    assert stored().status.progress is None
-    assert stored().status.phase == "Failed"
-    assert stored().spec.revision == 1
+    assert (stored().status.phase, stored().status.progress) == ("Failed", None)
+    assert stored().spec.revision == 2
 
 
 def test_a_write_between_others_is_done_on_what_there_is_now(
@@ -109,22 +102,9 @@ def test_a_planner_that_knows_nothing_of_it_looks_first(writer, a_placement, sto
     assert stored().spec.epoch == 3
 
 
-def test_the_plan_of_an_earlier_run_of_the_same_name_gives_way(writer, a_placement, stored):
-    known = writer.write_plan(a_placement(epoch=7, revision=5), None)
-    other = a_placement(workflowUID="w2", epoch=7)
-    assert writer.write_plan(other, None).workflow_uid == "w2"
-    assert stored().spec.revision == 1
-    assert stored().metadata.uid != known.uid
-
-
-def test_a_plan_that_was_known_to_be_of_an_earlier_run_gives_way(writer, a_placement, stored):
-    known = writer.write_plan(a_placement(revision=5), None)
-    assert writer.write_plan(a_placement(workflowUID="w2"), known).workflow_uid == "w2"
-    assert stored().spec.revision == 1
-
-
 @pytest.mark.parametrize(
-    "theirs", [{"revision": 5}, {"firstMakespan": "7s"}, {"epoch": MOST_EPOCH + 1}]
+    "theirs",
+    [{"workflowUID": "w0"}, {"revision": 5}, {"firstMakespan": "7s"}, {"epoch": MOST_EPOCH + 1}],
 )
 @pytest.mark.parametrize("knows", [True, False])
 def test_what_cannot_be_gone_on_from_is_made_anew(writer, a_placement, stored, theirs, knows):
@@ -162,13 +142,6 @@ def test_a_status_without_a_plan_is_refused(writer, client, namespace, a_placeme
     assert client.get(PLACEMENTS, "run", namespace) is None
 
 
-def test_what_is_too_large_is_not_sent(writer, client, namespace, a_placement):
-    rows = [["s" * 1000, 0, 0, 1]] * 1100
-    with pytest.raises(LimitError, match="too large"):
-        writer.write_plan(a_placement(steps=rows), None)
-    assert client.get(PLACEMENTS, "run", namespace) is None
-
-
 def test_the_largest_that_fits_is_taken_by_the_server(writer, a_placement):
     rows = [["s" * 900, 0, 0, 1, ["x", "y" * 60]]] * 1000
     known = writer.write_plan(a_placement(steps=rows), None)
@@ -180,6 +153,5 @@ def test_a_version_can_be_read_whatever_else_is_written():
     raw = {"metadata": {"uid": "u", "resourceVersion": "5"}, "spec": {"steps": "nonsense"}}
     version = stored_version(raw)
     assert (version.uid, version.resource_version, version.epoch) == ("u", "5", 0)
-    assert replace(version, epoch=3).epoch == 3
     with pytest.raises(InputError):
         stored_version({"spec": {"epoch": "many"}})

@@ -56,12 +56,6 @@ def test_findings_are_written_once(client, policy):
     assert not write_findings(client, [READY, NO_GATES], NOW)
 
 
-def test_findings_of_two_processes_stand_side_by_side(client, policy):
-    write_findings(client, [READY], NOW)
-    write_findings(client, [NO_GATES], NOW)
-    assert {each.type for each in policy().status.conditions} == {"SchedulerReady", "GatesReady"}
-
-
 def test_a_policy_that_was_deleted_is_there_again_with_what_was_found(client, policy):
     write_findings(client, [READY], NOW)
     client.delete(POLICIES, "default")

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from benchmarks.tables import Table
 from kfp_placement_controller.settings import QueueSettings
-from kfp_placement_kube.lease import observe_lease
 from tests.controller.cluster_bench import large_cluster, queue_scale_report
 from tests.controller.cluster_bench.measuring_command import measure_by_command
 from tests.controller.cluster_bench.queue_scale_report import (
@@ -214,12 +213,11 @@ class ManyWaitingRuns:
 
     def _acquired_at(self, installation: Installation) -> datetime:
         name = QueueSettings().queue_lease_name
-        lease = observe_lease(
-            installation.api.get("coordination.k8s.io/v1", "Lease", name, NAMESPACE)
-        )
-        if lease.acquired_at is None:
+        lease = installation.api.get("coordination.k8s.io/v1", "Lease", name, NAMESPACE)
+        acquired_at = lease["spec"].get("acquireTime")
+        if acquired_at is None:
             raise ControlPlaneError(f"nobody has ever had Lease {name}")
-        return lease.acquired_at
+        return datetime.fromisoformat(acquired_at)
 
     def _release(self, installation: Installation, leader: str, team: str) -> None:
         """Let as many runs begin as were created at once."""

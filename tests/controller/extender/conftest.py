@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
+from tests.controller.extender.known import WORKFLOW, plan_object
 from tests.controlplane import health, objects
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.housekeeping import account_token, wait_until_seen
@@ -18,13 +19,11 @@ from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.manifests import NAMESPACE, of_kind
-from tests.support.scraping import scrape
 
 if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane
 
 SCHEDULER = "kfp-placement"
-WORKFLOW = "taxi-x7k2p"
 _NOT_HERE = ("Deployment", "PodDisruptionBudget", "MutatingAdmissionPolicyBinding")
 """Nothing runs images here, and pods say themselves who places them."""
 
@@ -42,7 +41,6 @@ class Extender:
         self.api = api
         self.process = process
         self.port = port
-        self._probe_port = probe_port
         self._ready = health.http_ready(probe_port)
 
     def start(self) -> None:
@@ -101,28 +99,9 @@ class Extender:
         namespace: str,
         rows: Sequence[Sequence[Any]],
         nodes: Sequence[str],
-        name: str = WORKFLOW,
     ) -> JsonObject:
         """Write a plan."""
-        return self.api.create(
-            {
-                "apiVersion": API_VERSION,
-                "kind": "PipelinePlacement",
-                "metadata": {"name": name, "namespace": namespace},
-                "spec": {
-                    "workflowUID": "0d4a9f0e",
-                    "revision": 1,
-                    "submittedAt": "2026-11-20T10:00:00Z",
-                    "plannedAt": "2026-11-20T10:00:02Z",
-                    "nodes": list(nodes),
-                    "steps": [list(row) for row in rows],
-                },
-            }
-        )
-
-    def answers(self, outcome: str) -> float:
-        """How often `filter` has been answered so."""
-        return scrape(self._probe_port).total("answers_total", verb="filter", outcome=outcome)
+        return self.api.create(plan_object(*rows, nodes=nodes, namespace=namespace))
 
     def set_policy(self, **spec: Any) -> None:
         """Change the policy."""

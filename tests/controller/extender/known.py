@@ -1,9 +1,11 @@
 """Pods, nodes and plans with only what matters to a test of the extender."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kfp_placement_controller.extender import admission, answers, decisions
+from hypothesis import strategies as st
+
 from kfp_placement_controller.extender.knowledge import KnownPlan, read_plan
 from kfp_placement_controller.extender.memory import Memory, read_bare_node
 from kfp_placement_controller.observed.claims import observe_claim
@@ -11,7 +13,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
-from tests.support import recording
+from tests.support import kubernetes
 
 JsonObject = dict[str, Any]
 
@@ -37,41 +39,35 @@ def pod_object(
     gates: Sequence[str] = (),
 ) -> JsonObject:
     """A step's executor pod as the API server prints it."""
+    pod = kubernetes.pod_object(
+        name,
+        node or None,
+        phase,
+        namespace=namespace,
+        labels={
+            "workflows.argoproj.io/workflow": workflow,
+            "kfp-placement.dev/scheduler": "kfp-placement",
+            **(labels or {}),
+        },
+        schedulerName=scheduler,
+        schedulingGates=[{"name": each} for each in gates],
+        volumes=[{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims],
+        containers=[kubernetes.container(requests or {})],
+    )
     annotations = {
         "workflows.argoproj.io/node-name": f"{workflow}(0).root(0).{step}(0).executor(0)"
     }
     if hints:
         annotations["kfp-placement.dev/hints"] = hints
-    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "uid": f"uid-{namespace}-{name}",
-            "labels": {
-                "workflows.argoproj.io/workflow": workflow,
-                "kfp-placement.dev/scheduler": "kfp-placement",
-                **(labels or {}),
-            },
-            "annotations": annotations,
-            "ownerReferences": [{"kind": "Workflow", "name": workflow, "uid": WORKFLOW_UID}],
-        },
-        "spec": {
-            "schedulerName": scheduler,
-            "schedulingGates": [{"name": each} for each in gates],
-            "volumes": volumes,
-            "containers": [{"name": "main", "resources": {"requests": dict(requests or {})}}],
-            **({"nodeName": node} if node else {}),
-        },
-        "status": {"phase": phase, "conditions": _conditions(refused)},
+    pod["metadata"] |= {
+        "uid": f"uid-{namespace}-{name}",
+        "annotations": annotations,
+        "ownerReferences": [{"kind": "Workflow", "name": workflow, "uid": WORKFLOW_UID}],
     }
-
-
-def _conditions(refused: str) -> list[JsonObject]:
-    if not refused:
-        return []
-    row = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    return [{**row, "message": refused}]
+    if refused:
+        row = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        pod["status"]["conditions"] = [{**row, "message": refused}]
+    return pod
 
 
 def asked(step: str = "train", **given: Any) -> ObservedPod:
@@ -86,13 +82,17 @@ def predict(hints: str = "", location: str = "HOME-EDGE", **given: Any) -> Obser
 
 
 def plan_object(
-    *rows: Sequence[Any], nodes: Sequence[str] = ("a", "b", "c", "d", "e"), uid: str = WORKFLOW_UID
+    *rows: Sequence[Any],
+    nodes: Sequence[str] = ("a", "b", "c", "d", "e"),
+    uid: str = WORKFLOW_UID,
+    name: str = WORKFLOW,
+    namespace: str = NAMESPACE,
 ) -> JsonObject:
     """A PipelinePlacement with these rows."""
     return {
         "apiVersion": "kfp-placement.dev/v1alpha1",
         "kind": "PipelinePlacement",
-        "metadata": {"name": WORKFLOW, "namespace": NAMESPACE},
+        "metadata": {"name": name, "namespace": namespace},
         "spec": {
             "workflowUID": uid,
             "revision": 1,
@@ -104,59 +104,19 @@ def plan_object(
     }
 
 
-def node_object(name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> JsonObject:
-    """A node of 8 CPU and 16 GiB."""
-    room = {"cpu": "8", "memory": "16Gi", "pods": "110"}
-    return {
-        "metadata": {"name": name, "labels": dict(labels or {})},
-        "spec": spec,
-        "status": {"allocatable": room},
-    }
+def review(item: Any, **request: Any) -> bytes:
+    """What the API server asks about an object of `team-a`, unless the request says more."""
+    asked = {"uid": "u1", "namespace": NAMESPACE, "object": item, **request}
+    return json.dumps({"kind": "AdmissionReview", "request": asked}).encode()
 
 
-class Answers(answers.Answers):
-    """As in the product; what is asked and answered is kept."""
-
-    def filter(self, body: bytes, paused_seconds: float = 0.0) -> answers.Answer:
-        """Which nodes remain, or a pause."""
-        found = super().filter(body, paused_seconds)
-        recording.keep("filter", body=body, paused=paused_seconds, answer=list(found))
-        return found
-
-    def prioritize(self, body: bytes) -> answers.Answer:
-        """How many points each node has."""
-        found = super().prioritize(body)
-        recording.keep("prioritize", body=body, answer=list(found))
-        return found
-
-    def mutate(self, body: bytes, *, all_pipelines: bool = False) -> answers.Answer:
-        """What a new pod is given."""
-        found = super().mutate(body, all_pipelines=all_pipelines)
-        recording.keep("mutate", body=body, answer=list(found))
-        return found
-
-
-def filter_nodes(known: Any, pod: ObservedPod, names: Sequence[str]) -> decisions.Decision:
-    """As in the product; what is asked and answered is kept."""
-    found = decisions.filter_nodes(known, pod, names)
-    answer = [found.nodes, found.reason, found.planned, dict(found.reasons)]
-    recording.keep("decision", pod=pod.name, names=names, answer=answer)
-    return found
-
-
-def prioritize_nodes(known: Any, pod: ObservedPod, names: Sequence[str]) -> dict[str, int]:
-    """As in the product; what is asked and answered is kept."""
-    found = decisions.prioritize_nodes(known, pod, names)
-    points = [[name, score] for name, score in found.items()]
-    recording.keep("points", pod=pod.name, names=names, answer=points)
-    return found
-
-
-def mutations(pod: Any, namespace: str, *others: Any) -> list[Any]:
-    """As in the product; what is asked and answered is kept."""
-    found = admission.mutations(pod, namespace, *others)
-    recording.keep("admission", pod=pod, namespace=namespace, answer=found)
-    return found
+def anything(*texts: str, plain: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[Any]:
+    """Any small JSON value, made of these texts; `plain`: other values that may be in it."""
+    words = st.sampled_from(texts)
+    leaf = st.none() | st.booleans() | st.integers() | words
+    if plain is not None:
+        leaf |= plain
+    return leaf | st.lists(leaf, max_size=3) | st.dictionaries(words, leaf, max_size=3)
 
 
 def patched(item: JsonObject, operations: Sequence[Mapping[str, Any]]) -> JsonObject:
@@ -200,7 +160,7 @@ class Cluster:
 
     def node(self, name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> None:
         """A node appears or changes."""
-        new = read_bare_node(node_object(name, labels, **spec))
+        new = read_bare_node(kubernetes.node_object(name, labels=labels or {}, spec=spec))
         self.memory.node_changed(Change(("", name), None, new))
 
     def lose(self, name: str) -> None:

@@ -22,7 +22,8 @@ from kfp_placement_controller.loops.garbage import keep_what_is_there
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import node_object
+from tests.controller.extender.known import plan_object
+from tests.support.kubernetes import node_object
 
 NODES, PODS, PLANS, STEPS = 1_000, 10_000, 100, 50
 QUESTIONS, ROUNDS = 50, 20
@@ -41,8 +42,7 @@ def filled(pod: dict[str, Any], rng: random.Random) -> Memory:
     """A memory of a large cluster."""
     memory = Memory(DEFAULT_SOURCES)
     for name in NAMES:
-        labels = {"HOME-EDGE": f"{rng.random() * 50:.3f}", "kubernetes.io/hostname": name}
-        node = read_bare_node(node_object(name, labels))
+        node = read_bare_node(node_object(name, labels={"HOME-EDGE": f"{rng.random() * 50:.3f}"}))
         memory.node_changed(Change(("", name), None, node))
     for number in range(PODS):
         raw = copy.deepcopy(pod)
@@ -51,28 +51,18 @@ def filled(pod: dict[str, Any], rng: random.Random) -> Memory:
         observed = DEFAULT_SOURCES.observe_pod(raw)
         memory.pod_changed(Change((observed.namespace, observed.name), None, observed))
     for number in range(PLANS):
-        plan = read_plan(plan_object(f"run-{number}", rng))
+        plan = read_plan(a_plan(rng))
         memory.plan_changed(Change((pod["metadata"]["namespace"], f"run-{number}"), None, plan))
     return memory
 
 
-def plan_object(name: str, rng: random.Random) -> dict[str, Any]:
+def a_plan(rng: random.Random) -> dict[str, Any]:
     """A plan over 200 of the nodes, with three alternatives for each step."""
     rows = [
         [f"step-{number}", rng.randrange(200), 0, 60, [], [[rng.randrange(200), 9]] * 3]
         for number in range(STEPS)
     ]
-    return {
-        "metadata": {"name": name},
-        "spec": {
-            "workflowUID": "uid",
-            "revision": 1,
-            "submittedAt": "2026-11-20T10:00:00Z",
-            "plannedAt": "2026-11-20T10:00:02Z",
-            "nodes": rng.sample(NAMES, 200),
-            "steps": rows,
-        },
-    }
+    return plan_object(*rows, nodes=rng.sample(NAMES, 200), uid="uid")
 
 
 def question(

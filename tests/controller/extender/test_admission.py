@@ -11,14 +11,19 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.extender.admission import Review, read_review, review_answer
+from kfp_placement_controller.extender.admission import (
+    Review,
+    mutations,
+    read_review,
+    review_answer,
+)
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.constraints import holds
 from kfp_placement_engine.model.run_graph import Requirement
 from tests.controller.admission_cases import ALL_PIPELINES_CASES, CASES, MARK, READY, AdmissionCase
-from tests.controller.extender.known import mutations, patched
+from tests.controller.extender.known import anything, patched, review
 
 REGISTRATION = next(
     each
@@ -96,12 +101,8 @@ def test_our_own_namespace_may_have_another_name():
     assert mutations(case.pod("ours"), "ours", policy_of(case)) != []
 
 
-def review(**request: Any) -> bytes:
-    return json.dumps({"kind": "AdmissionReview", "request": request}).encode()
-
-
 def test_a_review_is_read_and_answered():
-    found = read_review(review(uid="u1", namespace="team-a", object={"spec": {}}))
+    found = read_review(review({"spec": {}}))
     assert found == Review("u1", "team-a", new={"spec": {}})
     operations = [{"op": "add", "path": "/spec/schedulerName", "value": "kfp-placement"}]
     answer = json.loads(review_answer(found.uid, operations))
@@ -121,7 +122,7 @@ def test_an_answer_without_changes_holds_no_patch():
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[", b"[]", b'"x"', b"{}", b'{"request": 1}', review(uid=""), review(uid="u", object=3)],
+    [b"", b"[", b"[]", b'"x"', b"{}", b'{"request": 1}', review({}, uid=""), review(3)],
 )
 def test_what_is_no_review_is_refused(body):
     with pytest.raises(InputError):
@@ -129,25 +130,23 @@ def test_what_is_no_review_is_refused(body):
 
 
 EXECUTOR = ALL_PIPELINES_CASES[0]
-texts = st.sampled_from(["", "name", "labels", "kfp-placement.dev/plan", "default-scheduler"])
-plain = st.none() | st.booleans() | st.integers() | texts
-anything = plain | st.lists(plain, max_size=3) | st.dictionaries(texts, plain, max_size=3)
+thing = anything("", "name", "labels", "kfp-placement.dev/plan", "default-scheduler")
 pods = st.fixed_dictionaries(
     {},
     optional={
-        "metadata": anything
+        "metadata": thing
         | st.fixed_dictionaries(
-            {"labels": st.just(MARK) | anything},
-            optional={"ownerReferences": st.just(list(EXECUTOR.owners)) | anything},
+            {"labels": st.just(MARK) | thing},
+            optional={"ownerReferences": st.just(list(EXECUTOR.owners)) | thing},
         )
         | st.just(EXECUTOR.pod("team-a")["metadata"]),
-        "spec": anything
+        "spec": thing
         | st.fixed_dictionaries(
             {},
             optional={
-                "schedulerName": anything,
-                "schedulingGates": anything,
-                "initContainers": st.just(EXECUTOR.spec["initContainers"]) | anything,
+                "schedulerName": thing,
+                "schedulingGates": thing,
+                "initContainers": st.just(EXECUTOR.spec["initContainers"]) | thing,
             },
         ),
     },

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
+from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_kube.change import Change
 from tests.controller.admission_cases import ALL_PIPELINES_CASES
-from tests.controller.extender.known import Answers, Cluster, pod_object
+from tests.controller.extender.known import Cluster, anything, pod_object, review
 from tests.support.data import data_path
 
 ROW = ["train", 0, 0, 100, [], [[1, 10]]]
@@ -121,11 +122,6 @@ def ready(cluster, **spec):
     )
 
 
-def review(pod) -> bytes:
-    request = {"uid": "u1", "namespace": "team-a", "object": pod}
-    return json.dumps({"kind": "AdmissionReview", "request": request}).encode()
-
-
 def test_the_webhook_answers_from_the_same_memory(cluster, answers):
     pod = {**pod_object(), "spec": {"schedulerName": "default-scheduler", "containers": []}}
     assert answers.mutate(review(pod)).outcome == "unchanged"
@@ -151,9 +147,8 @@ def test_a_pod_that_the_webhook_cannot_read_is_admitted_as_it_is(cluster, answer
     assert json.loads(answer.body)["response"] == {"uid": "u1", "allowed": True}
 
 
-texts = st.sampled_from(["", "metadata", "labels", "spec", "a", "train", "1", "Workflow"])
-plain = st.none() | st.booleans() | st.integers() | st.floats(-1e9, 1e9) | texts
-inner = plain | st.lists(plain, max_size=2) | st.dictionaries(texts, plain, max_size=2)
+texts = ("", "metadata", "labels", "spec", "a", "train", "1", "Workflow")
+inner = anything(*texts, plain=st.floats(-1e9, 1e9))
 pods = inner | st.fixed_dictionaries(
     {},
     optional={
@@ -189,6 +184,9 @@ def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
     assert isinstance(json.loads(answers.prioritize(question(Pod=pod, NodeNames=names)).body), list)
 
 
+ONE_CPU = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a"])
+
+
 def held_back(cluster: Cluster) -> Answers:
     """Another scheduler waits for all the room of the planned node, which has just become free."""
     cluster.seen_to_bind("other")
@@ -201,14 +199,13 @@ def held_back(cluster: Cluster) -> Answers:
 
 def test_another_scheduler_goes_first_and_takes_the_room(cluster, golden):
     answers = held_back(cluster)
-    asked = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a"])
     before = count("filter", "yielded")
-    found = answers.filter(asked)
+    found = answers.filter(ONE_CPU)
     assert 0 < found.pause_seconds <= MAX_PAUSE_SECONDS
     assert count("filter", "yielded") == before + 1
     cluster.now += found.pause_seconds
     cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other", node="a")
-    found = answers.filter(asked, found.pause_seconds)
+    found = answers.filter(ONE_CPU, found.pause_seconds)
     assert (found.outcome, found.pause_seconds) == ("taken", 0)
     failed = json.loads(found.body)["FailedAndUnresolvableNodes"]
     assert list(failed) == ["a"]
@@ -218,18 +215,16 @@ def test_another_scheduler_goes_first_and_takes_the_room(cluster, golden):
 
 def test_room_that_the_other_leaves_is_given_after_a_pause(cluster):
     answers = held_back(cluster)
-    asked = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a"])
-    pause = answers.filter(asked).pause_seconds
+    pause = answers.filter(ONE_CPU).pause_seconds
     cluster.now += pause
-    found = answers.filter(asked, pause)
+    found = answers.filter(ONE_CPU, pause)
     assert (found.outcome, json.loads(found.body)["NodeNames"]) == ("plan", ["a"])
 
 
 def test_nobody_waits_longer_than_kube_scheduler_does(cluster):
     answers = held_back(cluster)
-    asked = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a"])
-    assert answers.filter(asked, MAX_PAUSE_SECONDS - 0.01).pause_seconds == pytest.approx(0.01)
-    assert answers.filter(asked, MAX_PAUSE_SECONDS).outcome == "plan"
+    assert answers.filter(ONE_CPU, MAX_PAUSE_SECONDS - 0.01).pause_seconds == pytest.approx(0.01)
+    assert answers.filter(ONE_CPU, MAX_PAUSE_SECONDS).outcome == "plan"
 
 
 def test_where_there_is_a_choice_settled_nodes_are_chosen(cluster):

@@ -6,87 +6,95 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.extender.decisions import CANDIDATES, DecisionReason
-from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.sources import DEFAULT_SOURCES
-from tests.controller.extender.known import (
-    WORKFLOW,
-    Cluster,
-    asked,
+from kfp_placement_controller.extender.decisions import (
+    CANDIDATES,
+    DecisionReason,
     filter_nodes,
-    predict,
     prioritize_nodes,
 )
+from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from tests.controller.extender.known import Cluster, asked, predict
 
-NODES = ["a", "b", "c", "d", "e"]
+NODES = "abcde"
 PLANNED_ON_B = ["train", 1, 0, 100, ["chosen", 5], [[3, 10], [2, 30], [0, 60]]]
+LIMIT = '{"v": 1, "maxLatency": "20ms"}'
+
+
+def a_cluster(row=PLANNED_ON_B, nodes=NODES, **plan) -> Cluster:
+    """Nodes and a plan of one step."""
+    cluster = Cluster(*nodes)
+    cluster.plan(row, **plan)
+    return cluster
+
+
+def edge_cluster(*row, **latencies: str) -> Cluster:
+    """Nodes by their round trips to HOME-EDGE, and where a step is planned."""
+    cluster = Cluster()
+    for name, latency in latencies.items():
+        cluster.node(name, {"HOME-EDGE": latency} if latency else {})
+    if row:
+        cluster.plan([*row, 0, 60])
+    return cluster
+
+
+def answer(cluster, pod, offered=NODES) -> tuple[str, DecisionReason]:
+    """The nodes that remain, by their letters, and why."""
+    found = filter_nodes(cluster.known, pod, list(offered))
+    return "".join(found.nodes), found.reason
+
+
+def left(cluster, pod, offered=NODES) -> str:
+    return answer(cluster, pod, offered)[0]
 
 
 def scores(cluster, pod, names=NODES):
-    return prioritize_nodes(cluster.known, pod, names)
+    return prioritize_nodes(cluster.known, pod, list(names))
 
 
-def test_the_planned_node_remains_alone():
-    cluster = Cluster(*NODES)
-    cluster.plan(PLANNED_ON_B)
-    found = filter_nodes(cluster.known, asked("train"), NODES)
-    assert (found.nodes, found.reason, found.planned) == (("b",), DecisionReason.PLAN, "b")
-
-
-def test_the_planned_node_counts_even_where_it_is_tight():
-    cluster = Cluster(*NODES)
-    cluster.plan(PLANNED_ON_B)
-    assert filter_nodes(cluster.known, asked("train", requests={"cpu": "8"}), NODES).nodes == ("b",)
+def test_the_planned_node_remains_alone_even_where_it_is_tight():
+    for pod in (asked("train"), asked("train", requests={"cpu": "8"})):
+        found = filter_nodes(a_cluster().known, pod, NODES)
+        assert (found.nodes, found.reason, found.planned) == (("b",), DecisionReason.PLAN, "b")
 
 
 def test_without_the_planned_node_those_of_least_loss_remain():
-    cluster = Cluster(*NODES, "f")
-    cluster.plan(PLANNED_ON_B)
-    offered = ["a", "c", "d", "e", "f"]
-    found = filter_nodes(cluster.known, asked("train"), offered)
-    assert found.reason is DecisionReason.NEXT_BEST
-    assert found.nodes == ("d", "c", "a", "e")
-    points = scores(cluster, asked("train"), list(found.nodes))
+    cluster = a_cluster(nodes="abcdef")
+    assert answer(cluster, asked("train"), "acdef") == ("dcae", DecisionReason.NEXT_BEST)
     # A node that the plan does not name loses no less than those it names.
-    assert points == {"d": 10, "c": 9, "a": 8, "e": 8}
+    assert scores(cluster, asked("train"), "dcae") == {"d": 10, "c": 9, "a": 8, "e": 8}
 
 
 def test_nodes_that_the_plan_does_not_name_are_ordered_by_speed():
-    cluster = Cluster("b", "c")
-    cluster.node("quick", {"kfp-placement.dev/speed": "2"})
-    cluster.node("slow", {"kfp-placement.dev/speed": "0.5"})
-    cluster.plan(["train", 1, 0, 100])
-    found = filter_nodes(cluster.known, asked("train"), ["slow", "c", "quick"])
-    assert found.nodes == ("c", "quick", "slow")
-    assert scores(cluster, asked("train"), list(found.nodes)) == {"c": 10, "quick": 10, "slow": 9}
+    cluster = a_cluster(["train", 1, 0, 100], "bc")
+    cluster.node("q", {"kfp-placement.dev/speed": "2"})
+    cluster.node("s", {"kfp-placement.dev/speed": "0.5"})
+    assert left(cluster, asked("train"), "scq") == "cqs"
+    assert scores(cluster, asked("train"), "cqs") == {"c": 10, "q": 10, "s": 9}
 
 
 def test_of_equal_nodes_the_emptier_are_kept():
-    cluster = Cluster("b", *"vwxyz")
-    cluster.plan(["train", 1, 0, 100])
+    cluster = a_cluster(["train", 1, 0, 100], "bvwxyz")
     cluster.pod(name="other", node="v", requests={"cpu": "4"})
-    found = filter_nodes(cluster.known, asked("train"), list("vwxyz"))
-    assert found.nodes == ("w", "x", "y", "z")
+    assert left(cluster, asked("train"), "vwxyz") == "wxyz"
 
 
 def test_headroom_is_left_where_there_is_a_choice():
     """Node d is next best, but a full node is where two schedulers book the same room."""
-    cluster = Cluster(*NODES)
-    cluster.plan(PLANNED_ON_B)
+    cluster = a_cluster()
     cluster.pod(name="other", node="d", requests={"cpu": "6900m"})
     tight = asked("train", requests={"cpu": "1"})
-    assert filter_nodes(cluster.known, tight, ["c", "d"]).nodes == ("c", "d")
-    assert scores(cluster, tight, ["c", "d"]) == {"c": 10, "d": 9}
+    assert left(cluster, tight, "cd") == "cd"
+    assert scores(cluster, tight, "cd") == {"c": 10, "d": 9}
     cluster.policy(headroom={"cpu": "100m", "memory": "0"})
-    assert filter_nodes(cluster.known, tight, ["c", "d"]).nodes == ("d", "c")
-    assert filter_nodes(cluster.known, tight, ["d"]).nodes == ("d",)
+    assert left(cluster, tight, "cd") == "dc"
+    assert left(cluster, tight, "d") == "d"
 
 
 def test_headroom_of_memory_counts_too():
     cluster = Cluster("c", "d")
     cluster.pod(name="other", node="c", requests={"memory": "15Gi"})
-    found = scores(cluster, asked("x", requests={"memory": "1000Mi"}), ["c", "d"])
-    assert found == {"c": 9, "d": 10}
+    assert scores(cluster, asked("x", requests={"memory": "1000Mi"}), "cd") == {"c": 9, "d": 10}
 
 
 @pytest.mark.parametrize(
@@ -102,139 +110,119 @@ def test_headroom_of_memory_counts_too():
     ids=str,
 )
 def test_who_is_not_known_keeps_every_node(pod):
-    cluster = Cluster("a")
+    cluster = a_cluster(["train-other", 0], "a")
     cluster.node("b", {"HOME-EDGE": "1"})
-    cluster.plan(["train-other", 0])
-    found = filter_nodes(cluster.known, pod, ["b", "a", "new"])
-    assert (found.nodes, found.reason) == (("b", "a", "new"), DecisionReason.NOTHING_KNOWN)
-    assert set(scores(cluster, pod, ["b", "a", "new"]).values()) == {10}
+    assert answer(cluster, pod, "ban") == ("ban", DecisionReason.NOTHING_KNOWN)
+    assert set(scores(cluster, pod, "ban").values()) == {10}
 
 
 def test_a_plan_of_an_earlier_workflow_of_that_name_does_not_count():
-    cluster = Cluster(*NODES)
-    cluster.plan(PLANNED_ON_B, uid="another")
-    assert filter_nodes(cluster.known, asked("train"), NODES).reason is DecisionReason.NOTHING_KNOWN
+    assert left(a_cluster(uid="another"), asked("train")) == NODES
 
 
 def test_a_pod_that_does_not_say_who_owns_it_has_the_plan_of_its_workflow():
-    cluster = Cluster(*NODES)
-    cluster.plan(PLANNED_ON_B)
-    pod = dataclasses.replace(asked("train"), owners=())
-    assert filter_nodes(cluster.known, pod, NODES).nodes == ("b",)
+    assert left(a_cluster(), dataclasses.replace(asked("train"), owners=())) == "b"
 
 
 def test_a_step_that_the_plan_puts_nowhere_keeps_every_node():
-    cluster = Cluster(*NODES)
-    cluster.plan(["train", -1])
-    assert filter_nodes(cluster.known, asked("train"), NODES).nodes == tuple(NODES)
+    assert left(a_cluster(["train", -1]), asked("train")) == NODES
 
 
 def test_no_nodes_are_answered_with_no_nodes():
-    cluster = Cluster(*NODES)
-    cluster.plan(PLANNED_ON_B)
-    found = filter_nodes(cluster.known, asked("train"), [])
+    found = filter_nodes(a_cluster().known, asked("train"), [])
     assert (found.nodes, dict(found.reasons)) == ((), {})
-    assert prioritize_nodes(cluster.known, asked("train"), []) == {}
+    assert scores(a_cluster(), asked("train"), []) == {}
 
 
 # Latency.
 
 
-def edge_cluster(**latencies: str) -> Cluster:
-    cluster = Cluster()
-    for name, latency in latencies.items():
-        cluster.node(name, {"HOME-EDGE": latency} if latency else {})
-    return cluster
-
-
-def test_a_ruled_step_without_a_plan_goes_to_the_nearest():
-    cluster = edge_cluster(a="9.8", b="0.8ms", c="1.2", d="")
-    found = filter_nodes(cluster.known, predict(), list("abcd"))
-    # Within half a millisecond counts as equal.
-    assert (found.nodes, found.reason) == (("b", "c"), DecisionReason.LATENCY)
+@pytest.mark.parametrize(
+    ("cluster", "offered", "expected"),
+    [
+        pytest.param(
+            # Within half a millisecond counts as equal.
+            edge_cluster(a="9.8", b="0.8ms", c="1.2", d=""),
+            "abcd",
+            ("bc", DecisionReason.LATENCY),
+            id="without a plan to the nearest",
+        ),
+        pytest.param(
+            edge_cluster("predict", 0, a="0.3", b="9.8", c="42"),
+            "cb",
+            ("b", DecisionReason.NEXT_BEST),
+            id="a full node is not waited for",
+        ),
+        pytest.param(
+            edge_cluster("predict", 2, a="0.3", b="", c=""),
+            "bc",
+            ("c", DecisionReason.PLAN),
+            id="where no offered node states a latency the plan counts",
+        ),
+    ],
+)
+def test_a_ruled_step(cluster, offered, expected):
+    assert answer(cluster, predict(), offered) == expected
 
 
 def test_a_moved_label_moves_the_next_pod_at_once():
-    cluster = edge_cluster(a="0.3", b="9.8", c="42")
-    cluster.plan(["predict", 0, 0, 60])
-    assert filter_nodes(cluster.known, predict(), list("abc")).nodes == ("a",)
+    cluster = edge_cluster("predict", 0, a="0.3", b="9.8", c="42")
+    assert left(cluster, predict(), "abc") == "a"
     cluster.node("a", {"HOME-EDGE": "50"})
     cluster.node("c", {"HOME-EDGE": "0.3"})
-    found = filter_nodes(cluster.known, predict(), list("abc"))
+    found = filter_nodes(cluster.known, predict(), "abc")
     assert (found.nodes, found.reason, found.planned) == (("c",), DecisionReason.LATENCY, "a")
 
 
-def test_within_the_tolerance_the_plan_chooses():
-    cluster = edge_cluster(a="1", b="1.4", c="9")
-    cluster.plan(["predict", 1, 0, 60])
-    assert filter_nodes(cluster.known, predict(), list("abc")).nodes == ("b",)
-    cluster.policy(latencyRules={"tolerance": "0.1ms", "tolerancePercent": 0})
-    assert filter_nodes(cluster.known, predict(), list("abc")).nodes == ("a",)
-    cluster.policy(latencyRules={"tolerance": "0ms", "tolerancePercent": 1000})
-    assert filter_nodes(cluster.known, predict(), list("abc")).nodes == ("b",)
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ({}, "b"),
+        ({"tolerance": "0.1ms", "tolerancePercent": 0}, "a"),
+        ({"tolerance": "0ms", "tolerancePercent": 1000}, "b"),
+        ({"stepTypes": []}, "b"),
+        ({"stepTypes": ["PREDICT"], "tolerance": "0.1ms", "tolerancePercent": 0}, "a"),
+    ],
+    ids=str,
+)
+def test_the_policy_says_what_is_ruled_and_within_the_tolerance_the_plan_chooses(rules, expected):
+    cluster = edge_cluster("predict", 1, a="1", b="1.4", c="9")
+    cluster.policy(latencyRules=rules)
+    assert left(cluster, predict(), "abc") == expected
 
 
 def test_a_zero_round_trip_without_tolerance_is_a_rule_too():
     cluster = edge_cluster(a="0", b="0.1")
     cluster.policy(latencyRules={"tolerance": "0ms", "tolerancePercent": 0})
-    assert filter_nodes(cluster.known, predict(), ["a", "b"]).nodes == ("a",)
-
-
-def test_the_policy_says_which_types_are_ruled():
-    cluster = edge_cluster(a="0.3", b="9.8")
-    cluster.policy(latencyRules={"stepTypes": []})
-    assert filter_nodes(cluster.known, predict(), ["a", "b"]).nodes == ("a", "b")
-    cluster.policy(latencyRules={"stepTypes": ["PREDICT"]})
-    assert filter_nodes(cluster.known, predict(), ["a", "b"]).nodes == ("a",)
-
-
-def test_a_rule_does_not_wait_for_a_node_that_is_full():
-    cluster = edge_cluster(a="0.3", b="9.8", c="42")
-    cluster.plan(["predict", 0, 0, 60])
-    found = filter_nodes(cluster.known, predict(), ["c", "b"])
-    assert (found.nodes, found.reason) == (("b",), DecisionReason.NEXT_BEST)
-
-
-def test_where_no_offered_node_states_a_latency_the_plan_counts():
-    cluster = edge_cluster(a="0.3", b="", c="")
-    cluster.plan(["predict", 2, 0, 60])
-    assert filter_nodes(cluster.known, predict(), ["b", "c"]).nodes == ("c",)
+    assert left(cluster, predict(), "ab") == "a"
 
 
 def test_points_follow_the_round_trip():
     cluster = edge_cluster(a="9.8", b="0.3", c="42", d="")
-    assert scores(cluster, predict(), list("abcd")) == {"a": 9, "b": 10, "c": 8, "d": 7}
-
-
-LIMIT = '{"v": 1, "maxLatency": "20ms"}'
+    assert scores(cluster, predict(), "abcd") == {"a": 9, "b": 10, "c": 8, "d": 7}
 
 
 def test_a_hard_limit_excludes_nodes_even_planned_ones():
-    cluster = edge_cluster(a="0.3", b="30", c="")
-    cluster.plan(["work", 1, 0, 60])
+    cluster = edge_cluster("work", 1, a="0.3", b="30", c="")
     pod = asked("work", labels={"OurLocation": "home-edge"}, hints=LIMIT)
-    found = filter_nodes(cluster.known, pod, list("abc"))
+    found = filter_nodes(cluster.known, pod, "abc")
     assert (found.nodes, found.reason, found.planned) == (("a",), DecisionReason.LIMIT, "b")
 
 
 def test_where_no_node_is_within_the_limit_every_node_gets_a_reason(golden):
     cluster = edge_cluster(a="20.1", b="30", c="")
-    found = filter_nodes(cluster.known, predict(hints=LIMIT), list("abc"))
+    found = filter_nodes(cluster.known, predict(hints=LIMIT), "abc")
     assert (found.nodes, found.reason) == ((), DecisionReason.REFUSED)
     golden(f"{node}: {reason}" for node, reason in found.reasons.items())
     assert ["over 20ms" in found.reasons[node] for node in "abc"] == [True, True, False]
 
 
 def test_a_node_that_we_have_not_seen_yet_is_not_refused():
-    cluster = edge_cluster(a="30")
-    found = filter_nodes(cluster.known, predict(hints=LIMIT), ["a", "new"])
-    assert found.nodes == ("new",)
+    assert left(edge_cluster(a="30"), predict(hints=LIMIT), "an") == "n"
 
 
 def test_a_limit_to_a_place_that_nobody_knows_does_not_hold():
-    cluster = edge_cluster(a="30", b="1")
-    pod = predict(hints=LIMIT, location="MOON")
-    assert filter_nodes(cluster.known, pod, ["a", "b"]).nodes == ("a", "b")
+    assert left(edge_cluster(a="30", b="1"), predict(hints=LIMIT, location="MOON"), "ab") == "ab"
 
 
 def test_a_limit_may_be_the_policy_s():
@@ -243,72 +231,62 @@ def test_a_limit_may_be_the_policy_s():
         latencyRules={"stepTypes": []},
         defaults={"byType": [{"type": "PREDICT", "maxLatency": "20ms"}]},
     )
-    assert filter_nodes(cluster.known, predict(), ["a", "b"]).nodes == ("b",)
-    generous = '{"v": 1, "maxLatency": "40ms"}'
-    assert filter_nodes(cluster.known, predict(hints=generous), ["a", "b"]).nodes == ("a", "b")
+    assert left(cluster, predict(), "ab") == "b"
+    assert left(cluster, predict(hints='{"v": 1, "maxLatency": "40ms"}'), "ab") == "ab"
 
 
 @pytest.mark.parametrize("hints", ["", "{", '{"maxLatency": "soon"}', '{"v": 1}', "[]"])
 def test_hints_that_cannot_be_read_limit_nothing(hints):
-    cluster = edge_cluster(a="30")
-    assert filter_nodes(cluster.known, predict(hints=hints), ["a"]).nodes == ("a",)
+    assert left(edge_cluster(a="30"), predict(hints=hints), "a") == "a"
 
 
 # Volumes.
 
 
+def with_users(cluster: Cluster, *nodes: str, **given) -> Cluster:
+    """Pods on these nodes mount the claim `data`."""
+    for node in nodes:
+        cluster.pod(name=f"user-{node}", node=node, claims=["data"], phase="Running", **given)
+    return cluster
+
+
 def test_a_running_user_of_the_claim_pins_the_pod():
-    cluster = Cluster(*NODES)
-    cluster.plan(PLANNED_ON_B)
+    cluster = with_users(a_cluster(), "c")
     cluster.claim("data", "ReadWriteOnce")
-    cluster.pod(name="user", node="c", claims=["data"], phase="Running")
-    found = filter_nodes(cluster.known, asked("train", claims=["data"]), NODES)
+    pod = asked("train", claims=["data"])
+    found = filter_nodes(cluster.known, pod, NODES)
     assert (found.nodes, found.reason, found.planned) == (("c",), DecisionReason.VOLUME, "b")
-    unplanned = filter_nodes(cluster.known, asked("x", claims=["data"]), NODES)
-    assert (unplanned.nodes, unplanned.reason) == (("c",), DecisionReason.VOLUME)
-    assert scores(cluster, asked("train", claims=["data"]))["c"] > 0
-    assert scores(cluster, asked("train", claims=["data"]))["b"] == 0
+    assert answer(cluster, asked("x", claims=["data"])) == ("c", DecisionReason.VOLUME)
+    assert scores(cluster, pod)["c"] > scores(cluster, pod)["b"] == 0
 
 
 def test_the_volume_counts_before_the_latency_rule_and_after_the_hard_limit():
-    cluster = edge_cluster(a="0.3", b="30")
-    cluster.pod(name="user", node="b", claims=["data"], phase="Running")
-    assert filter_nodes(cluster.known, predict(claims=["data"]), ["a", "b"]).nodes == ("b",)
-    limited = predict(claims=["data"], hints=LIMIT)
-    assert filter_nodes(cluster.known, limited, ["a", "b"]).nodes == ("a",)
+    cluster = with_users(edge_cluster(a="0.3", b="30"), "b")
+    assert left(cluster, predict(claims=["data"]), "ab") == "b"
+    assert left(cluster, predict(claims=["data"], hints=LIMIT), "ab") == "a"
 
 
 def test_a_volume_on_a_full_node_does_not_keep_the_pod_from_others():
     """The pod waits there for the volume; a rejection would not make it wait any better."""
-    cluster = Cluster(*NODES)
-    cluster.pod(name="user", node="c", claims=["data"], phase="Running")
-    found = filter_nodes(cluster.known, asked("x", claims=["data"]), ["a", "b"])
-    assert found.nodes == ("a", "b")
+    assert left(with_users(Cluster(*NODES), "c"), asked("x", claims=["data"]), "ab") == "ab"
 
 
 def test_a_claim_for_many_nodes_pins_nothing():
-    cluster = Cluster(*NODES)
-    cluster.claim("data", "ReadWriteMany")
-    cluster.pod(name="user", node="c", claims=["data"], phase="Running")
+    cluster = with_users(Cluster(*NODES), "c")
     pod = asked("x", claims=["data"])
-    assert filter_nodes(cluster.known, pod, NODES).nodes == tuple(NODES)
+    cluster.claim("data", "ReadWriteMany")
+    assert left(cluster, pod) == NODES
     cluster.claim("data", "ReadWriteOnce")
-    assert filter_nodes(cluster.known, pod, NODES).nodes == ("c",)
+    assert left(cluster, pod) == "c"
 
 
 def test_a_claim_of_another_namespace_is_another_claim():
-    cluster = Cluster(*NODES)
-    cluster.pod(name="user", node="c", claims=["data"], phase="Running", namespace="another")
-    found = filter_nodes(cluster.known, asked("x", claims=["data"]), NODES)
-    assert found.nodes == tuple(NODES)
+    cluster = with_users(Cluster(*NODES), "c", namespace="another")
+    assert left(cluster, asked("x", claims=["data"])) == NODES
 
 
 def test_between_two_nodes_of_the_volume_the_plan_chooses():
-    cluster = Cluster(*NODES)
-    cluster.plan(PLANNED_ON_B)
-    for name in ("b", "c"):
-        cluster.pod(name=f"user-{name}", node=name, claims=["data"], phase="Running")
-    assert filter_nodes(cluster.known, asked("train", claims=["data"]), NODES).nodes == ("b",)
+    assert left(with_users(a_cluster(), "b", "c"), asked("train", claims=["data"])) == "b"
 
 
 # Whatever is known and asked.
@@ -383,12 +361,3 @@ def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
 @given(pods, st.lists(names, unique=True))
 def test_who_knows_nothing_changes_nothing(pod, offered):
     assert filter_nodes(Knowledge(DEFAULT_SOURCES), pod, offered).nodes == tuple(offered)
-
-
-def test_a_bound_pod_is_found_by_the_same_names():
-    cluster = Cluster(*NODES)
-    cluster.plan(PLANNED_ON_B)
-    step = cluster.known.planned_step(asked("train", node="b"))
-    assert step is not None
-    assert step.node == "b"
-    assert cluster.known.plans.keys() == {("team-a", WORKFLOW)}

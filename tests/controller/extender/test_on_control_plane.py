@@ -14,15 +14,6 @@ from tests.controlplane.waiting import wait_until
 pytestmark = pytest.mark.cluster
 
 
-def test_the_planned_node_is_honoured(extender, api, namespace, nodes):
-    _, b, c = nodes
-    extender.plan(namespace, [["train", 1, 0, 60], ["test", 2, 60, 90]], nodes)
-    extender.wait_known(extender.pod("x", namespace, "train"), nodes, [b])
-    for step, node in (("train", b), ("test", c)):
-        api.create(extender.pod(step, namespace, step))
-        assert extender.node_of(step, namespace) == node
-
-
 def test_a_full_planned_node_means_the_next_best(extender, api, namespace, nodes):
     a, b, c = nodes
     extender.plan(namespace, [["train", 1, 0, 60, [], [[2, 10], [0, 20]]]], nodes)
@@ -38,29 +29,6 @@ def test_a_full_planned_node_means_the_next_best(extender, api, namespace, nodes
     notes = wait_until(deviation_notes, "the event")
     assert notes == [f"planned on {b}, placed on {c}: not enough cpu free"]
     assert created["spec"]["schedulerName"] == "kfp-placement"
-
-
-def test_where_there_is_a_choice_a_node_that_keeps_the_headroom_is_preferred(
-    extender, api, namespace, nodes
-):
-    """Of two nodes in place of the planned one, the better has no room left for drivers."""
-    a, b, c = nodes
-    extender.plan(namespace, [["train", 1, 0, 60, [], [[0, 10], [2, 20]]]], nodes)
-    taken = {a: "6900m", b: "8", c: "2"}
-    for node, cpu in taken.items():
-        requests = {"cpu": cpu, "memory": "1Gi"}
-        api.create(objects.pod(f"other-{node[-1]}", namespace, requests, nodeName=node))
-    extender.wait_known(extender.pod("x", namespace, "train"), [a, c], [c, a])
-    api.create(extender.pod("train", namespace, "train"))
-    assert extender.node_of("train", namespace) == c
-    # Without headroom the plan's order counts.
-    extender.set_policy(headroom={"cpu": "0", "memory": "0"})
-    try:
-        extender.wait_known(extender.pod("x", namespace, "train"), [a, c], [a, c])
-        api.create(extender.pod("again", namespace, "train"))
-        assert extender.node_of("again", namespace) == a
-    finally:
-        extender.set_policy(headroom=None)
 
 
 @pytest.fixture
@@ -96,15 +64,6 @@ def refusals(api, namespace) -> str:
     return " ".join(row.get("message", "") for row in pod["status"].get("conditions", ()))
 
 
-def test_room_that_another_scheduler_waits_for_is_given_after_a_moment(
-    extender, api, namespace, nodes, rivals
-):
-    yielded = extender.answers("yielded")
-    api.delete(rivals[0], grace_seconds=0)
-    assert extender.node_of("train", namespace) == nodes[0]
-    assert extender.answers("yielded") > yielded
-
-
 def test_room_that_another_scheduler_takes_is_not_booked_twice(
     extender, api, namespace, nodes, rivals
 ):
@@ -119,30 +78,6 @@ def test_room_that_another_scheduler_takes_is_not_booked_twice(
         "our scheduler to have gone through its queue",
     )
     assert "nodeName" not in api.get("v1", "Pod", "train", namespace)["spec"]
-
-
-def test_a_moved_label_moves_the_next_prediction(extender, api, namespace, nodes):
-    a, b, _ = nodes
-    extender.plan(namespace, [["predict", 0, 0, 60]], nodes)
-    labels = {"typeOfComponent": "Predict", "OurLocation": "HOME-EDGE"}
-
-    def pod(name):
-        return extender.pod(name, namespace, "predict", labels=labels)
-
-    def move(node, latency):
-        item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}
-        api.patch(item, {"metadata": {"labels": {"HOME-EDGE": latency}}})
-
-    move(a, "0.3")
-    move(b, "9.8ms")
-    extender.wait_known(pod("x"), nodes, [a])
-    api.create(pod("first"))
-    assert extender.node_of("first", namespace) == a
-    move(b, "0.1ms")
-    move(a, "42")
-    extender.wait_known(pod("x"), nodes, [b])
-    api.create(pod("second"))
-    assert extender.node_of("second", namespace) == b
 
 
 def test_a_limit_that_no_node_keeps_is_said(extender, api, namespace, nodes):
@@ -209,19 +144,6 @@ def test_the_volume_of_a_running_pod_is_followed(extender, api, namespace, nodes
     api.delete(volume)
 
 
-def test_a_malformed_plan_does_not_harm_others(extender, api, namespace, nodes):
-    extender.plan(namespace, [["x", "a"], [1], [], ["x", 99, {}]], nodes, name="malformed")
-    extender.plan(namespace, [["train", 0, 0, 60], ["bad", "row"]], nodes)
-    extender.wait_known(extender.pod("x", namespace, "train"), nodes, [nodes[0]])
-    for number in range(3):
-        labels = {"workflows.argoproj.io/workflow": "malformed"}
-        api.create(extender.pod(f"bad-{number}", namespace, "x", labels=labels))
-    api.create(extender.pod("train", namespace, "train"))
-    assert extender.node_of("train", namespace) == nodes[0]
-    for number in range(3):
-        assert extender.node_of(f"bad-{number}", namespace) in nodes
-
-
 def test_the_policy_says_whether_the_scheduler_is_alive(extender, control_plane, api):
     def flags():
         status = api.get(API_VERSION, "PlacementPolicy", "default").get("status", {})
@@ -244,26 +166,6 @@ def test_an_overdue_gate_comes_off_without_a_planner(extender, api, namespace, n
         return api.get("v1", "Pod", "gated", namespace)["spec"].get("schedulingGates")
 
     wait_until(lambda: left() == [gates[1]], "our gate alone to come off", state=left)
-
-
-def test_pods_are_placed_while_extend_stalls_and_while_it_is_dead(extender, api, namespace, nodes):
-    extender.plan(namespace, [["train", 1, 0, 60]], nodes)
-    extender.wait_known(extender.pod("x", namespace, "train"), nodes, [nodes[1]])
-    group = extender.process.pid
-    os.killpg(group, signal.SIGSTOP)
-    try:
-        api.create(extender.pod("stalled", namespace, "train"))
-        assert extender.node_of("stalled", namespace) in nodes
-    finally:
-        os.killpg(group, signal.SIGCONT)
-    extender.process.kill()
-    try:
-        api.create(extender.pod("dead", namespace, "train"))
-        assert extender.node_of("dead", namespace) in nodes
-    finally:
-        extender.start()
-    api.create(extender.pod("again", namespace, "train"))
-    assert extender.node_of("again", namespace) == nodes[1]
 
 
 def test_it_ends_when_it_is_asked_to(extender):

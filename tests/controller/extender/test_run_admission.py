@@ -15,7 +15,7 @@ from kfp_placement_controller.observed.run_queues import observe_readiness
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, GROUP, INSTANCE_LABEL
 from kfp_placement_kube.change import Change
-from tests.controller.extender.known import patched
+from tests.controller.extender.known import anything, patched, review
 from tests.controller.hold_cases import CHANGED, COMPLETED, NEW, a_workflow, is_held
 
 READY = {"status": {"ready": True}}
@@ -42,7 +42,7 @@ class Webhook:
 
     def admitted(self, workflow: dict[str, Any], **request: Any) -> dict[str, Any]:
         """The Workflow as it would be stored."""
-        answer = self.answers.hold(review(workflow, **request))
+        answer = self.answers.hold(asked(workflow, **request))
         response = json.loads(answer.body)["response"]
         assert (answer.status, response["uid"], response["allowed"]) == (200, "u1", True)
         assert answer.outcome == ("changed" if "patch" in response else "unchanged")
@@ -52,16 +52,10 @@ class Webhook:
         return patched(workflow, json.loads(base64.b64decode(response["patch"])))
 
 
-def review(workflow: Any, **request: Any) -> bytes:
-    """What the API server sends; a Workflow of `team-a` is created unless the request says more."""
-    asked: dict[str, Any] = {
-        "uid": "u1",
-        "namespace": "team-a",
-        "operation": "CREATE",
-        "resource": WORKFLOWS,
-    }
-    asked |= {"object": workflow, "oldObject": None, **request}
-    return json.dumps({"kind": "AdmissionReview", "request": asked}).encode()
+def asked(workflow: Any, **request: Any) -> bytes:
+    """What the API server asks; a Workflow is created unless the request says more."""
+    creation = {"operation": "CREATE", "resource": WORKFLOWS, "oldObject": None}
+    return review(workflow, **creation | request)
 
 
 @pytest.fixture
@@ -135,7 +129,7 @@ def test_an_update_without_the_old_object_is_not_a_retry(webhook):
 
 
 def test_pods_and_runs_are_asked_about_apart(webhook):
-    assert webhook.answers.mutate(review(a_workflow("team-a"))).outcome == "unchanged"
+    assert webhook.answers.mutate(asked(a_workflow("team-a"))).outcome == "unchanged"
 
 
 MALFORMED = [
@@ -154,7 +148,7 @@ def test_a_run_that_cannot_be_read_begins_and_is_counted(webhook, workflow):
         return REGISTRY.get_sample_value("kfp_placement_answers_total", labels) or 0.0
 
     before = malformed()
-    answer = webhook.answers.hold(review(workflow))
+    answer = webhook.answers.hold(asked(workflow))
     assert (answer.status, answer.outcome) == (200, "malformed")
     assert json.loads(answer.body)["response"] == {"uid": "u1", "allowed": True}
     assert malformed() == before + 1
@@ -162,7 +156,7 @@ def test_a_run_that_cannot_be_read_begins_and_is_counted(webhook, workflow):
 
 def test_an_old_run_that_cannot_be_read_is_no_retry(webhook):
     again = a_workflow("team-a")
-    answer = webhook.answers.hold(review(again, operation="UPDATE", oldObject={"metadata": 1}))
+    answer = webhook.answers.hold(asked(again, operation="UPDATE", oldObject={"metadata": 1}))
     assert json.loads(answer.body)["response"] == {"uid": "u1", "allowed": True}
 
 
@@ -171,17 +165,15 @@ def test_what_is_not_a_review_is_refused_so_that_the_server_goes_on_without_us(w
     assert webhook.answers.hold(body).status == 400
 
 
-texts = st.sampled_from(["", "true", "mine", "metadata", "status", "startedAt", "labels"])
-plain = st.none() | st.booleans() | st.integers() | texts
-anything = plain | st.lists(plain, max_size=2) | st.dictionaries(texts, plain, max_size=2)
-labels = anything | st.dictionaries(
-    st.sampled_from([INSTANCE_LABEL, COMPLETED_LABEL, "x"]), plain, max_size=3
+thing = anything("", "true", "mine", "metadata", "status", "startedAt", "labels")
+labels = thing | st.dictionaries(
+    st.sampled_from([INSTANCE_LABEL, COMPLETED_LABEL, "x"]), thing, max_size=3
 )
-workflows = anything | st.fixed_dictionaries(
+workflows = thing | st.fixed_dictionaries(
     {},
     optional={
-        "metadata": anything | st.fixed_dictionaries({}, optional={"labels": labels}),
-        "status": anything | st.fixed_dictionaries({"startedAt": plain}),
+        "metadata": thing | st.fixed_dictionaries({}, optional={"labels": labels}),
+        "status": thing | st.fixed_dictionaries({"startedAt": thing}),
     },
 )
 
@@ -191,7 +183,7 @@ workflows = anything | st.fixed_dictionaries(
 def test_whatever_is_sent_is_patched_soundly_or_admitted_as_it_is(new, old, operation):
     webhook = Webhook()
     webhook.queue("team-a", READY)
-    answer = webhook.answers.hold(review(new, operation=operation, oldObject=old))
+    answer = webhook.answers.hold(asked(new, operation=operation, oldObject=old))
     assert answer.outcome in ("changed", "unchanged", "malformed")
     patch = json.loads(answer.body).get("response", {}).get("patch") if answer.body else None
     if patch is not None:
