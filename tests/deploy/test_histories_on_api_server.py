@@ -112,18 +112,8 @@ def test_a_step_is_added_to_those_that_are_forgotten(api, history):
     ("spec", "message"),
     [
         ({"pipeline": "other"}, "belongs to one pipeline"),
-        ({"pipeline": None}, "spec.pipeline: Required value"),
-        ({"pipeline": ""}, "spec.pipeline"),
-        ({"pipeline": "p" * 254}, "Too long"),
         ({"forgetBefore": "yesterday"}, "spec.forgetBefore"),
-        ({"forgetSteps": [{"step": "train"}]}, "before: Required value"),
-        ({"forgetSteps": [{"step": "", "before": MOMENT}]}, "step"),
-        ({"forgetSteps": [{"step": "s" * 513, "before": MOMENT}]}, "Too long"),
         ({"forgetSteps": [{"step": "a", "before": MOMENT}] * 2}, "Duplicate value"),
-        (
-            {"forgetSteps": [{"step": str(number), "before": MOMENT} for number in range(201)]},
-            "Too many",
-        ),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
@@ -135,22 +125,12 @@ def test_specs_that_make_no_sense_are_refused(api, history, spec, message):
 @pytest.mark.parametrize(
     ("status", "message"),
     [
-        ({"nodes": [""]}, "status.nodes"),
-        ({"nodes": ["n"] * 5001}, "status.nodes"),
         ({"steps": [[0] * 17]}, r"status.steps\[0\]"),
-        ({"steps": [[]] * 10_001}, "status.steps"),
         ({"steps": ["train"]}, r"status.steps\[0\]"),
-        ({"runs": [a_run(0, uid="u" * 65)]}, "uid"),
         ({"runs": [a_run(0, endedAt="now")]}, "endedAt"),
-        ({"runs": [{"uid": "u"}]}, "endedAt: Required value"),
-        ({"runs": [a_run(0, seconds=-1)]}, "seconds"),
         ({"runs": [a_run(0, plannedSeconds=1e308)]}, "plannedSeconds"),
-        ({"runs": [a_run(0, steps=[[0] * 17])]}, r"steps\[0\]"),
         ({"runs": [a_run(0, steps=[[]] * 20_001)]}, "steps"),
-        ({"runs": [a_run(0, steps=[])] * 1001}, "status.runs"),
-        ({"runsSeen": -1}, "runsSeen"),
         ({"typical": "a while"}, "typical"),
-        ({"range": "r" * 65}, "range"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )

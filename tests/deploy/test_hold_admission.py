@@ -188,9 +188,7 @@ def test_who_may_release_runs_takes_the_label_off(api, team):
 
 REFUSED = {
     "kueue-without-a-queue": ({"backend": "kueue"}, "backend kueue needs localQueue"),
-    "no-such-backend": ({"backend": "slurm"}, 'Unsupported value: "slurm"'),
     "priorities": ({"priorities": {"min": 2, "max": 1}}, "min is greater than max"),
-    "overcommit": ({"overcommit": 0.5}, "should be greater than or equal to 1"),
     "deadline": ({"holdDeadline": "2h"}, "the deadline is from 1s to 1h"),
     "quantity": (
         {"quota": {"resources": [{"name": "cpu", "amount": "four"}]}},
@@ -200,7 +198,6 @@ REFUSED = {
         {"quota": {"resources": [{"name": "cpu", "amount": 4}] * 2}},
         "Duplicate value",
     ),
-    "negative-runs": ({"quota": {"runs": -1}}, "should be greater than or equal to 0"),
 }
 
 

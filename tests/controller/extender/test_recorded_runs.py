@@ -44,17 +44,3 @@ def test_every_marked_pod_goes_where_its_step_is_planned(name):
         asked.add(found.nodes[0])
     assert len(pods) >= 3
     assert len(asked) > 1
-
-
-def test_a_recorded_prediction_follows_a_label_that_moves():
-    workflow, pods, plan = planned("taxi")
-    cluster = Cluster(*NODES)
-    cluster.memory.plan_changed(Change(("kubeflow", workflow), None, plan))
-    (pod,) = (each for each in pods if each["metadata"]["labels"].get("OurLocation"))
-    raw = {**pod, "metadata": {**pod["metadata"], "namespace": "kubeflow"}}
-    raw["metadata"].pop("ownerReferences", None)
-    place = raw["metadata"]["labels"]["OurLocation"]
-    for name in ("node-5", "node-2", "node-6"):
-        for node in NODES:
-            cluster.node(node, {place: "0.3" if node == name else "9.8"})
-        assert filter_nodes(cluster.known, DEFAULT_SOURCES.observe_pod(raw), NODES).nodes == (name,)
