@@ -17,8 +17,9 @@ from kfp_placement_controller.kinds import (
 from kfp_placement_kube.kinds import Kind
 from tests.controller.queueing.scene import Scene, a_queue
 from tests.controlplane import housekeeping
+from tests.controlplane.argo.crds import free_definition
 from tests.support.api_client import a_client
-from tests.support.custom_resources import CRD_VERSION, DEFINITION, installed_crds
+from tests.support.custom_resources import installed_crds
 from tests.support.samples import ROOT
 from tests.support.structural_schemas import documents
 
@@ -66,34 +67,12 @@ def kueue_kinds(api) -> Iterator[None]:
 
 
 def a_definition(kind: Kind) -> dict[str, Any]:
-    group, version = kind.api_version.split("/")
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    served = {
-        "name": version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "subresources": {"status": {}},
+    made = free_definition(kind.api_version, kind.kind, kind.plural, namespaced=kind.namespaced)
+    made["metadata"]["annotations"] = {
+        "api-approved.kubernetes.io": "unapproved, for a test",
     }
-    return {
-        "apiVersion": CRD_VERSION,
-        "kind": DEFINITION,
-        "metadata": {
-            "name": f"{kind.plural}.{group}",
-            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
-        },
-        "spec": {
-            "group": group,
-            "names": {
-                "kind": kind.kind,
-                "plural": kind.plural,
-                "singular": kind.kind.lower(),
-                "listKind": f"{kind.kind}List",
-            },
-            "scope": "Namespaced" if kind.namespaced else "Cluster",
-            "versions": [served],
-        },
-    }
+    made["spec"]["versions"][0]["subresources"] = {"status": {}}
+    return made
 
 
 @pytest.fixture

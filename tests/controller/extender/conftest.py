@@ -1,8 +1,8 @@
 """The process `extend` and a kube-scheduler as shipped, on the control plane that tests share."""
 
-import http.client
 import json
 import sys
+import urllib.request
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -77,13 +77,10 @@ class Extender:
 
     def ask(self, pod: JsonObject, nodes: Sequence[str]) -> list[str]:
         """Ask as the scheduler does, which nodes remain."""
-        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=10)
-        body = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": list(nodes)})
-        connection.request("POST", "/scheduler/filter", body)
-        with connection.getresponse() as response:
-            assert response.status == 200
+        body = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": list(nodes)}).encode()
+        url = f"http://{LOOPBACK}:{self.port}/scheduler/filter"
+        with urllib.request.urlopen(url, body, timeout=10) as response:
             names: list[str] = json.loads(response.read())["NodeNames"]
-        connection.close()
         return names
 
     def wait_known(self, pod: JsonObject, nodes: Sequence[str], expected: Sequence[str]) -> None:

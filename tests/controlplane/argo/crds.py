@@ -4,22 +4,23 @@ from typing import Any
 
 Json = dict[str, Any]
 
-GROUP = "argoproj.io"
 VERSION = "argoproj.io/v1alpha1"
 
 
 def custom_resource_definitions() -> list[Json]:
     """Workflow and WorkflowTaskResult: any field may be written, the status like all others."""
     return [
-        _definition("Workflow", "workflows"),
-        _definition("WorkflowTaskResult", "workflowtaskresults"),
+        free_definition(VERSION, "Workflow", "workflows"),
+        free_definition(VERSION, "WorkflowTaskResult", "workflowtaskresults"),
     ]
 
 
-def _definition(kind: str, plural: str) -> Json:
+def free_definition(api_version: str, kind: str, plural: str, *, namespaced: bool = True) -> Json:
+    """The definition of a kind in which any field may be written."""
+    group, name = api_version.split("/")
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
-        "name": "v1alpha1",
+        "name": name,
         "served": True,
         "storage": True,
         "schema": {"openAPIV3Schema": anything},
@@ -27,11 +28,11 @@ def _definition(kind: str, plural: str) -> Json:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
+        "metadata": {"name": f"{plural}.{group}"},
         "spec": {
-            "group": GROUP,
+            "group": group,
             "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "scope": "Namespaced",
+            "scope": "Namespaced" if namespaced else "Cluster",
             "versions": [version],
         },
     }
