@@ -22,6 +22,9 @@ from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
 
+_STOP_SECONDS = 1.0
+"""The API server would take a minute, and keeps nothing that a kill could lose."""
+
 
 @dataclass(frozen=True)
 class PlaneOptions:
@@ -160,17 +163,19 @@ class ControlPlane:
             raise
         return process
 
-    def restart(self, name: str, grace_seconds: float = 1.0) -> None:
+    def restart(self, name: str) -> None:
         """Stop a component, start it again with the same command, and wait until it is ready.
 
         Args:
-            name: the component.
-            grace_seconds: how long it may take to stop; the API server would take a minute, and
-                keeps nothing that a kill could lose.
+            name: the component; the API server also lists all kinds again.
         """
-        self.processes[name].stop(grace_seconds)
-        self.processes[name].start()
+        process = self.processes[name]
+        lists = health.lists_ready(self.api) if name == "kube-apiserver" else None
+        process.stop(_STOP_SECONDS)
+        process.start()
         self.wait_ready(name)
+        if lists is not None:
+            wait_until(lists, "all kinds to be listed", self.options.start_timeout_seconds)
 
     def remove(self, name: str) -> None:
         """Stop a component for good; its log goes with the control plane."""
