@@ -137,7 +137,7 @@ func run(c *Case) {
 
 // decide does what schedulePod of schedule_one.go does, without sampling and extenders.
 func decide(ctx context.Context, f framework.Framework, snapshot *cache.Snapshot, pod *v1.Pod, e *Entry) {
-	e.Scores = map[string]map[string]int64{}
+	e.Node, e.Scores = nil, map[string]map[string]int64{}
 	state := framework.NewCycleState()
 	all, err := snapshot.NodeInfos().List()
 	must(err)
