@@ -14,7 +14,7 @@ class Options:
     """Where and how a template is executed.
 
     Attributes:
-        boundary: id of the node of the DAG or steps template around it.
+        boundary: id of the node of the DAG around it.
         on_exit: it belongs to an exit handler.
         hooked: it is a hook.
         retried: it is an attempt.
@@ -34,17 +34,15 @@ class Options:
 
 @dataclass(frozen=True)
 class Call:
-    """A template, what calls it and with what.
+    """A template and its arguments.
 
     Attributes:
         template: its name.
         arguments: its arguments.
-        caller: the name of the task or step, or "".
     """
 
     template: str
     arguments: Mapping[str, Any]
-    caller: str = ""
 
 
 class Calls(Protocol):

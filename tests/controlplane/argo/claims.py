@@ -14,7 +14,7 @@ def create_claims(run: Run) -> None:
 
     Raises:
         TransientError: the cluster refused for now, as for a full quota.
-        TemplateError: the cluster refused, or a claim of that name is somebody else's.
+        TemplateError: the cluster refused.
     """
     templates = run.spec.get("volumeClaimTemplates") or []
     made = run.status.get("persistentVolumeClaims") or []
@@ -44,30 +44,17 @@ def _claim(run: Run, template: Json) -> Json:
 
 
 def _create(run: Run, claim: Json) -> None:
-    name = claim["metadata"]["name"]
     try:
         run.cluster.create_claim(claim)
     except Refusal as refusal:
         if refusal.reason == "AlreadyExists":
-            _check_owner(run, name)
             return
         kind = TransientError if refusal.is_transient else TemplateError
         raise kind(str(refusal)) from refusal
 
 
-def _check_owner(run: Run, name: str) -> None:
-    present = run.cluster.claim(name) or {}
-    owners = present.get("metadata", {}).get("ownerReferences") or []
-    uid = run.workflow["metadata"].get("uid", "")
-    if not any(owner.get("uid") == uid for owner in owners):
-        raise TemplateError(f"{name} pvc already exists with different ownerreference")
-
-
 def delete_claims(run: Run) -> None:
-    """Delete the Workflow's claims where its `volumeClaimGC` says so: by default after success."""
-    strategy = (run.spec.get("volumeClaimGC") or {}).get("strategy") or "OnWorkflowSuccess"
-    if strategy == "OnWorkflowSuccess" and run.status.get("phase") != "Succeeded":
-        return
+    """Delete the Workflow's claims."""
     kept = []
     for volume in run.status.get("persistentVolumeClaims") or []:
         try:

@@ -16,12 +16,10 @@ from tests.controlplane.argo.claims import create_claims, delete_claims
 from tests.controlplane.argo.exceptions import (
     ArgoError,
     ParallelismReached,
-    StepTimeout,
     TemplateError,
     TransientError,
 )
 from tests.controlplane.argo.executor import Executor
-from tests.controlplane.argo.hooks import exit_hook
 from tests.controlplane.argo.names import node_id
 from tests.controlplane.argo.observation import read_pods, read_results
 from tests.controlplane.argo.settings import ControllerSettings
@@ -30,7 +28,6 @@ from tests.controlplane.argo.state import (
     ANNOTATION_NODE_NAME,
     LABEL_COMPLETED,
     LABEL_PHASE,
-    UNSUCCESSFUL,
     Cluster,
     Run,
     is_finished,
@@ -86,7 +83,7 @@ def reconcile(
     if is_left_alone(workflow):
         return Outcome(copied, changed=False, requeue_seconds=None)
     copied["spec"] = _with_defaults(copied["spec"], settings)
-    run = Run(copied, _by_node(copied, pods), cluster, now, settings)
+    run = Run(copied, _by_node(copied, pods), cluster, now)
     _look(run, results)
     return Outcome(run.workflow, run.workflow != workflow, run.requeue)
 
@@ -154,7 +151,6 @@ def _look(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
         run.look_again((run.deadline - run.now).total_seconds() + 1.0)
     if run.spec.get("suspend"):
         return
-    run.active_pods = run.count_pods()
     if _claims_ready(run):
         _execute(run)
 
@@ -185,51 +181,19 @@ def _claims_ready(run: Run) -> bool:
 
 
 def _execute(run: Run) -> None:
-    executor = Executor(run)
-    arguments = run.spec.get("arguments") or {}
-    call = Call(run.spec.get("entrypoint", ""), arguments)
-    node = _execute_entry(run, executor, run.name, call, Options())
+    call = Call(run.spec.get("entrypoint", ""), run.spec.get("arguments") or {})
+    try:
+        node = Executor(run).execute(run.name, call, Options())
+    except ParallelismReached:
+        return
+    except ArgoError as error:
+        _mark_workflow(run, "Error", f"error in entry template execution: {error}")
+        return
     if node is None or not is_finished(node):
         return
     phase = str(WORKFLOW_PHASES.get(node["phase"], node["phase"]))
-    run.globals["workflow.status"] = phase
-    hook = exit_hook(run.spec)
-    handler = None
-    if hook is not None:
-        name = f"{run.name}.onExit"
-        if run.node(name) is not None or run.may_execute(on_exit=True):
-            call = Call(hook["template"], hook.get("arguments") or arguments)
-            options = Options(on_exit=True, hooked=True)
-            handler = _execute_entry(run, executor, name, call, options)
-            if handler is None or not is_finished(handler):
-                return
-    _finish(run, node, phase, handler)
-
-
-def _execute_entry(
-    run: Run, executor: Executor, name: str, call: Call, options: Options
-) -> Json | None:
-    try:
-        return executor.execute(name, call, options)
-    except (ParallelismReached, StepTimeout):
-        return None
-    except ArgoError as error:
-        what = "exit" if options.on_exit else "entry"
-        _mark_workflow(run, "Error", f"error in {what} template execution: {error}")
-        delete_claims(run)
-        return None
-
-
-def _finish(run: Run, node: Json, phase: str, handler: Json | None) -> None:
-    message = str(node.get("message", ""))
-    if node["phase"] in UNSUCCESSFUL and run.shutdown:
-        message = f"Stopped with strategy '{run.shutdown}'"
-    if phase == "Succeeded":
-        message = ""
-        if handler is not None and handler["phase"] in UNSUCCESSFUL:
-            phase, message = handler["phase"], str(handler.get("message", ""))
-    _mark_workflow(run, phase, message)
-    if run.status["phase"] in ENDED:
+    _mark_workflow(run, phase, "" if phase == "Succeeded" else str(node.get("message", "")))
+    if run.status["phase"] == "Succeeded":
         delete_claims(run)
 
 

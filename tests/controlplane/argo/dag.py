@@ -5,24 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 from tests.controlplane.argo.calls import Call, Calls, Options
+from tests.controlplane.argo.conditions import should_execute
 from tests.controlplane.argo.dag_end import dag_phase
 from tests.controlplane.argo.dag_graph import DagGraph
-from tests.controlplane.argo.exceptions import (
-    ParallelismReached,
-    StepTimeout,
-    TemplateError,
-    UnresolvedError,
-)
+from tests.controlplane.argo.exceptions import ParallelismReached, TemplateError, UnresolvedError
 from tests.controlplane.argo.expansion import expand, is_expanded
-from tests.controlplane.argo.expressions import depends_holds, should_execute
-from tests.controlplane.argo.hooks import exit_hook_done
 from tests.controlplane.argo.scope import declared_outputs
 from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, Run, is_finished
 from tests.controlplane.argo.substitution import substitute, substitute_text
 
 Json = dict[str, Any]
 
-STRICT = ("tasks", "steps")
+STRICT = ("tasks",)
 """References that must be resolved before a task may start."""
 
 
@@ -34,12 +28,9 @@ def execute_dag(executor: Calls, node: Json, template: Json, options: Options) -
     """
     graph = DagGraph(executor.run, node, template)
     tasks = _Tasks(executor, graph, options)
-    hooks_done = True
     for name in graph.targets:
         tasks.execute(name)
-        hooks_done = tasks.hook_done(name) and hooks_done
-    shut_down = bool(executor.run.shutdown) and hooks_done
-    phase = "Failed" if shut_down else dag_phase(graph)
+    phase = dag_phase(graph)
     if phase == "Running":
         return
     if phase == "Succeeded":
@@ -70,23 +61,29 @@ class _Tasks:
         if node is not None and is_finished(node):
             self._exit_done(name, node)
             return
-        for dependency in self._graph.dependencies[name]:
+        for dependency in self._graph.depends[name]:
             self.execute(dependency)
         task = self._ready(name, node)
         if task is not None:
             self._execute_ready(name, task)
 
-    def hook_done(self, name: str) -> bool:
-        """Run a task's exit hook if it has ended; says whether there is nothing to wait for."""
-        node = self._graph.task_node(name)
-        return node is None or not is_finished(node) or self._exit_done(name, node)
-
     def _exit_done(self, name: str, node: Json) -> bool:
-        if node["phase"] not in COMPLETED:
+        """Run a finished task's exit hook; says whether there is nothing to wait for."""
+        hook = (self._graph.tasks[name].get("hooks") or {}).get("exit")
+        if hook is None or node["phase"] not in COMPLETED:
             return True
+        values = self._run.globals | self._graph.scope(name) | self._graph.values_of(name)
+        call = Call(hook["template"], substitute(hook.get("arguments") or {}, values))
         options = replace(self._inside, on_exit=True, hooked=True)
-        values = self._graph.scope(name) | self._graph.values_of(name)
-        return exit_hook_done(self._executor, self._graph.tasks[name], node, options, values)
+        hook_name = f"{node['name']}.onExit"
+        try:
+            done = self._executor.execute(hook_name, call, options)
+        except ParallelismReached:
+            return False
+        except TemplateError:
+            done = self._run.node(hook_name)
+        self._run.add_child(node["name"], hook_name)
+        return is_finished(done)
 
     # Whether it is a task's turn.
 
@@ -104,19 +101,15 @@ class _Tasks:
         return None
 
     def _dependencies_met(self, name: str) -> bool:
-        graph = self._graph
-        results = {}
-        for dependency in graph.dependencies[name]:
-            node = graph.task_node(dependency)
+        holds = True
+        for dependency, phases in self._graph.depends[name].items():
+            node = self._graph.task_node(dependency)
             if node is None or not is_finished(node):
                 return False
             if not all(is_finished(child) for child in self._hooks_of(node)):
                 return False
-            results[dependency] = self._results(node)
-        if not graph.depends[name]:
-            return True
-        continues = {key: task.get("continueOn") or {} for key, task in graph.tasks.items()}
-        if depends_holds(graph.depends[name], results, continues):
+            holds = holds and node["phase"] in phases
+        if holds:
             return True
         self._skip(name, "Omitted", "omitted: depends condition not met")
         return False
@@ -129,26 +122,17 @@ class _Tasks:
             if child.get("nodeFlag", {}).get("hooked") and child["name"].startswith(start)
         ]
 
-    def _results(self, node: Json) -> frozenset[str]:
-        found = {"Errored" if node["phase"] == "Error" else node["phase"]}
-        if node["type"] == "TaskGroup":
-            phases = [child["phase"] for child in self._run.children(node)]
-            found |= {"AnySucceeded"} if "Succeeded" in phases else set()
-            found |= {"AllFailed"} if phases and set(phases) == {"Failed"} else set()
-        return frozenset(found)
-
     def _resolved(self, name: str) -> Json:
         """The task with everything replaced that others have said; `when` first."""
         task = self._graph.tasks[name]
         values = {**self._run.globals, **self._graph.scope(name)}
-        bare = {key: value for key, value in task.items() if key not in ("hooks", "onExit")}
+        bare = {key: value for key, value in task.items() if key != "hooks"}
         if task.get("when"):
             when = substitute_text(task["when"], values, STRICT)
             if not is_expanded(task) and not should_execute(when):
                 return {**task, "when": when}
         resolved: Json = substitute(bare, values, STRICT)
-        kept: Json = {key: task[key] for key in ("hooks", "onExit") if key in task}
-        return {**resolved, **kept}
+        return resolved
 
     # What becomes of it.
 
@@ -193,13 +177,11 @@ class _Tasks:
                 self._run.add_child(group["name"], node_name)
             if self._is_skipped(node_name, entry):
                 return True
-        call = Call(entry["template"], entry.get("arguments") or {}, entry["name"])
+        call = Call(entry["template"], entry.get("arguments") or {})
         try:
             node = self._executor.execute(node_name, call, self._inside)
         except ParallelismReached:
             node = self._run.node(node_name)
-        except StepTimeout:
-            return False
         except TemplateError as error:
             self._run.mark(node_name, "Error", f"task '{node_name}' errored: {error}")
             return False

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Any
 
 from tests.controlplane.argo.dag_graph import DagGraph
-from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, goes_on_after, is_finished
+from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, is_finished
 
 Json = dict[str, Any]
 
@@ -22,12 +22,8 @@ def dag_phase(graph: DagGraph) -> str:
         end = ends[graph.node_id(name)]
         if not end:
             result = "Running"
-            if not graph.fail_fast:
-                break
-        elif end in UNSUCCESSFUL and not goes_on_after(graph.tasks[name], end):
-            result = end
-            if graph.fail_fast:
-                break
+        elif end in UNSUCCESSFUL:
+            return end
     return result
 
 

@@ -3,8 +3,8 @@
 from collections import deque
 from typing import Any
 
+from tests.controlplane.argo.conditions import accepted_phases
 from tests.controlplane.argo.exceptions import TemplateError
-from tests.controlplane.argo.expressions import names_in_depends
 from tests.controlplane.argo.names import node_id
 from tests.controlplane.argo.scope import collected_outputs, empty_outputs, outputs_of
 from tests.controlplane.argo.state import Run
@@ -19,10 +19,8 @@ class DagGraph:
         run: the run it belongs to.
         node: the DAG's own node.
         tasks: by name.
-        depends: task -> its `depends`.
-        dependencies: task -> the tasks named there.
-        targets: the tasks that the DAG is for: by default those nobody depends on.
-        fail_fast: whether a failed target ends the DAG though others have not begun.
+        depends: task -> the tasks that it depends on, and the phases each may end in.
+        targets: the tasks that nobody depends on.
     """
 
     def __init__(self, run: Run, node: Json, template: Json) -> None:
@@ -30,24 +28,16 @@ class DagGraph:
         self.node = node
         self.tasks: dict[str, Json] = {task["name"]: task for task in template["dag"]["tasks"]}
         self.depends = {name: self._depends_of(task) for name, task in self.tasks.items()}
-        self.dependencies = {name: names_in_depends(text) for name, text in self.depends.items()}
-        self.targets = self._targets(template["dag"].get("target", ""))
-        self.fail_fast = template["dag"].get("failFast") is not False
+        needed = {name for names in self.depends.values() for name in names}
+        self.targets = sorted(self.tasks.keys() - needed)
 
-    def _depends_of(self, task: Json) -> str:
-        """A task's `depends`; the older `dependencies` are a conjunction of bare names."""
-        text = task.get("depends") or " && ".join(task.get("dependencies") or [])
-        for name in names_in_depends(text):
+    def _depends_of(self, task: Json) -> dict[str, frozenset[str]]:
+        found = accepted_phases(task.get("depends", ""))
+        for name in found:
             if name not in self.tasks:
                 message = f"task '{task['name']}' depends on '{name}', which does not exist"
                 raise TemplateError(message)
-        return str(text)
-
-    def _targets(self, stated: str) -> list[str]:
-        if stated:
-            return stated.split(" ")
-        needed = {name for names in self.dependencies.values() for name in names}
-        return sorted(name for name in self.tasks if name not in needed)
+        return found
 
     def node_name(self, task: str) -> str:
         """The name of a task's node."""
@@ -63,10 +53,10 @@ class DagGraph:
 
     def connect(self, task: str, node_name: str) -> None:
         """Hang a node on the last nodes of what its task depends on, or on the DAG itself."""
-        if not self.dependencies[task]:
+        if not self.depends[task]:
             self.run.add_child(self.node["name"], node_name)
             return
-        for dependency in self.dependencies[task]:
+        for dependency in self.depends[task]:
             node = self.task_node(dependency)
             for key in self.run.outbound(node["id"]) if node else []:
                 self.run.add_child(self.run.nodes[key]["name"], node_name)
@@ -108,10 +98,10 @@ class DagGraph:
 
     def _ancestors(self, task: str) -> list[str]:
         found: dict[str, None] = {}
-        waiting = deque(self.dependencies[task])
+        waiting = deque(self.depends[task])
         while waiting:
             ancestor = waiting.popleft()
             if ancestor not in found:
                 found[ancestor] = None
-                waiting.extend(self.dependencies[ancestor])
+                waiting.extend(self.depends[ancestor])
         return list(found)

@@ -4,8 +4,7 @@ ArgoError
 ├── TemplateError        the step becomes an Error with this message
 │   └── UnresolvedError  an output that is not there yet: try again later
 ├── TransientError       the cluster refused for now: the step stays Pending with this message
-├── ParallelismReached   no further step now
-└── StepTimeout          the step was pending past its template's timeout
+└── ParallelismReached   no further step now
 Refusal                  an API server's answer that is no success
 """
 
@@ -28,10 +27,6 @@ class TransientError(ArgoError):
 
 class ParallelismReached(ArgoError):  # noqa: N818
     """As many steps run as may."""
-
-
-class StepTimeout(ArgoError):  # noqa: N818
-    """A step that waited too long for its pod."""
 
 
 class Refusal(Exception):  # noqa: N818

@@ -2,34 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from tests.controlplane.argo.calls import Call, Options
 from tests.controlplane.argo.dag import execute_dag
-from tests.controlplane.argo.durations import parse_duration
 from tests.controlplane.argo.exceptions import (
     ParallelismReached,
     Refusal,
-    StepTimeout,
     TemplateError,
     TransientError,
 )
 from tests.controlplane.argo.pods import PodRequest, build_pod
-from tests.controlplane.argo.retries import attempt_parameters, policy_of, settle_attempts
-from tests.controlplane.argo.state import ACTIVE, UNSUCCESSFUL, Run, is_finished
-from tests.controlplane.argo.steps import execute_steps
-from tests.controlplane.argo.templates import (
-    POD_KINDS,
-    fill_template,
-    kind_of,
-    substitute_again,
-)
-from tests.controlplane.times import read_time
+from tests.controlplane.argo.retries import phases_to_retry, settle_attempts
+from tests.controlplane.argo.state import ACTIVE, Run, is_finished
+from tests.controlplane.argo.substitution import substitute
+from tests.controlplane.argo.templates import fill_template, kind_of
 
 Json = dict[str, Any]
 
-NODE_KINDS = {"dag": "DAG", "steps": "Steps", "suspend": "Suspend"}
+NODE_KINDS = {"dag": "DAG", "container": "Pod"}
 
 
 class Executor:
@@ -43,7 +34,6 @@ class Executor:
 
         Raises:
             ParallelismReached: as many steps run as may.
-            StepTimeout: it waited for its pod past the template's timeout.
             TemplateError: it cannot be executed; its node says so.
         """
         run = self.run
@@ -51,23 +41,16 @@ class Executor:
         if is_finished(node):
             return node
         try:
-            template = self._filled(name, call)
+            template = run.templates.resolve(call.template)
+            template = fill_template(template, call.arguments, run.globals)
         except TemplateError as error:
             self._spoil(name, call, options, error)
             raise
-        self._check_timeout(template, node)
         self._check_parallelism(template, node, options.boundary)
-        strategy = template.get("retryStrategy") or run.spec.get("retryStrategy")
+        strategy = template.get("retryStrategy")
         if strategy is None:
             return self._execute_once(name, template, call, options)
         return self._execute_attempts(name, template, call, options, strategy)
-
-    def _filled(self, name: str, call: Call) -> Json:
-        template = self.run.templates.resolve(call.template)
-        local = {"node.name": name, "tasks.name": call.caller, "steps.name": call.caller}
-        if template.get("retryStrategy") is None and kind_of(template) in POD_KINDS:
-            local["pod.name"] = self.run.pod_name(name, template["name"])
-        return fill_template(template, call.arguments, self.run.globals, local)
 
     def _spoil(self, name: str, call: Call, options: Options, error: Exception) -> None:
         """Say at the node why it cannot be executed."""
@@ -84,40 +67,14 @@ class Executor:
             message=str(error),
         )
 
-    def _check_timeout(self, template: Json, node: Json | None) -> None:
-        if node is None or not template.get("timeout") or node["phase"] != "Pending":
-            return
-        limit = timedelta(seconds=parse_duration(template["timeout"]))
-        if self.run.now > read_time(node["startedAt"]) + limit:
-            self.run.mark(node["name"], "Failed", "Step exceeded its deadline")
-            raise StepTimeout("Step exceeded its deadline")
-
     def _check_parallelism(self, template: Json, node: Json | None, boundary: str) -> None:
         run = self.run
-        limit = run.spec.get("parallelism")
-        if limit is not None and run.active_pods >= int(limit):
-            raise ParallelismReached("Max parallelism reached")
-        if node is not None and kind_of(template) in ("dag", "steps"):
-            self._check_fail_fast(template, node["id"])
-            own = template.get("parallelism")
-            if own and run.count_pods(node["id"]) >= int(own):
-                raise ParallelismReached("Max parallelism reached")
+        if node is not None and kind_of(template) == "dag":
+            pods = [each for each in run.active(node["id"]) if each["id"] in run.pods]
+            _check_limit(template, pods)
         if boundary and (node is None or node["phase"] not in ACTIVE):
             around = run.templates.resolve(run.nodes[boundary]["templateName"])
-            self._check_fail_fast(around, boundary)
-            own = around.get("parallelism")
-            kinds = ("Pod", "Steps", "DAG")
-            if own and run.count(boundary, kinds, ACTIVE) >= int(own):
-                raise ParallelismReached("Max parallelism reached")
-
-    def _check_fail_fast(self, template: Json, boundary: str) -> None:
-        kinds = ("Pod", "Steps", "DAG")
-        if not template.get("failFast") or not self.run.count(boundary, kinds, UNSUCCESSFUL):
-            return
-        if not self.run.count_pods(boundary):
-            message = "template has failed or errored children and failFast enabled"
-            self.run.mark(self.run.nodes[boundary]["name"], "Failed", message)
-        raise ParallelismReached("Max parallelism reached")
+            _check_limit(around, run.active(boundary))
 
     def _execute_attempts(
         self, name: str, template: Json, call: Call, options: Options, strategy: Mapping[str, Any]
@@ -139,16 +96,13 @@ class Executor:
             number = len(attempts)
             attempt = f"{name}({number})"
             run.add_child(name, attempt)
-        local = attempt_parameters(number, last) | {"node.name": attempt}
-        if kind_of(template) in POD_KINDS:
-            local["pod.name"] = run.pod_name(attempt, template["name"])
-        filled = substitute_again(template, run.globals, local)
+        filled = substitute(template, {"retries": str(number)})
         inside = replace(options, retried=True)
         child: Json | None
         try:
             child = self._execute_once(attempt, filled, call, inside)
         except TemplateError:
-            if policy_of(strategy) not in ("Always", "OnError", "OnTransientError"):
+            if "Error" not in phases_to_retry(strategy):
                 raise
             child = run.node(attempt)
         if is_finished(child) and not is_finished(parent):
@@ -166,7 +120,7 @@ class Executor:
         return self.run.start_node(
             name,
             kind,
-            "Pending" if kind in ("Pod", "Suspend") else "Running",
+            "Pending" if kind == "Pod" else "Running",
             template=call.template,
             boundary=options.boundary,
             flag=options.flag,
@@ -177,18 +131,12 @@ class Executor:
         kind = kind_of(template)
         node = self.run.node(name)
         if node is None:
-            node = self._start(name, NODE_KINDS.get(kind, "Pod"), template, call, options)
+            node = self._start(name, NODE_KINDS[kind], template, call, options)
         try:
             if kind == "dag":
                 execute_dag(self, node, template, options)
-            elif kind == "steps":
-                execute_steps(self, node, template, options)
-            elif kind == "suspend":
-                self._suspend(node, template)
-            elif kind in ("container", "script"):
-                self._create_pod(node, template, options)
             else:
-                raise TemplateError(f"templates of kind {kind} are not played")
+                self._create_pod(node, template, options)
         except TransientError as error:
             self.run.look_again(1.0)
             return self.run.mark(name, "Pending", str(error))
@@ -197,23 +145,9 @@ class Executor:
             raise
         return self.run.nodes[node["id"]]
 
-    def _suspend(self, node: Json, template: Json) -> None:
-        duration = (template["suspend"] or {}).get("duration")
-        if duration:
-            end = read_time(node["startedAt"]) + timedelta(seconds=parse_duration(duration))
-            if self.run.now > end:
-                self.run.mark(node["name"], "Succeeded")
-                return
-            self.run.look_again((end - self.run.now).total_seconds())
-        self.run.mark(node["name"], "Running")
-
     def _create_pod(self, node: Json, template: Json, options: Options) -> None:
         run = self.run
         if node["id"] in run.pods:
-            return
-        if not run.may_execute(on_exit=options.on_exit):
-            message = f"workflow shutdown with strategy: {run.shutdown}"
-            run.mark(node["name"], "Failed", message)
             return
         pod = build_pod(run, PodRequest(node["name"], template, options.on_exit))
         if pod is None:
@@ -226,4 +160,9 @@ class Executor:
             kind = TransientError if refusal.is_transient else TemplateError
             raise kind(str(refusal)) from refusal
         run.pods[node["id"]] = pod
-        run.active_pods += 1
+
+
+def _check_limit(template: Json, active: list[Json]) -> None:
+    limit = template.get("parallelism")
+    if limit and len(active) >= int(limit):
+        raise ParallelismReached("Max parallelism reached")

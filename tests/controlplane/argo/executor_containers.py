@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.controlplane.argo.names import node_id
+from tests.controlplane.argo.settings import EXECUTOR_IMAGE, EXECUTOR_SECURITY_CONTEXT
 from tests.controlplane.argo.state import Run
 from tests.controlplane.times import write_time
 
@@ -39,16 +40,14 @@ def executor_container(run: Run, name: str) -> Json:
     variables.append({"name": "ARGO_WORKFLOW_UID", "value": uid})
     if name == "wait":
         variables.append({"name": "ARGO_ARTIFACT_PLUGIN_NAMES", "value": ""})
-    container: Json = {
+    return {
         "name": name,
-        "image": run.settings.executor_image,
+        "image": EXECUTOR_IMAGE,
         "command": executor_command(name),
         "env": variables,
-        "resources": dict(run.settings.executor_resources),
+        "resources": {},
+        "securityContext": dict(EXECUTOR_SECURITY_CONTEXT),
     }
-    if run.settings.executor_security_context:
-        container["securityContext"] = dict(run.settings.executor_security_context)
-    return container
 
 
 def common_variables(run: Run, node_name: str, *, on_exit: bool) -> list[Json]:

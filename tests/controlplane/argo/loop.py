@@ -12,7 +12,7 @@ from tests.controlplane.argo.compression import compress_nodes, expand_nodes
 from tests.controlplane.argo.controller import is_left_alone, reconcile
 from tests.controlplane.argo.crds import VERSION
 from tests.controlplane.argo.exceptions import Refusal
-from tests.controlplane.argo.settings import ControllerSettings
+from tests.controlplane.argo.settings import COMPRESS_ABOVE_BYTES
 from tests.controlplane.argo.state import LABEL_COMPLETED, LABEL_PHASE, LABEL_WORKFLOW
 from tests.controlplane.argo.watching import Key, Watched, key_of
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
@@ -47,10 +47,6 @@ class ApiCluster:
         """Create a volume claim."""
         self._refusable(lambda: self._api.create(claim))
 
-    def claim(self, name: str) -> Json | None:
-        """A volume claim, or None."""
-        return self._api.find("v1", "PersistentVolumeClaim", name, self._namespace)
-
     def delete_claim(self, name: str) -> None:
         """Delete a volume claim."""
         self._refusable(lambda: self._api.delete(self._item("PersistentVolumeClaim", name)))
@@ -72,9 +68,8 @@ class ArgoLoop:
     Two of its kind must not run at once. All it knows is in the Workflows.
     """
 
-    def __init__(self, api: Api, settings: ControllerSettings | None = None) -> None:
+    def __init__(self, api: Api) -> None:
         self._api = api
-        self._settings = settings or ControllerSettings()
         self._due: dict[Key, float] = {}
         self._changed = threading.Condition()
         self._stopped = False
@@ -162,10 +157,9 @@ class ArgoLoop:
             self._of(self._results, namespace, name),
             ApiCluster(self._api, namespace, self._pods.put),
             datetime.now(UTC),
-            self._settings,
         )
         if outcome.changed:
-            written = compress_nodes(outcome.workflow, self._settings.compress_above_bytes)
+            written = compress_nodes(outcome.workflow, COMPRESS_ABOVE_BYTES)
             self._workflows.put(self._api.replace(written))
             self._ask(key)
         if outcome.requeue_seconds is not None:

@@ -55,10 +55,6 @@ class MemoryCluster:
             raise Refusal(409, "AlreadyExists", message)
         self.claims[name] = copy.deepcopy(claim)
 
-    def claim(self, name: str) -> Json | None:
-        """A volume claim, or None."""
-        return self.claims.get(name)
-
     def delete_claim(self, name: str) -> None:
         """Delete a volume claim."""
         if self.claims.pop(name, None) is None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.controlplane.argo.exceptions import Refusal, TemplateError
 from tests.controlplane.argo.pod_status import assess
+from tests.controlplane.argo.settings import RECENTLY_STARTED_SECONDS
 from tests.controlplane.argo.state import LABEL_ON_EXIT, Run, is_finished
 from tests.controlplane.times import read_time
 
@@ -76,17 +77,11 @@ def _is_incomplete(run: Run, key: str) -> bool:
 
 
 def _control(run: Run, node: Json, pod: Mapping[str, Any]) -> None:
-    """End pods of a Workflow that is shut down or late; exit handlers are not subject to it."""
-    if is_finished(node):
-        return
+    """End pods of a Workflow that is late; exit handlers are not subject to it."""
     on_exit = LABEL_ON_EXIT in (pod["metadata"].get("labels") or {})
-    if run.shutdown and not run.may_execute(on_exit=on_exit):
-        message = f"workflow shutdown with strategy:  {run.shutdown}"
-    elif run.is_late and not on_exit:
-        message = LATE
-    else:
+    if is_finished(node) or on_exit or not run.is_late:
         return
-    run.mark(node["name"], "Failed", message)
+    run.mark(node["name"], "Failed", LATE)
     try:
         run.cluster.end_pod(pod["metadata"]["name"])
     except Refusal as refusal:
@@ -101,7 +96,7 @@ def _find_deleted(run: Run) -> None:
         if node["phase"] == "Pending":
             continue
         age = (run.now - read_time(node["startedAt"])).total_seconds()
-        if age <= run.settings.recently_started_seconds:
+        if age <= RECENTLY_STARTED_SECONDS:
             run.look_again(1.0)
             continue
         run.mark(node["name"], "Error", "pod deleted")
@@ -110,13 +105,7 @@ def _find_deleted(run: Run) -> None:
 def _fail_late_nodes(run: Run) -> None:
     """Nodes without pods know of the deadline from here."""
     for node in list(run.nodes.values()):
-        if is_finished(node):
-            continue
-        suspended = node["type"] == "Suspend" and node["phase"] == "Running"
-        on_exit = _in_exit_handler(run, node)
-        if suspended and run.shutdown and not run.may_execute(on_exit=on_exit):
-            run.mark(node["name"], "Failed", f"Stopped with strategy '{run.shutdown}'")
-        elif run.is_late and not on_exit and (suspended or node["phase"] == "Pending"):
+        if run.is_late and node["phase"] == "Pending" and not _in_exit_handler(run, node):
             run.mark(node["name"], "Failed", LATE)
 
 

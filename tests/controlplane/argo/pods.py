@@ -1,6 +1,7 @@
 """The pod of a node, as Argo asks the API server for it."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from tests.controlplane.argo.executor_containers import (
     executor_container,
 )
 from tests.controlplane.argo.names import node_id
-from tests.controlplane.argo.quantities import bad_quantity
+from tests.controlplane.argo.settings import EXECUTOR_IMAGE
 from tests.controlplane.argo.state import (
     ANNOTATION_NODE_ID,
     ANNOTATION_NODE_NAME,
@@ -32,8 +33,7 @@ from tests.controlplane.argo.templates import as_text, parameters_of
 
 Json = dict[str, Any]
 
-INHERITED = ("nodeSelector", "affinity", "tolerations")
-"""Of these the template's own wins, then that of the template around it, then the Workflow's."""
+_QUANTITY = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|[numkKMGTPE]|[KMGTPE]i)?")
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,12 @@ def build_pod(run: Run, request: PodRequest) -> Json | None:
     template = request.template
     pod: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(run, request)}
     pod["spec"] = _spec(run, request, seconds)
-    name = pod["metadata"]["name"]
     inputs = parameters_of(template.get("inputs"))
     values = {f"inputs.parameters.{entry['name']}": as_text(entry["value"]) for entry in inputs}
-    values |= {**run.globals, "pod.name": name}
+    values |= run.globals
     filled: Json = substitute(pod, values)
-    spec = _patched(run, template, filled["spec"], values)
-    return {**filled, "spec": _with_emissary(run, spec)}
+    spec = _patched(template, filled["spec"], values)
+    return {**filled, "spec": _with_emissary(spec)}
 
 
 def owner_reference(workflow: Mapping[str, Any]) -> Json:
@@ -117,67 +116,25 @@ def _metadata(run: Run, request: PodRequest) -> Json:
 
 def _spec(run: Run, request: PodRequest, deadline_seconds: int | None) -> Json:
     template = request.template
-    main = {**_main_container(template), "name": "main"}
+    main = {**template["container"], "name": "main"}
     wait = executor_container(run, "wait")
-    sidecars = [dict(container) for container in template.get("sidecars") or []]
-    own_inits = [_without_mirror(container) for container in template.get("initContainers") or []]
-    inits = [executor_container(run, "init"), *own_inits]
+    inits = [dict(container) for container in template.get("initContainers") or []]
     spec: Json = {
         "restartPolicy": "Never",
         "volumes": _volumes(run, template),
-        "initContainers": inits,
-        "containers": [wait, main, *sidecars],
+        "initContainers": [executor_container(run, "init"), *inits],
+        "containers": [wait, main],
     }
     _mirror_mounts(wait, main)
     _add_environment(run, request, spec)
     if deadline_seconds is not None:
         spec["activeDeadlineSeconds"] = deadline_seconds
-    account = template.get("serviceAccountName") or run.spec.get("serviceAccountName")
-    if account:
-        spec["serviceAccountName"] = account
-    return spec | _copied(run) | _scheduling(run, request)
-
-
-def _copied(run: Run) -> Json:
-    keys = ("imagePullSecrets", "hostNetwork", "dnsPolicy", "dnsConfig")
-    return {key: run.spec[key] for key in keys if run.spec.get(key)}
-
-
-def _scheduling(run: Run, request: PodRequest) -> Json:
-    template, spec = request.template, run.spec
-    node = run.nodes.get(node_id(run.name, request.node_name), {})
-    boundary = run.nodes.get(node.get("boundaryID", ""), {})
-    around: Mapping[str, Any] = {}
-    if boundary:
-        around = run.templates.resolve(boundary["templateName"])
-    found: Json = {}
-    for key in INHERITED:
-        value = template.get(key) or around.get(key) or spec.get(key)
-        if value:
-            found[key] = value
-    pairs = (
-        ("schedulerName", template.get("schedulerName") or spec.get("schedulerName")),
-        (
-            "priorityClassName",
-            template.get("priorityClassName") or spec.get("podPriorityClassName"),
-        ),
-        ("securityContext", template.get("securityContext") or spec.get("securityContext")),
-        (
-            "hostAliases",
-            [*(spec.get("hostAliases") or []), *(template.get("hostAliases") or [])],
-        ),
-    )
-    return found | {key: value for key, value in pairs if value}
-
-
-def _main_container(template: Mapping[str, Any]) -> Json:
-    container = dict(template.get("container") or template.get("script") or {})
-    container.pop("source", None)
-    return container
-
-
-def _without_mirror(container: Mapping[str, Any]) -> Json:
-    return {key: value for key, value in container.items() if key != "mirrorVolumeMounts"}
+    if run.spec.get("serviceAccountName"):
+        spec["serviceAccountName"] = run.spec["serviceAccountName"]
+    security = template.get("securityContext") or run.spec.get("securityContext")
+    if security:
+        spec["securityContext"] = security
+    return spec
 
 
 def _mirror_mounts(wait: Json, main: Json) -> None:
@@ -206,11 +163,7 @@ def _volumes(run: Run, template: Mapping[str, Any]) -> list[Json]:
 
 
 def _mounts(template: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    containers = [
-        _main_container(template),
-        *(template.get("initContainers") or []),
-        *(template.get("sidecars") or []),
-    ]
+    containers = [template["container"], *(template.get("initContainers") or [])]
     return [mount for container in containers for mount in container.get("volumeMounts") or []]
 
 
@@ -230,32 +183,26 @@ def _add_environment(run: Run, request: PodRequest, spec: Json) -> None:
                 container["volumeMounts"] = [*mounts, dict(MOUNT_ARGO)]
 
 
-def _patched(run: Run, template: Json, spec: Json, values: Mapping[str, str]) -> Json:
-    """The spec with the Workflow's patch laid over it, then the template's."""
-    for text in (run.spec.get("podSpecPatch"), template.get("podSpecPatch")):
-        if not text:
-            continue
-        text = substitute(text, values)
-        if not text.strip():
-            continue
-        try:
-            patch = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise TemplateError(f"Error applying PodSpecPatch: {error}") from error
-        if not isinstance(patch, dict):
-            raise TemplateError("Error applying PodSpecPatch: it is no object")
-        spec = strategic_merge(spec, patch)
-    for container in [*spec.get("initContainers", []), *spec["containers"]]:
-        bad = bad_quantity(container.get("resources") or {})
-        if bad is not None:
-            raise TemplateError(
-                "Error applying PodSpecPatch: quantities must match the regular expression "
-                f"'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$': {bad}"
-            )
-    return spec
+def _patched(template: Json, spec: Json, values: Mapping[str, str]) -> Json:
+    """The spec with the template's patch laid over it."""
+    text = substitute(template.get("podSpecPatch") or "", values)
+    if not text.strip():
+        return spec
+    try:
+        patch = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise TemplateError(f"Error applying PodSpecPatch: {error}") from error
+    if not isinstance(patch, dict):
+        raise TemplateError("Error applying PodSpecPatch: it is no object")
+    merged: Json = strategic_merge(spec, patch)
+    for container in merged["containers"]:
+        for amounts in container.get("resources", {}).values():
+            if not all(_QUANTITY.fullmatch(str(amount)) for amount in amounts.values()):
+                raise TemplateError(f"Error applying PodSpecPatch: no quantities: {amounts}")
+    return merged
 
 
-def _with_emissary(run: Run, spec: Json) -> Json:
+def _with_emissary(spec: Json) -> Json:
     """Argo's own process stands in front of every command but those of `wait`."""
     containers = []
     for number, container in enumerate(spec["containers"]):
@@ -269,7 +216,7 @@ def _with_emissary(run: Run, spec: Json) -> Json:
                 )
             changed["command"] = [*executor_command("emissary"), "--", *container["command"]]
         mounts = list(container.get("volumeMounts") or [])
-        if container.get("image") == run.settings.executor_image:
+        if container.get("image") == EXECUTOR_IMAGE:
             mounts.append({**MOUNT_TEMPORARY, "subPath": str(number)})
         changed["volumeMounts"] = [*mounts, dict(MOUNT_ARGO)]
         containers.append(changed)

@@ -13,7 +13,11 @@ from typing import Any
 import yaml
 
 from tests.controlplane.api import Api
-from tests.controlplane.argo.settings import ControllerSettings
+from tests.controlplane.argo.settings import (
+    EXECUTOR_IMAGE,
+    EXECUTOR_SECURITY_CONTEXT,
+    KFP_WORKFLOW_DEFAULTS,
+)
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
 from tests.controlplane.processes import ManagedProcess
 
@@ -21,11 +25,20 @@ Json = dict[str, Any]
 
 NAME = "argo-controller"
 NAMESPACE = "argo"
-_CONFIGURATION = "workflow-controller-configmap"
 _ENVIRONMENT = {
     "LEADER_ELECTION_DISABLE": "true",
     # Argo looks at a Workflow this long after a pod of it has changed; 10 s by default.
     "DEFAULT_REQUEUE_TIME": "500ms",
+}
+_CONFIGURATION: Json = {
+    "workflowDefaults": dict(KFP_WORKFLOW_DEFAULTS),
+    "executor": {"resources": {}, "securityContext": dict(EXECUTOR_SECURITY_CONTEXT)},
+    # Its ports are fixed: two control planes at a time would be in each other's way.
+    "metricsConfig": {"enabled": False},
+    "telemetryConfig": {"enabled": False},
+    # The stand-in's pods keep no logs.
+    "nodeEvents": {"enabled": False},
+    "workflowEvents": {"enabled": False},
 }
 
 
@@ -58,18 +71,14 @@ class ArgoProgram:
                 if document and document.get("kind") == "CustomResourceDefinition":
                     yield document
 
-    def process(
-        self, api: Api, kubeconfig: Path, log: Path, settings: ControllerSettings | None = None
-    ) -> ManagedProcess:
+    def process(self, api: Api, kubeconfig: Path, log: Path) -> ManagedProcess:
         """Configure it for all namespaces; the process is not started yet.
 
         Args:
             api: where its configuration is written.
             kubeconfig: who it is.
             log: file that takes its output.
-            settings: of the controller, as of the stand-in.
         """
-        settings = settings or ControllerSettings()
         api.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         )
@@ -77,29 +86,13 @@ class ArgoProgram:
             {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
-                "metadata": {"name": _CONFIGURATION, "namespace": NAMESPACE},
-                "data": {"config": yaml.safe_dump(_configuration(settings))},
+                "metadata": {"name": "workflow-controller-configmap", "namespace": NAMESPACE},
+                "data": {"config": yaml.safe_dump(_CONFIGURATION)},
             }
         )
         line = (
             *(str(self.controller), "--kubeconfig", str(kubeconfig), "--namespace", NAMESPACE),
-            *("--executor-image", settings.executor_image, "--loglevel", "warn"),
+            *("--executor-image", EXECUTOR_IMAGE, "--loglevel", "warn"),
             *("--qps", "200", "--burst", "300"),
         )
         return ManagedProcess(NAME, line, log, {**os.environ, **_ENVIRONMENT})
-
-
-def _configuration(settings: ControllerSettings) -> Json:
-    return {
-        "workflowDefaults": dict(settings.workflow_defaults),
-        "executor": {
-            "resources": dict(settings.executor_resources),
-            "securityContext": dict(settings.executor_security_context),
-        },
-        # Its ports are fixed: two control planes at a time would be in each other's way.
-        "metricsConfig": {"enabled": False},
-        "telemetryConfig": {"enabled": False},
-        # The stand-in's pods keep no logs.
-        "nodeEvents": {"enabled": False},
-        "workflowEvents": {"enabled": False},
-    }

@@ -1,4 +1,4 @@
-"""What the tasks of a DAG or the steps of a template may refer to."""
+"""What the tasks of a DAG may refer to."""
 
 import json
 from collections.abc import Mapping
@@ -17,19 +17,11 @@ def outputs_of(run: Run, prefix: str, node: Json) -> dict[str, str]:
     if node["type"] == "Retry":
         attempts = run.attempts(node)
         node = attempts[-1] if attempts else node
-    values = {f"{prefix}.id": node["id"], f"{prefix}.status": node["phase"]}
-    for key in ("startedAt", "finishedAt", "hostNodeName"):
-        if node.get(key):
-            values[f"{prefix}.{key}"] = node[key]
-    outputs = node.get("outputs") or {}
-    if outputs.get("result") is not None:
-        values[f"{prefix}.outputs.result"] = outputs["result"]
-    if outputs.get("exitCode") is not None:
-        values[f"{prefix}.exitCode"] = str(outputs["exitCode"])
-    for entry in parameters_of(outputs):
-        if entry.get("value") is not None:
-            values[f"{prefix}.outputs.parameters.{entry['name']}"] = as_text(entry["value"])
-    return values
+    return {
+        f"{prefix}.outputs.parameters.{entry['name']}": as_text(entry["value"])
+        for entry in parameters_of(node.get("outputs"))
+        if entry.get("value") is not None
+    }
 
 
 def empty_outputs(prefix: str, template: Mapping[str, Any]) -> dict[str, str]:
@@ -53,7 +45,7 @@ def collected_outputs(prefix: str, nodes: list[Json]) -> dict[str, str]:
 
 
 def declared_outputs(template: Mapping[str, Any], values: Mapping[str, str]) -> Json | None:
-    """The outputs of a DAG or steps template, from those of its tasks.
+    """The outputs of a DAG, from those of its tasks.
 
     Raises:
         TemplateError: one of them cannot be resolved and has no default.
@@ -67,7 +59,7 @@ def declared_outputs(template: Mapping[str, Any], values: Mapping[str, str]) -> 
         if source is None:
             raise TemplateError("output parameters must have a valueFrom specified")
         try:
-            text = substitute_text(source.get("parameter", ""), values, ("tasks", "steps"))
+            text = substitute_text(source.get("parameter", ""), values, ("tasks",))
         except UnresolvedError:
             if "default" not in source:
                 raise

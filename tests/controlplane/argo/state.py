@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from tests.controlplane.argo.names import node_id, pod_name
-from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.templates import Templates
 from tests.controlplane.times import read_time, write_time
 
@@ -37,17 +36,8 @@ class Cluster(Protocol):
     def create_claim(self, claim: Json) -> None:
         """Create a volume claim."""
 
-    def claim(self, name: str) -> Json | None:
-        """A volume claim, or None."""
-
     def delete_claim(self, name: str) -> None:
         """Delete a volume claim."""
-
-
-def goes_on_after(task: Mapping[str, Any], phase: str) -> bool:
-    """Whether a task or step that ends without success lets what follows it run."""
-    allowed = task.get("continueOn") or {}
-    return bool(allowed.get("failed" if phase == "Failed" else "error"))
 
 
 def is_finished(node: Mapping[str, Any] | None) -> bool:
@@ -64,20 +54,16 @@ class Run:
         pods: by node id, as far as the controller has seen them.
         cluster: where pods and claims are created.
         now: the time.
-        settings: the controller's settings.
         globals: names for substitution.
         requeue: after how many seconds to look again without being asked, or None.
-        active_pods: pods counted against the Workflow's own parallelism.
     """
 
     workflow: Json
     pods: dict[str, Json]
     cluster: Cluster
     now: datetime
-    settings: ControllerSettings
     globals: dict[str, str] = field(default_factory=dict)
     requeue: float | None = None
-    active_pods: int = 0
 
     def __post_init__(self) -> None:
         self.name: str = self.workflow["metadata"]["name"]
@@ -129,10 +115,7 @@ class Run:
     def _display_name(self, name: str, boundary: str) -> str:
         if boundary not in self.nodes:
             return name
-        shown = name.removeprefix(self.nodes[boundary]["name"])
-        if shown.startswith("["):
-            shown = shown.partition("]")[2] or shown
-        return shown.removeprefix(".")
+        return name.removeprefix(self.nodes[boundary]["name"]).removeprefix(".")
 
     def mark(self, name: str, phase: str, message: str | None = None) -> Json:
         """Give a node a phase, and its end where that is final."""
@@ -170,7 +153,7 @@ class Run:
         """The nodes that the successors of a node hang on."""
         node = self.nodes[key]
         kind, children = node["type"], node.get("children", [])
-        if kind in ("Skipped", "Suspend", "Pod"):
+        if kind in ("Skipped", "Pod"):
             return [key]
         if kind == "Retry":
             return children[-1:]
@@ -181,25 +164,15 @@ class Run:
     def _outbound_of(self, keys: Iterable[str]) -> list[str]:
         return [found for key in keys for found in self.outbound(key)]
 
-    def count(self, boundary: str, kinds: Iterable[str], phases: frozenset[str]) -> int:
-        """How many nodes of these kinds and phases are inside a boundary."""
-        wanted = frozenset(kinds)
-        return sum(
-            node.get("boundaryID", "") == boundary
-            and node["type"] in wanted
-            and node["phase"] in phases
+    def active(self, boundary: str) -> list[Json]:
+        """The pods and DAGs inside a boundary that have begun and not ended."""
+        return [
+            node
             for node in self.nodes.values()
-        )
-
-    def count_pods(self, boundary: str = "") -> int:
-        """How many pods exist and have not ended, inside a boundary or at all."""
-        return sum(
-            node["type"] == "Pod"
+            if node.get("boundaryID") == boundary
+            and node["type"] in ("Pod", "DAG")
             and node["phase"] in ACTIVE
-            and (not boundary or node.get("boundaryID") == boundary)
-            and node["id"] in self.pods
-            for node in self.nodes.values()
-        )
+        ]
 
     def pod_name(self, node_name: str, template: str) -> str:
         """The name of a node's pod."""
@@ -224,14 +197,3 @@ class Run:
         """Ask to be called again after some time."""
         if self.requeue is None or seconds < self.requeue:
             self.requeue = max(0.0, seconds)
-
-    # Shutting down.
-
-    @property
-    def shutdown(self) -> str:
-        """`Stop`, `Terminate` or ""."""
-        return str(self.spec.get("shutdown") or "")
-
-    def may_execute(self, *, on_exit: bool) -> bool:
-        """Whether a shutdown lets a step start: while stopping, exit handlers may."""
-        return not self.shutdown or (self.shutdown == "Stop" and on_exit)

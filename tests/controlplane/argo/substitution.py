@@ -63,9 +63,6 @@ def substitute_text(text: str, values: Mapping[str, str], strict: Sequence[str] 
         name = tag.strip()
         if name in values:
             return values[name]
-        outer, braces, inner = tag.rpartition("{{")
-        if braces and inner in values:
-            return "{{" + outer + values[inner]
         if name.startswith(tuple(f"{prefix}." for prefix in strict)):
             raise UnresolvedError(f"failed to resolve {{{{{tag}}}}}")
         return match.group(0)

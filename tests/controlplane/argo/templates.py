@@ -10,18 +10,8 @@ from tests.controlplane.argo.substitution import substitute
 
 Json = dict[str, Any]
 
-KINDS = (
-    "container",
-    "script",
-    "dag",
-    "steps",
-    "suspend",
-    "containerSet",
-    "resource",
-    "data",
-    "http",
-)
-POD_KINDS = ("container", "script", "resource", "data", "containerSet")
+KINDS = ("container", "dag")
+"""KFP makes no others."""
 
 
 def kind_of(template: Mapping[str, Any]) -> str:
@@ -85,12 +75,10 @@ def parameters_of(holder: Mapping[str, Any] | None) -> list[Json]:
 
 
 def fill_template(
-    template: Json,
-    arguments: Mapping[str, Any],
-    globals_: Mapping[str, str],
-    local: Mapping[str, str],
+    template: Json, arguments: Mapping[str, Any], globals_: Mapping[str, str]
 ) -> Json:
-    """A template with its inputs set from arguments or defaults, and substituted.
+    """A template with its inputs set from arguments or defaults, and substituted: global names
+    first, its own inputs and outputs then.
 
     Raises:
         TemplateError: an input has neither argument nor default.
@@ -110,22 +98,8 @@ def fill_template(
         inputs.append(filled)
     if inputs:
         template = {**template, "inputs": {**template["inputs"], "parameters": inputs}}
-    return substitute_template(template, globals_, local)
-
-
-def substitute_template(
-    template: Json, globals_: Mapping[str, str], local: Mapping[str, str]
-) -> Json:
-    """A template with global and local names replaced first, its own inputs and outputs then."""
-    values = {**globals_, **local}
-    filled: Json = substitute(template, values)
-    result: Json = substitute(filled, values | _own_names(filled))
-    return result
-
-
-def substitute_again(template: Json, globals_: Mapping[str, str], local: Mapping[str, str]) -> Json:
-    """A filled template with names replaced that are known only now, such as the attempt's."""
-    result: Json = substitute(template, {**globals_, **_own_names(template), **local})
+    outer: Json = substitute(template, globals_)
+    result: Json = substitute(outer, {**globals_, **_own_names(outer)})
     return result
 
 
@@ -152,22 +126,13 @@ def global_parameters(workflow: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         TemplateError: an argument has no value.
     """
-    metadata, spec = workflow["metadata"], workflow["spec"]
+    metadata = workflow["metadata"]
     values = {
         "workflow.name": metadata["name"],
-        "workflow.namespace": metadata.get("namespace", ""),
         "workflow.uid": metadata.get("uid", ""),
         "workflow.creationTimestamp": metadata.get("creationTimestamp", ""),
-        "workflow.mainEntrypoint": spec.get("entrypoint", ""),
-        "workflow.serviceAccountName": spec.get("serviceAccountName", ""),
-        "workflow.status": workflow.get("status", {}).get("phase", ""),
     }
-    if spec.get("priority") is not None:
-        values["workflow.priority"] = str(spec["priority"])
-    for part in ("annotations", "labels"):
-        entries = metadata.get(part) or {}
-        values |= {f"workflow.{part}.{key}": text for key, text in entries.items()}
-    for entry in parameters_of(spec.get("arguments")):
+    for entry in parameters_of(workflow["spec"].get("arguments")):
         if entry.get("value") is None:
             raise TemplateError(
                 "either value or valueFrom must be specified in order to set global parameter "
