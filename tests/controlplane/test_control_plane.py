@@ -2,12 +2,11 @@
 
 import pytest
 
-from tests.controlplane import housekeeping, objects, stages
+from tests.controlplane import objects, stages
 from tests.controlplane.api import Api
-from tests.controlplane.build import KUBERNETES
 from tests.controlplane.exceptions import ApiError
-from tests.controlplane.housekeeping import account_token, is_ready, temporary_namespace
-from tests.controlplane.plane import ControlPlane, PlaneOptions
+from tests.controlplane.housekeeping import account_token, is_ready
+from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -15,18 +14,6 @@ pytestmark = pytest.mark.cluster
 
 def pod_field(api: Api, namespace: str, name: str, part: str, field: str):
     return api.get("v1", "Pod", name, namespace)[part].get(field)
-
-
-def test_the_server_is_the_pinned_version(api):
-    assert api.request("GET", "/version")["gitVersion"] == KUBERNETES.version == "v1.36.3"
-
-
-def test_nobody_and_strangers_are_refused(api, namespace):
-    path = api.path("v1", "Pod", namespace)
-    for token, status in (("", 403), ("not-a-token", 401)):
-        with pytest.raises(ApiError) as refused:
-            api.acting_as(token).request("GET", path)
-        assert refused.value.status == status
 
 
 def test_an_account_may_do_only_what_a_role_allows(api, namespace):
@@ -110,22 +97,6 @@ def test_a_claim_gets_a_volume(api, namespace, add_nodes, storage_class):
     assert tied_to_node == (storage_class == stages.LOCAL_STORAGE_CLASS)
 
 
-def test_a_lease_is_taken_by_one_only(api, namespace):
-    lease = api.create(
-        {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": "planner", "namespace": namespace},
-            "spec": {"holderIdentity": "one", "leaseDurationSeconds": 15, "leaseTransitions": 0},
-        }
-    )
-    taken = lease | {"spec": lease["spec"] | {"holderIdentity": "two", "leaseTransitions": 1}}
-    assert api.replace(taken)["spec"]["leaseTransitions"] == 1
-    with pytest.raises(ApiError) as conflict:
-        api.replace(lease)
-    assert (conflict.value.status, conflict.value.reason) == (409, "Conflict")
-
-
 def test_a_watch_tells_what_happens(api, namespace):
     meta = {"name": "watched", "namespace": namespace}
     item = api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
@@ -141,23 +112,6 @@ def test_a_watch_tells_what_happens(api, namespace):
     with pytest.raises(ApiError, match="cannot watch") as refused:
         next(stranger.watch("v1", "ConfigMap", namespace))
     assert refused.value.status == 403
-
-
-def test_owned_objects_go_with_their_owner(api, namespace):
-    meta = {"name": "owner", "namespace": namespace}
-    owner = api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
-    reference = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": "owner",
-        "uid": owner["metadata"]["uid"],
-    }
-    owned = {"name": "owned", "namespace": namespace, "ownerReferences": [reference]}
-    api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned})
-    api.delete(owner)
-    wait_until(
-        lambda: api.find("v1", "ConfigMap", "owned", namespace) is None, "the garbage collector"
-    )
 
 
 def test_everything_survives_a_restart_of_the_server(
@@ -179,25 +133,3 @@ def test_everything_survives_a_restart_of_the_server(
     )
     for process in control_plane.processes.values():
         process.check()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("control_plane_programs")
-def test_somebody_else_may_play_the_kubelet():
-    """kwok keeps the nodes alone: pods are bound and then wait for whoever plays them."""
-    with ControlPlane(PlaneOptions(play_pods=False)) as plane:
-        api = plane.api
-        housekeeping.add_nodes(api, objects.node("n"))
-        with temporary_namespace(api, "test") as namespace:
-            pod = api.create(objects.pod("p", namespace))
-            wait_until(
-                lambda: pod_field(api, namespace, "p", "spec", "nodeName"), "the pod to be bound"
-            )
-            api.patch(pod, {"status": {"phase": "Running"}}, part="status")
-            assert pod_field(api, namespace, "p", "status", "phase") == "Running"
-            api.delete(pod)
-            assert api.get("v1", "Pod", "p", namespace)["metadata"]["deletionTimestamp"]
-            api.delete(pod, grace_seconds=0)
-            assert api.find("v1", "Pod", "p", namespace) is None
-    assert not any(process.running for process in plane.processes.values())
-    assert not plane.folder.exists()

@@ -30,14 +30,6 @@ print(process.pid, flush=True)
 time.sleep(float(sys.argv[2]))
 """
 
-PLANE_OWNER = """
-import time
-from tests.controlplane.plane import ControlPlane
-with ControlPlane() as plane:
-    print(*(process.pid for process in plane.processes.values()), flush=True)
-    time.sleep(600)
-"""
-
 
 @pytest.fixture
 def start(tmp_path):
@@ -132,22 +124,6 @@ def test_a_component_ends_with_its_owner(tmp_path, seconds):
 def test_a_wait_says_what_it_waited_for():
     with pytest.raises(WaitError, match=r"waited 0.05 s for rain; last seen: sun"):
         wait_until(lambda: False, "rain", timeout_seconds=0.05, state=lambda: "sun")
-
-
-@pytest.mark.cluster
-@pytest.mark.slow
-@pytest.mark.usefixtures("control_plane_programs")
-def test_a_control_plane_ends_with_its_owner():
-    """One of its own, whose owner is killed as hard as can be."""
-    with subprocess.Popen(
-        [sys.executable, "-c", PLANE_OWNER], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as owner:
-        assert owner.stdout is not None
-        pids = [int(text) for text in owner.stdout.readline().split()]
-        assert len(pids) == 5
-        assert all(map(is_alive, pids))
-        owner.send_signal(signal.SIGKILL)
-    wait_until(lambda: not any(map(is_alive, pids)), "all components to be gone")
 
 
 @pytest.mark.cluster

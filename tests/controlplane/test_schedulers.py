@@ -1,6 +1,4 @@
-"""Real schedulers: the stock one decides as our model predicts, a second one takes its own pods."""
-
-from collections.abc import Iterator
+"""Real schedulers: the stock one decides as our model predicts, a broken one says why it ends."""
 
 import pytest
 
@@ -14,14 +12,9 @@ from tests.controlplane import objects
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.exceptions import ProcessEndedError
 from tests.controlplane.housekeeping import wait_until_seen
-from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
-
-SECOND = "second-scheduler"
-SCHEDULER_LABEL = "test.kfp-placement.dev/scheduler"
-ADMISSION = "admissionregistration.k8s.io/v1"
 
 
 def node_of(api: Api, namespace: str, name: str) -> str:
@@ -78,116 +71,8 @@ def test_pods_land_where_our_model_predicts(api, namespace, add_nodes):
     assert single >= 8
 
 
-@pytest.fixture(scope="module")
-def second_scheduler(control_plane: ControlPlane) -> Iterator[None]:
-    """A scheduler with a name of its own that prefers full nodes."""
-    strategy = {
-        "type": "MostAllocated",
-        "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
-    }
-    arguments = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "NodeResourcesFitArgs",
-        "scoringStrategy": strategy,
-    }
-    profile = {
-        "schedulerName": SECOND,
-        "percentageOfNodesToScore": 100,
-        "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}},
-        "pluginConfig": [{"name": "NodeResourcesFit", "args": arguments}],
-    }
-    process = control_plane.add_scheduler(SECOND, {"profiles": [profile]})
-    yield
-    control_plane.remove(process.name)
-
-
-@pytest.mark.usefixtures("second_scheduler")
-def test_a_second_scheduler_takes_its_own_pods(api, namespace, add_nodes):
-    """The stock one puts a pod on the emptier node, ours on the fuller: each its own."""
-    small, large = f"{namespace}-small", f"{namespace}-large"
-    add_nodes(objects.node(small, {"cpu": "4", "memory": "8Gi"}), objects.node(large))
-    for scheduler in ("default-scheduler", SECOND):
-        wait_until_seen(api, namespace, scheduler)
-    api.create(objects.pod("second", namespace, schedulerName=SECOND))
-    assert node_of(api, namespace, "second") == small
-    api.create(objects.pod("stock", namespace))
-    assert node_of(api, namespace, "stock") == large
-
-
 def test_a_wrong_configuration_is_shown(control_plane):
     before = list(control_plane.processes)
     with pytest.raises(ProcessEndedError, match="percentageOfNodesToScore"):
         control_plane.add_scheduler("wrong", {"percentageOfNodesToScore": 101})
     assert list(control_plane.processes) == before
-
-
-@pytest.fixture
-def admission_policy(api: Api, namespace: str) -> Iterator[None]:
-    """A MutatingAdmissionPolicy that reads the scheduler's name from a label of the pod."""
-    mutation = (
-        f"Object{{spec: Object.spec{{schedulerName: object.metadata.labels['{SCHEDULER_LABEL}']}}}}"
-    )
-    rule = {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE"],
-        "resources": ["pods"],
-    }
-    constraints = {
-        "resourceRules": [rule],
-        "objectSelector": {
-            "matchExpressions": [{"key": SCHEDULER_LABEL, "operator": "Exists"}],
-        },
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-    }
-    policy = {
-        "apiVersion": ADMISSION,
-        "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": namespace},
-        "spec": {
-            "matchConstraints": constraints,
-            "matchConditions": [
-                {
-                    "name": "default-scheduler-only",
-                    "expression": "object.spec.schedulerName == 'default-scheduler'",
-                }
-            ],
-            "failurePolicy": "Ignore",
-            "reinvocationPolicy": "Never",
-            "mutations": [
-                {
-                    "patchType": "ApplyConfiguration",
-                    "applyConfiguration": {"expression": mutation},
-                }
-            ],
-        },
-    }
-    binding = {
-        "apiVersion": ADMISSION,
-        "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": namespace},
-        "spec": {"policyName": namespace},
-    }
-    api.create(policy)
-    api.create(binding)
-    yield
-    api.delete(binding)
-    api.delete(policy)
-
-
-@pytest.mark.usefixtures("admission_policy")
-def test_a_policy_sets_the_scheduler_of_labelled_pods(api, namespace):
-    labels = {SCHEDULER_LABEL: SECOND}
-
-    def scheduler_of_a_labelled_pod() -> str:
-        pod = api.create(objects.pod("trial", namespace, labels=labels), dryRun="All")
-        return pod["spec"]["schedulerName"]
-
-    # The server learns of a policy by a watch.
-    wait_until(lambda: scheduler_of_a_labelled_pod() == SECOND, "the policy to count")
-    labelled = api.create(objects.pod("labelled", namespace, labels=labels))
-    assert labelled["spec"]["schedulerName"] == SECOND
-    plain = api.create(objects.pod("plain", namespace))
-    assert plain["spec"]["schedulerName"] == "default-scheduler"
-    other = api.create(objects.pod("other", namespace, labels=labels, schedulerName="else"))
-    assert other["spec"]["schedulerName"] == "else"
