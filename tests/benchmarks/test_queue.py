@@ -195,17 +195,6 @@ def test_every_target_is_met_or_missed_by_its_figure():
     assert met == [False, True, True, False, False]
 
 
-def test_the_figures_of_a_target_name_its_limits():
-    (target,) = targets_of([], [a_range()])
-    assert target.figures() == {
-        "text": "with gangs, 4 runs/h: runs that began within the range that was said first",
-        "reached": 0.8,
-        "atMost": 0.9,
-        "atLeast": 0.7,
-        "met": True,
-    }
-
-
 def test_runs_that_wait_are_told_when_they_start():
     """One that has learned from waits says a range, one that has not only the earliest time."""
     runs = [run for run in draw_day(6, 1, gangs=False) if run.submitted_seconds < 15 * 3600]
@@ -247,14 +236,6 @@ def test_the_page_compares_with_the_reference_and_says_which_targets_are_missed(
     assert targets[1].startswith("- MISSED: with gangs, 4 runs/h")
     assert targets[3].endswith("50.0% (at most 60.0%).")
     assert targets[4].endswith("said first: 80.0% (70.0% to 90.0%).")
-
-
-def test_stuck_days_have_no_completion_to_compare():
-    series = [a_series(WHOLE), a_series(ALONE, unfinished=3), *all_series()[1:]]
-    _, gangs, *_ = parts_of(series, [])
-    assert isinstance(gangs, Table)
-    (row,) = [row for row in gangs.rows if row[3] != "0"]
-    assert (row[1], row[4], row[5]) == (ALONE.name, "", "")
 
 
 def test_the_command_writes_the_page_and_says_what_it_does(tmp_path, capsys, monkeypatch):

@@ -93,15 +93,6 @@ def test_a_wrong_feasible_set_is_shown(recording, written, golden):
     assert "only ours: none" in report.differences[0]
 
 
-def test_no_recorded_node_fits(recording, written):
-    """Then there is nothing to score; it is still a report and no failure."""
-    for node in recording["cases"][0]["nodes"]:
-        node["spec"]["unschedulable"] = True
-    report = run(written(recording))
-    assert (report.feasible.equal, report.scores.equal) == (0, 0)
-    assert not report.agrees
-
-
 def test_an_unschedulable_pod(recording, written):
     """`node: null` is a claim that no node fits."""
     entry = recording["cases"][0]["pods"][1]
@@ -180,22 +171,14 @@ def test_versions_are_read_from_the_recording(recording, written):
     ("change", "message"),
     [
         (lambda it: it.update(profile="mine"), "profile: 'mine' cannot be replayed"),
-        (lambda it: it.update(kubernetes="latest"), "'latest' is not a version"),
         (lambda it: it.pop("kubernetes"), "kubernetes: '' is not a version"),
         (lambda it: it.update(cases=[]), "nothing to replay"),
-        (lambda it: it.update(cases={}), "cases: must be a list"),
-        (lambda it: it["cases"][0].update(nodes=[3]), r"nodes\[0\]: must be a mapping"),
         (lambda it: it["cases"][0]["nodes"].append(node_object("n1")), "'n1' appears twice"),
         (
             lambda it: it["cases"][0]["pods"][0].update(node="n9"),
             "'n9' is not one of the case's nodes",
         ),
-        (lambda it: it["cases"][0]["pods"][0].pop("node"), r"pods\[0\]: needs pod and node"),
         (lambda it: it["cases"][0]["pods"][0].update(node=None), "has no scores, though others"),
-        (
-            lambda it: it["cases"][0]["pods"][0]["scores"]["n1"].update(total="9"),
-            "is not a whole number",
-        ),
         (
             lambda it: it["cases"][0]["pods"][0]["pod"]["spec"].update(nodeName="n1"),
             "is bound already",
@@ -210,7 +193,7 @@ def test_malformed_recordings(recording, written, change, message):
         run(written(changed))
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\x01", b"[1, 2]", b"nonsense", b'{"cases": '])
+@pytest.mark.parametrize("content", [b"", b"[1, 2]", b'{"cases": '])
 def test_other_files(tmp_path, content):
     path = tmp_path / "recording.json"
     path.write_bytes(content)

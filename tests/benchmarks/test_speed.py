@@ -71,12 +71,6 @@ def test_one_first_plan():
     assert first["fingerprint"] == again["fingerprint"]
 
 
-def test_cases_have_names_of_their_own():
-    assert len({case.name for case in CASES}) == len(CASES)
-    assert SEARCH.name == "children-workflow-20x4"
-    assert all(case.generations > 0 for case in CASES if case.measure == CHILDREN)
-
-
 def test_a_process_measures_the_engine_of_its_checkout(checkout):
     ours, theirs = (measured_by(Checkout("it", folder), SEARCH) for folder in (ROOT, checkout))
     assert ours["engine"].startswith(str(ENGINE))
@@ -136,15 +130,6 @@ def test_results_that_differ_from_process_to_process():
     outcome = Outcome(SEARCH, found(1.0) + found(1.0, fingerprint="b"))
     assert outcome.difference == "its results are not always the same"
     assert not figures_of(outcome)["same"]
-
-
-def test_the_tables_without_a_base(tmp_path, capsys):
-    target = tmp_path / "speed.md"
-    main(print, cases=[SEARCH, PLAN], output=target)
-    for text in (capsys.readouterr().out, target.read_text("utf-8")):
-        assert "children/s" in text
-        assert "first plan, s" in text
-        assert "base" not in text
 
 
 def test_a_folder_that_is_not_a_checkout(capsys, tmp_path):

@@ -80,13 +80,7 @@ def test_all_is_measured_unless_something_is_asked_for():
         (["--values", "0.123"], "--values: name the one constant that has them with --parameters"),
         (["--parameters", "islands", "--values", "x"], "'x': it must be a number"),
         (["--operators", "x"], "invalid choice: 'x'"),
-        (["--kinds", "x"], "invalid choice: 'x'"),
-        (["--limit", "4"], "'4': give a number from 5 to 10,000"),
-        (["--first", "999"], "'999': give a number from 1,000 to 1,000,000,000"),
-        (["--seeds", "2-1"], "'2-1': the last seed must not be below the first"),
-        (["--budget", "0cpu"], "'0cpu': a budget is more than 0"),
         (["--budget", "1cpu", "2cpu"], "give at most one in schedules and one in CPU seconds"),
-        (["--workers", "0"], "'0': give a number from 1 to 64"),
     ],
 )
 def test_usage_errors(arguments, message, capsys):

@@ -1,4 +1,4 @@
-"""Whole decisions of the model: filters, scores, skips, ties, sampling."""
+"""Decisions of the model that the recordings do not show: nodes that are named, ties, sampling."""
 
 import random
 
@@ -6,29 +6,18 @@ import pytest
 
 from benchmarks.kube_scheduler.model import KubeScheduler, heap_top
 from benchmarks.kube_scheduler.state import SchedulerState, zone_interleaved
-from kfp_placement_engine.model.pod import HostPort
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
-    PreferredTerm,
     Requirement,
-    Toleration,
 )
-from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, a_node, a_pod, a_taint, plugin_scores
+from tests.support.kubernetes import GIBIBYTE, a_node, a_pod
 
 SCHEDULER = KubeScheduler()
 
 
 def decide(pod, *nodes, bound=(), scheduler=SCHEDULER):
     return scheduler.decide(pod, SchedulerState(nodes, bound))
-
-
-def test_the_least_used_node_wins():
-    decision = decide(
-        a_pod(), a_node("busy", used={"cpu": 4_000}, scored_used={"cpu": 4_000}), a_node("idle")
-    )
-    assert decision.node == "idle"
-    assert decision.feasible == ("busy", "idle")
 
 
 def test_one_feasible_node_is_not_scored():
@@ -50,114 +39,6 @@ def test_no_feasible_node():
 
 def test_no_nodes_at_all():
     assert decide(a_pod()).node is None
-
-
-def test_the_number_of_pods_limits():
-    node = a_node(allocatable={"pods": 1})
-    assert decide(a_pod("a", requests={}), node).node == "n1"
-    full = decide(a_pod("b", requests={}), node, bound=[a_pod("a", requests={}, node_name="n1")])
-    assert full.refused == {"n1": "Too many pods"}
-    assert (
-        decide(a_pod("b", requests={}), a_node(allocatable={"pods": 1}, used={"pods": 1})).node
-        is None
-    )
-
-
-def test_ephemeral_storage_and_extended_resources_limit():
-    node = a_node(allocatable={"ephemeral-storage": 10, "nvidia.com/gpu": 1})
-    wanted = {"ephemeral-storage": 11, "nvidia.com/gpu": 1}
-    assert decide(a_pod(requests=wanted), node).refused == {"n1": "Insufficient ephemeral-storage"}
-    bound = a_pod("a", requests={"nvidia.com/gpu": 1}, node_name="n1")
-    assert decide(a_pod(requests={"nvidia.com/gpu": 1}), node, bound=[bound]).node is None
-
-
-def test_filters_count_real_requests_and_scores_the_defaults():
-    """Eight pods without requests fill nothing, but count 100m and 200Mi each in the scores."""
-    defaults = {"cpu": 100, "memory": 200 * MEBIBYTE}
-    idle = [
-        a_pod(f"p{index}", requests={}, scored_requests=defaults, node_name="n1")
-        for index in range(8)
-    ]
-    node = a_node("n1", allocatable={"cpu": 800})
-    decision = decide(
-        a_pod(requests={"cpu": 800}), node, a_node("n2", allocatable={"cpu": 800}), bound=idle
-    )
-    assert decision.feasible == ("n1", "n2")
-    assert (
-        plugin_scores(decision, "NodeResourcesFit")["n1"]
-        < plugin_scores(decision, "NodeResourcesFit")["n2"]
-    )
-
-
-def test_balanced_allocation_is_skipped_without_cpu_and_memory():
-    """A pod that asks for a GPU only is not scored by it (kubernetes issue 129138)."""
-    nodes = [a_node(name, allocatable={"nvidia.com/gpu": 2}) for name in ("n1", "n2")]
-    decision = decide(a_pod(requests={"nvidia.com/gpu": 1}), *nodes)
-    assert plugin_scores(decision, "NodeResourcesBalancedAllocation") == {}
-    assert plugin_scores(
-        decide(a_pod(requests={"memory": 1}), *nodes), "NodeResourcesBalancedAllocation"
-    )
-
-
-def test_the_version_decides_how_balance_scores():
-    """On empty nodes a lopsided pod gets its balance in 1.35, and half the loss from 75 in 1.36."""
-    nodes = [a_node(name, allocatable={"cpu": 1_000}) for name in ("n1", "n2")]
-    pod = a_pod(requests={"cpu": 200})
-    for version, score in (((1, 35), 90), ((1, 36), 70), ((1, 37), 70)):
-        decision = decide(pod, *nodes, scheduler=KubeScheduler(version))
-        assert plugin_scores(decision, "NodeResourcesBalancedAllocation")["n1"] == score
-
-
-def test_preferred_taints_cost_score():
-    """Reversed share of the node with most, times the weight of 3."""
-    two = a_node("two", taints=(a_taint("a:PreferNoSchedule"), a_taint("b:PreferNoSchedule")))
-    one = a_node("one", taints=(a_taint("a:PreferNoSchedule"),))
-    decision = decide(a_pod(), two, one, a_node("none"))
-    assert plugin_scores(decision, "TaintToleration") == {"two": 0, "one": 150, "none": 300}
-    tolerant = a_pod(tolerations=(Toleration("a", "Exists", "", "PreferNoSchedule"),))
-    assert plugin_scores(decide(tolerant, two, one), "TaintToleration") == {"two": 0, "one": 300}
-
-
-def test_an_infeasible_node_does_not_count_in_normalising():
-    """Shares are of the largest count among the feasible nodes only."""
-    away = a_node(
-        "away",
-        unschedulable=True,
-        taints=tuple(a_taint(f"{key}:PreferNoSchedule") for key in "abc"),
-    )
-    one = a_node("one", taints=(a_taint("a:PreferNoSchedule"),))
-    assert plugin_scores(decide(a_pod(), away, one, a_node("none")), "TaintToleration")["one"] == 0
-
-
-def test_node_affinity_scores_or_is_skipped():
-    ssd = NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),))
-    zone = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
-    nodes = [
-        a_node("both", labels={"disk": "ssd", "zone": "a"}),
-        a_node("ssd", labels={"disk": "ssd"}),
-        a_node("none"),
-    ]
-    pod = a_pod(affinity=NodeAffinity(preferred=(PreferredTerm(20, ssd), PreferredTerm(10, zone))))
-    assert plugin_scores(decide(pod, *nodes), "NodeAffinity") == {
-        "both": 200,
-        "ssd": 132,
-        "none": 0,
-    }
-    assert plugin_scores(decide(a_pod(), *nodes), "NodeAffinity") == {}
-
-
-def test_host_ports_conflict():
-    """By port and protocol, on the same address or if either takes all addresses."""
-    taken = a_pod("a", node_name="n1", host_ports=(HostPort(80, "TCP", "10.0.0.1"),))
-
-    def fits(*ports):
-        return decide(a_pod(host_ports=ports), a_node(), bound=[taken]).node == "n1"
-
-    assert not fits(HostPort(80, "TCP", "10.0.0.1"))
-    assert not fits(HostPort(80))
-    assert fits(HostPort(80, "TCP", "10.0.0.2"))
-    assert fits(HostPort(80, "UDP", "10.0.0.1"))
-    assert fits(HostPort(81, "TCP", "10.0.0.1"))
 
 
 def test_a_named_node_is_the_only_one_looked_at():
@@ -271,30 +152,3 @@ def test_the_search_rotates():
     every = KubeScheduler(percentage_of_nodes_to_score=100)
     assert len(every.decide(a_pod("d"), state).feasible) == 250
     assert len(SCHEDULER.fitting(a_pod("d"), state)) == 250
-
-
-def test_images_are_worth_their_size_times_their_spread():
-    """The first node's size holds for all; each container counts; `:latest` is understood."""
-    big, small = 900 * MEBIBYTE, 100 * MEBIBYTE
-    nodes = [
-        a_node("n1", images={"python:latest": big}),
-        a_node("n2", images={"python:latest": small}),
-        a_node("n3", images={"python": big}),
-        a_node("n4"),
-    ]
-    scored = big * 2 // 4
-    one = plugin_scores(decide(a_pod(images=("python",)), *nodes), "ImageLocality")
-    expected = 100 * (scored - 23 * MEBIBYTE) // (977 * MEBIBYTE)
-    assert one == {"n1": expected, "n2": expected, "n3": 0, "n4": 0}
-    two = plugin_scores(
-        decide(a_pod(images=("python", "python:latest"), containers=2), *nodes), "ImageLocality"
-    )
-    assert two["n1"] == 100 * (2 * scored - 23 * MEBIBYTE) // (1_977 * MEBIBYTE)
-
-
-def test_image_volumes_score_since_136():
-    nodes = [a_node("n1", images={"data:1": 500 * MEBIBYTE}), a_node("n2")]
-    pod = a_pod(image_volumes=("data:1",))
-    assert plugin_scores(decide(pod, *nodes), "ImageLocality")["n1"] > 0
-    until = decide(pod, *nodes, scheduler=KubeScheduler((1, 35)))
-    assert plugin_scores(until, "ImageLocality")["n1"] == 0
