@@ -16,8 +16,9 @@ from pathlib import Path
 
 from benchmarks.tables import Table
 from kfp_placement_controller.settings import QueueSettings
-from tests.controller.cluster_bench import large_cluster, queue_scale_report
+from tests.controller.cluster_bench import large_cluster, process_memory, queue_scale_report
 from tests.controller.cluster_bench.measuring_command import measure_by_command
+from tests.controller.cluster_bench.process_memory import PLANNER
 from tests.controller.cluster_bench.queue_scale_report import (
     AT_ONCE,
     EVENTS,
@@ -47,13 +48,12 @@ from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import PLAN, QUEUE, Installation, InstallationOptions
+from tests.support.installation import QUEUE, Installation, InstallationOptions
 from tests.support.manifests import NAMESPACE
-from tests.support.process_usage import cpu_seconds, descendants, memory_bytes
+from tests.support.process_usage import cpu_seconds
 from tests.support.scraping import Scraped
 from tests.support.shipped_environment import make_shipped_environment
 
-PLANNER = PLAN.format(1)
 QUEUES = (QUEUE.format(1), QUEUE.format(2))
 
 _API_SERVER = "kube-apiserver"
@@ -63,7 +63,6 @@ _DECISIONS = "queue_tick_seconds"
 _KINDS = ("Workflow", "RunRequest")
 _RULES = {"onControllerDown": "hold"}
 """On a busy machine the planner takes long: no run is to begin because of that."""
-_SEARCH_PROCESS = "search of plan"
 _SETTLING_SECONDS = 15.0
 _TIMEOUT_SECONDS = 600.0
 
@@ -148,17 +147,17 @@ class ManyWaitingRuns:
         leader = self._leader(installation)
         with self._working(installation, leader, FILLING):
             self._fill(installation, team, requests)
-        self._remember_memory(installation)
+        self._remember(installation)
         with self._working(installation, leader, IDLE):
             _pause(self._sizes.idle)
         with self._working(installation, leader, EVENTS):
             self._change(installation, team, requests)
-        self._remember_memory(installation)
+        self._remember(installation)
         leader = self._take_over(installation, leader)
-        self._remember_memory(installation)
+        self._remember(installation)
         with self._working(installation, leader, RELEASING):
             self._release(installation, leader, team)
-        self._remember_memory(installation)
+        self._remember(installation)
         requests.stop()
 
     def _fill(self, installation: Installation, team: str, requests: WaitingRequests) -> None:
@@ -247,14 +246,8 @@ class ManyWaitingRuns:
         self._measured.work[what] = work_between(before, installation.metrics(name), wall, computed)
         _say(f"while {what}: {computed:.1f} s of CPU in {wall:.0f} s")
 
-    def _remember_memory(self, installation: Installation) -> None:
-        """The largest seen of each process."""
-        found = {name: installation.processes[name].pid for name in (PLANNER, *QUEUES)}
-        sizes = {name: memory_bytes(pid) for name, pid in found.items()}
-        searching = descendants(found[PLANNER])
-        sizes[_SEARCH_PROCESS] = max(map(memory_bytes, searching), default=0)
-        for name, size in sizes.items():
-            self._measured.memory[name] = max(size, self._measured.memory.get(name, 0))
+    def _remember(self, installation: Installation) -> None:
+        process_memory.remember(self._measured.memory, installation, (PLANNER, *QUEUES))
 
 
 def work_between(before: Scraped, after: Scraped, wall: float, computed: float) -> Work:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from benchmarks.tables import Table, machine
+from tests.controller.cluster_bench import process_memory
 from tests.controlplane.build import KUBERNETES
 
 AT_ONCE, IN_TURN = "eight at a time", "one after another"
@@ -113,7 +114,7 @@ def parts_of(measured: QueueMeasured) -> list[Table | Sequence[str]]:
         _goals(measured),
         _work(measured),
         _moments(measured),
-        _memory(measured),
+        process_memory.table(measured.memory),
         [
             f"Creation: batches of {sizes.batch} Workflows in two namespaces, one of them with a"
             " RunQueue, in alternating order, while `queue` and `plan` do not run; medians of"
@@ -169,11 +170,6 @@ def _work(measured: QueueMeasured) -> Table:
 def _moments(measured: QueueMeasured) -> Table:
     rows = [[what, f"{seconds:.1f} s"] for what, seconds in measured.moments.items()]
     return Table("Times", ["what", "wall"], rows)
-
-
-def _memory(measured: QueueMeasured) -> Table:
-    rows = [[name, f"{size / 1e6:.0f}"] for name, size in measured.memory.items()]
-    return Table("Memory of each process, largest seen", ["process", "RSS, MB"], rows)
 
 
 def _creations(measured: QueueMeasured) -> Table:

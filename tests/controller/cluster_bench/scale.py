@@ -12,25 +12,23 @@ from statistics import median
 
 from benchmarks.tables import Table
 from kfp_placement_engine.contract.keys import API_VERSION
-from tests.controller.cluster_bench import large_cluster, scale_report, throughput
+from tests.controller.cluster_bench import large_cluster, process_memory, scale_report, throughput
 from tests.controller.cluster_bench.large_cluster import Run
 from tests.controller.cluster_bench.measuring_command import measure_by_command
+from tests.controller.cluster_bench.process_memory import PLANNER
 from tests.controller.cluster_bench.runs import JsonObject
 from tests.controller.cluster_bench.scale_report import Measured, Sizes
 from tests.controlplane.argo.watching import Watched
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.installation import EXTEND, PLAN, SCHEDULER, Installation, InstallationOptions
-from tests.support.process_usage import cpu_seconds, descendants, memory_bytes
+from tests.support.installation import EXTEND, SCHEDULER, Installation, InstallationOptions
+from tests.support.process_usage import cpu_seconds
 from tests.support.scraping import Scraped, quantile
-
-PLANNER = PLAN.format(1)
 
 _ANSWER, _TICK = "answer_cpu_seconds", "planner_tick_seconds"
 _CHANGES = "watch_changes_total"
 _START_TIMEOUT_SECONDS = 300.0
 _PLANNED_TIMEOUT_SECONDS = 300.0
-_SEARCH_PROCESS = "search of plan"
 
 Say = Callable[[str], None]
 
@@ -83,9 +81,9 @@ class LargeCluster:
                 _say(f"pods created in {time.monotonic() - began:.0f} s")
                 self._start_up(installation)
                 runs = self._plan(installation, team)
-                self._remember_memory(installation)
+                self._remember(installation)
                 self._bind(plane, installation, pod, runs, team)
-                self._remember_memory(installation)
+                self._remember(installation)
 
     def _start_up(self, installation: Installation) -> None:
         """Of processes that find all of this when they start."""
@@ -175,14 +173,8 @@ class LargeCluster:
             if given:
                 self._measured.outcomes[outcome] = given
 
-    def _remember_memory(self, installation: Installation) -> None:
-        """The largest seen of each process."""
-        found = {name: installation.processes[name].pid for name in (EXTEND, PLANNER, SCHEDULER)}
-        searching = descendants(found[PLANNER])
-        sizes = {name: memory_bytes(pid) for name, pid in found.items()}
-        sizes[_SEARCH_PROCESS] = max(map(memory_bytes, searching), default=0)
-        for name, size in sizes.items():
-            self._measured.memory[name] = max(size, self._measured.memory.get(name, 0))
+    def _remember(self, installation: Installation) -> None:
+        process_memory.remember(self._measured.memory, installation, (EXTEND, PLANNER, SCHEDULER))
 
 
 def _quantiles(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from benchmarks.tables import Table, machine
+from tests.controller.cluster_bench import process_memory
 from tests.controlplane.build import KUBERNETES
 
 
@@ -71,7 +72,7 @@ def parts_of(measured: Measured) -> list[Table | Sequence[str]]:
     return [
         [about],
         _times(measured),
-        _memory(measured),
+        process_memory.table(measured.memory),
         [
             f"Throughput: a kube-scheduler of the shipped configuration, {sizes.waiting} waiting"
             " pods of planned steps each time, timed by its own log."
@@ -96,11 +97,6 @@ def _times(measured: Measured) -> Table:
         name = f"the extender's `filter`, CPU time ({given})"
         rows.append([name, *map(_milliseconds, measured.answers)])
     return Table("Times", ["what", "median", "largest, or p99"], rows)
-
-
-def _memory(measured: Measured) -> Table:
-    rows = [[name, f"{size / 1e6:.0f}"] for name, size in measured.memory.items()]
-    return Table("Memory of each process, largest seen", ["process", "RSS, MB"], rows)
 
 
 def _throughput(measured: Measured) -> Table:
