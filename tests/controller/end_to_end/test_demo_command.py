@@ -151,10 +151,9 @@ def drawn_at(lines: list[str], step: str) -> int:
     return next(line.index(step) for line in lines if f"{step}-" in line)
 
 
-def test_three_runs_use_one_gpu_in_turn_and_wait_without_a_pod(start, tmp_path):
-    demo = start("demo_queue")
-    # It checks itself that this was so.
-    assert demo.wait() == 0, demo.lines
+def test_three_runs_use_one_gpu_in_turn_and_commands_can_be_tried_then(start, tmp_path):
+    demo = start("demo_queue", "--keep")
+    demo.wait_for("The cluster stays until Ctrl-C.")
     told = [found.groups() for found in map(TOLD.match, demo.lines) if found]
     lacks = "lacks 1 nvidia.com/gpu of the quota"
     for name in ("trial", "urgent"):
@@ -164,13 +163,7 @@ def test_three_runs_use_one_gpu_in_turn_and_wait_without_a_pod(start, tmp_path):
     assert order == ["daily", "urgent", "trial"]
     table = demo.lines[next(at for at, line in enumerate(demo.lines) if line.startswith("RUN ")) :]
     assert [row.split()[-1] for row in table[1:4]] == ["0", "0", "0"]
-    assert demo.lines[-1] == "urgent was submitted after trial and began before it."
-    assert is_clean(demo, tmp_path)
-
-
-def test_queues_are_kept_for_commands_to_try(start, tmp_path):
-    demo = start("demo_queue", "--keep")
-    demo.wait_for("The cluster stays until Ctrl-C.")
+    assert "urgent was submitted after trial and began before it." in demo.lines
     tried = [line for line in demo.lines if line.startswith(("export", "kfp-placement queue"))]
     done = subprocess.run(
         ["bash", "-ce", "\n".join(tried)], cwd=ROOT, capture_output=True, text=True, check=True
@@ -178,6 +171,7 @@ def test_queues_are_kept_for_commands_to_try(start, tmp_path):
     rows = [line.split() for line in done.stdout.splitlines()]
     assert {row[1] for row in rows} >= {"trial-2", "urgent-2"}
     demo.interrupt()
+    # It checks itself that what it told was so.
     assert demo.wait() == 0, demo.lines
     assert is_clean(demo, tmp_path)
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
+from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import (
-    STEPS,
     bound,
     executors,
     schedulers_at_end,
@@ -24,18 +24,18 @@ from tests.support.placements import planned_nodes
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 STOCK = "default-scheduler"
+SHORT = chain("short", 0.1)
 PLANNER = PLAN.format(1)
 
 
 def test_without_the_extender_the_scheduler_decides_by_itself(installation, team):
     with installation.dead(EXTEND):
-        run = installation.submit(taxi(), team)
+        run = installation.submit(SHORT, team)
         schedulers = schedulers_at_end(installation, run, team)
         assert not installation.is_ready(EXTEND)
         # Its own words, of each pod.
         assert "Skipping extender" in installation.processes[SCHEDULER].last_lines()
-    assert set(schedulers) == STEPS
-    assert set(schedulers.values()) == {DEFAULT_SCHEDULER}
+    assert schedulers == {"s1": DEFAULT_SCHEDULER}
 
 
 def test_a_planner_that_dies_leaves_its_plan_behind(installation, team):
@@ -106,27 +106,22 @@ def test_runs_that_start_under_a_dead_scheduler_are_left_to_the_stock_one(instal
         is_noticed(installation)
         installation.wait_for_flag("schedulerReady", False)
         assert reason_not_ready(installation) == "LeaseStale"
-        run = installation.submit(taxi(), team)
-        schedulers = schedulers_at_end(installation, run, team)
-    assert set(schedulers.values()) == {STOCK}
+        run = installation.submit(SHORT, team)
+        assert schedulers_at_end(installation, run, team) == {"s1": STOCK}
     installation.wait_for_flag("schedulerReady", True)
 
 
 def test_a_paused_policy_marks_nothing(installation, team):
     installation.set_policy(paused=True)
     try:
-        run = installation.submit(taxi(), team)
-        installation.wait_for_end(run, team)
+        run = installation.submit(SHORT, team)
+        assert schedulers_at_end(installation, run, team) == {"s1": STOCK}
     finally:
         installation.set_policy(paused=False)
-    pods = executors(installation, team)
-    assert {pod["spec"]["schedulerName"] for pod in pods.values()} == {STOCK}
 
 
 def test_a_namespace_that_is_out_is_left_alone(installation):
     with installation.namespace({ENABLED_LABEL: "false"}) as team:
-        run = installation.submit(taxi(), team)
-        installation.wait_for_end(run, team)
-        pods = executors(installation, team)
-        assert {pod["spec"]["schedulerName"] for pod in pods.values()} == {STOCK}
+        run = installation.submit(SHORT, team)
+        assert schedulers_at_end(installation, run, team) == {"s1": STOCK}
         assert installation.placement(run, team) is None

@@ -4,7 +4,6 @@ Three namespaces, each with a loop pipeline of KFP's that runs again and again, 
 from run to run. In between the planner is restarted.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -37,8 +36,8 @@ JsonObject = dict[str, Any]
 HISTORIES = "kfp-placement.dev/v1alpha1"
 PLANNER = PLAN.format(1)
 
-RUNS = int(os.environ.get("HISTORY_RUNS", "7"))
-"""Of each namespace; thirty of them take half an hour."""
+RUNS = 6
+"""Of each namespace."""
 
 NAMESPACES = 3
 KNOWN_AFTER = 3
@@ -54,7 +53,7 @@ IMAGES = {"docker.io/library/python:3.11": "350Mi"}
 RECENTLY_STARTED = timedelta(seconds=10.5)
 """Argo waits this long for a pod that it does not see yet."""
 
-WORKLOAD = WorkloadSettings(driver_seconds=0.05, step_seconds=8.0, spread=0.2, start_seconds=0.0)
+WORKLOAD = WorkloadSettings(driver_seconds=0.05, step_seconds=5.0, spread=0.2, start_seconds=0.0)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """With `features/opt-in` only namespaces that ask for it take part."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -56,14 +57,16 @@ def history(choosy_installation: Installation) -> Iterator[History]:
         yield watched
 
 
-@pytest.mark.parametrize("labels", [{}, {ENABLED_LABEL: "false"}, {ENABLED_LABEL: "yes"}])
-def test_a_namespace_that_does_not_ask_for_it_is_left_alone(choosy_installation, history, labels):
-    with choosy_installation.namespace(labels) as team:
-        run = choosy_installation.submit(chain("bare", 0.2, 0.2), team)
-        schedulers = schedulers_at_end(choosy_installation, run, team)
-        assert schedulers == {"s1": "default-scheduler", "s2": "default-scheduler"}
-        # Nobody has planned what nobody would place.
-        assert history.written(run, team) == ()
+def test_a_namespace_that_does_not_ask_for_it_is_left_alone(choosy_installation, history):
+    with ExitStack() as stack:
+        labels = ({}, {ENABLED_LABEL: "false"}, {ENABLED_LABEL: "yes"})
+        teams = [stack.enter_context(choosy_installation.namespace(each)) for each in labels]
+        runs = [choosy_installation.submit(chain("bare", 0.2), team) for team in teams]
+        for run, team in zip(runs, teams, strict=True):
+            schedulers = schedulers_at_end(choosy_installation, run, team)
+            assert schedulers == {"s1": "default-scheduler"}
+            # Nobody has planned what nobody would place.
+            assert history.written(run, team) == ()
 
 
 def test_a_namespace_that_asks_for_it_is_placed_by_plan(choosy_installation, history):
@@ -94,11 +97,10 @@ def test_a_namespace_that_asks_later_is_placed_from_its_next_run_on(choosy_insta
         assert installation.placement(first, team) is None
 
 
-@pytest.mark.parametrize("labels", [{}, {ENABLED_LABEL: "false"}])
-def test_runs_wait_and_count_only_where_namespaces_ask_for_it(choosy_installation, labels):
+def test_runs_wait_and_count_only_where_namespaces_ask_for_it(choosy_installation):
     installation = choosy_installation
     with (
-        installation.namespace(labels) as bare,
+        installation.namespace() as bare,
         installation.namespace({ENABLED_LABEL: "true"}) as asking,
     ):
         set_closed_queue(installation, bare, quota={"runs": 0}, onControllerDown="hold")

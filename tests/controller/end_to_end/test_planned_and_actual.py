@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 PLANNER = PLAN.format(1)
 WARM_UP_RUNS = 3
-RUNS = 10
+RUNS = 7
 TRIES = 2
 """Drivers that were learned from while other tests kept the cores busy take less without them; the
 runs of the first try teach what they take now."""

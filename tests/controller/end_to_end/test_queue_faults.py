@@ -121,6 +121,9 @@ def test_an_orderly_restart_frees_nobody(queueing, team):
         assert is_held(queueing.workflow(name, team))
         queueing.restart(process)
         queueing.wait_at_work()
+    assert is_held(queueing.workflow(name, team))
+    set_queue(queueing, team, quota={})
+    queueing.wait_for_success(name, team)
 
 
 def test_without_anybody_preempted_runs_go_on_as_held_ones_begin(queueing, team):

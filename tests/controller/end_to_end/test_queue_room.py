@@ -148,7 +148,7 @@ def test_two_gangs_block_each_other_without_a_queue_and_both_end_with_one(queuei
         names = [queueing.submit(training(f"alone-{number}"), alone) for number in (1, 2)]
         both = TrainingOperator(queueing, alone)
         wait_until(lambda: len(both.launching()) == len(names), "both to make workers")
-        assert worked(queueing, alone, names, 20.0) == []
+        assert worked(queueing, alone, names, 8.0) == []
         for workflow in queueing.api.list(ARGO_VERSION, "Workflow", alone):
             queueing.api.delete(workflow)
         housekeeping.delete_pods(queueing.api, alone)

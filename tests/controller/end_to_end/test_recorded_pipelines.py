@@ -3,7 +3,6 @@
 Under both ways to place pods; what is asked, is asked of every run.
 """
 
-import statistics
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -44,34 +43,8 @@ def way(request: pytest.FixtureRequest) -> str:
 def runs(way: str, control_plane_programs: None, argo_program: ArgoProgram | None) -> Runs:
     """All runs, at their end."""
     if way == GATES:
-        ended = played(GATED, ("gates",), argo_program)
-    else:
-        ended = played((*LABELLED, *OF_KFP), (), argo_program)
-    print(summary(ended))
-    return ended
-
-
-def summary(runs: Runs) -> str:
-    """The figures in one line."""
-    pods = [pod for run in runs.values() for pod in run.marked]
-    deviating = [pod for run in runs.values() for pod in run.deviating]
-    errors = [abs(planned_share(run) - 1) for run in runs.values()]
-    return (
-        f"{len(runs)} runs, {len(pods)} marked pods, {len(deviating)} elsewhere,"
-        f" median error of the first makespan {statistics.median(errors):.0%}"
-    )
-
-
-def planned_share(run: EndedRun) -> float:
-    """Duration as first planned, as a share of the actual one."""
-    assert run.placement.status is not None
-    planned, actual = (
-        run.placement.spec.first_makespan_seconds,
-        run.placement.status.makespan_seconds,
-    )
-    assert planned
-    assert actual
-    return planned / actual
+        return played(GATED, ("gates",), argo_program)
+    return played((*LABELLED, *OF_KFP), (), argo_program)
 
 
 def test_every_run_ends_as_it_should(runs: Runs) -> None:

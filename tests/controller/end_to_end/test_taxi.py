@@ -9,7 +9,6 @@ from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     LOCATION_LABEL,
 )
-from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.placements import why_deviating
 from tests.controller.end_to_end.taxi_runs import (
@@ -35,7 +34,7 @@ def history(installation: Installation) -> Iterator[History]:
 
 def test_every_marked_pod_goes_where_its_step_is_planned(installation, team, history):
     run = installation.submit(taxi(), team)
-    installation.wait_for_success(run, team)
+    ended = installation.wait_for_success(run, team)
     pods = executors(installation, team)
     assert set(pods) == STEPS
     for step, pod in pods.items():
@@ -45,48 +44,7 @@ def test_every_marked_pod_goes_where_its_step_is_planned(installation, team, his
     assert pods["train"]["spec"]["nodeName"] == CLOUD
     assert pods["predict"]["spec"]["nodeName"] == HOME
     assert why_deviating(installation, team) == []
-
-
-def test_drivers_are_left_to_the_default_scheduler(installation, team):
-    run = installation.submit(taxi(), team)
-    installation.wait_for_end(run, team)
-
-    drivers = [pod for pod in installation.pods(team) if not is_marked(pod)]
-    assert len(drivers) == 1 + len(STEPS)
-    assert {pod["spec"]["schedulerName"] for pod in drivers} == {"default-scheduler"}
-    assert not any(pod["spec"].get("affinity") for pod in installation.pods(team))
-
-
-def test_the_placement_says_what_became_of_the_run(installation, team):
-    run = installation.submit(taxi(), team)
-    ended = installation.wait_for_end(run, team)
-
-    def status() -> PipelinePlacementStatus | None:
-        found = installation.placement(run, team)
-        return found.status if found is not None else None
-
-    wait_until(
-        lambda: (found := status()) is not None and found.phase == "Succeeded",
-        "the placement to say that the run has ended",
-        state=status,
-    )
-    placement = installation.placement(run, team)
-    assert placement is not None
-    assert placement.status is not None
-    assert placement.spec.workflow_uid == ended["metadata"]["uid"]
-    assert placement.status.progress == f"{len(STEPS)}/{len(STEPS)}"
-    planned_rows = placement.planned_rows().rows
-    rows = zip(planned_rows, placement.state_rows().rows, strict=True)
-    states = {planned.name: state for planned, state in rows if planned and state}
-    pods = executors(installation, team)
-    assert set(states) == STEPS
-    for step, state in states.items():
-        assert state.state == "succeeded"
-        assert placement.node_name(state.node) == pods[step]["spec"]["nodeName"]
-    for row in planned_rows:
-        assert row is not None
-        assert (row.start_seconds or 0.0) <= (row.finish_seconds or 0.0)
-    # Deleted together: the garbage collector follows the owner.
+    # Run and placement are deleted together: the garbage collector follows the owner.
     installation.api.delete(ended)
     wait_until(lambda: installation.placement(run, team) is None, "the placement to be gone")
 
