@@ -65,11 +65,9 @@ class Faults:
 
     Attributes:
         exit_codes: pattern of a node name -> exit code of the main container.
-        silent: patterns of node names of drivers that never report.
     """
 
     exit_codes: dict[str, int] = field(default_factory=dict)
-    silent: list[str] = field(default_factory=list)
 
 
 class Kubelets:
@@ -136,10 +134,6 @@ class Kubelets:
         """End a pod's main container with this code at the next look."""
         self._cut(name, now, Ending(exit_code))
 
-    def evict(self, name: str, now: datetime, message: str = "The node was low on memory.") -> None:
-        """Evict a pod at the next look."""
-        self._cut(name, now, Ending(137, "Evicted", message))
-
     def _cut(self, name: str, now: datetime, ending: Ending) -> None:
         found = [life for life in self._lives.values() if life.pod["metadata"]["name"] == name]
         if not found:
@@ -184,7 +178,7 @@ class Kubelets:
 
     def _timeline(self, pod: Mapping[str, Any], node: Mapping[str, Any], now: datetime) -> Timeline:
         duration = self._workload.duration(pod, node)
-        start = now + timedelta(seconds=self._workload.settings.start_seconds + duration.pull)
+        start = now + timedelta(seconds=self._workload.settings.start_seconds)
         end = start + timedelta(seconds=duration.running)
         name = annotation(pod, NODE_NAME)
         codes = [
@@ -196,9 +190,7 @@ class Kubelets:
         return line.limited(pod["spec"].get("activeDeadlineSeconds"))
 
     def _report(self, pod: Mapping[str, Any]) -> list[Change]:
-        name = annotation(pod, NODE_NAME)
-        silent = any(fnmatch.fnmatchcase(name, pattern) for pattern in self.faults.silent)
-        if silent or not is_driver(pod):
+        if not is_driver(pod):
             return []
         workflow = (pod["metadata"].get("labels") or {}).get(WORKFLOW, "")
         choices = self._choices

@@ -58,12 +58,6 @@ class KubeletLoop:
             self._kubelets.fail(name, datetime.now(UTC), exit_code)
         self._wake.set()
 
-    def evict(self, name: str) -> None:
-        """Evict a pod."""
-        with self._lock:
-            self._kubelets.evict(name, datetime.now(UTC))
-        self._wake.set()
-
     def _work(self) -> None:
         while not self._stopped:
             self._wake.clear()

@@ -22,7 +22,7 @@ class Ending:
 
     Attributes:
         exit_code: of its main container.
-        reason: of the pod, such as `Evicted`, else "".
+        reason: of the pod, such as `DeadlineExceeded`, else "".
         message: of the pod, or "".
     """
 
@@ -96,8 +96,6 @@ def status_at(pod: Mapping[str, Any], line: Timeline, now: datetime) -> Json:
     }
     if stage == ENDED and line.ending.reason:
         status |= {"reason": line.ending.reason, "message": line.ending.message}
-    if stage == ENDED and line.ending.reason == "Evicted":
-        del status["initContainerStatuses"], status["containerStatuses"]
     return status
 
 

@@ -7,7 +7,7 @@ command line of its driver, which names the producers, and their drivers, which 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -19,7 +19,6 @@ Json = dict[str, Any]
 HINTS = "kfp-placement.dev/hints"
 SPEED = "kfp-placement.dev/speed"
 STORE_BANDWIDTH = "kfp-placement.dev/store-bandwidth"
-PULL_RATE = "kfp-placement.dev/pull-rate"
 NODE_NAME = "workflows.argoproj.io/node-name"
 WORKFLOW = "workflows.argoproj.io/workflow"
 
@@ -37,21 +36,18 @@ class WorkloadSettings:
         step_seconds: a step without a duration, on a node of speed 1.
         spread: of the same, standard deviation of its logarithm from pod to pod.
         start_seconds: from admission to the first container.
-        image_bytes: image -> size; others take no time to pull.
     """
 
     driver_seconds: float = 0.5
     step_seconds: float = 1.0
     spread: float = 0.0
     start_seconds: float = 0.2
-    image_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Duration:
-    """What a pod does, one after the other, in seconds: pull, read, work, write."""
+    """What a pod does, one after the other, in seconds: read, work, write."""
 
-    pull: float = 0.0
     read: float = 0.0
     work: float = 0.0
     write: float = 0.0
@@ -96,7 +92,6 @@ class Workload:
     def __init__(self, settings: WorkloadSettings | None = None) -> None:
         self.settings = settings or WorkloadSettings()
         self._drivers: dict[tuple[str, str], dict[str, str]] = {}
-        self._pulled: dict[str, set[str]] = {}
 
     def learn(self, pod: Mapping[str, Any]) -> None:
         """Read a driver's command line; other pods say nothing about others."""
@@ -107,34 +102,21 @@ class Workload:
             self._drivers[key] = read_arguments(main_container(pod).get("args") or [])
 
     def duration(self, pod: Mapping[str, Any], node: Mapping[str, Any]) -> Duration:
-        """What a pod takes on a node, which from then on has its images."""
+        """What a pod takes on a node."""
         labels = node["metadata"].get("labels") or {}
-        pull = self._pull_seconds(pod, node, labels)
         if is_driver(pod):
-            return Duration(pull, work=self.settings.driver_seconds)
+            return Duration(work=self.settings.driver_seconds)
         hints = read_object(annotation(pod, HINTS))
         work = seconds_of(hints.get("duration", self._usual_seconds(pod)))
         bandwidth = float(amount(labels.get(STORE_BANDWIDTH, 0)))
         read = self._input_bytes(pod) / bandwidth if bandwidth else 0.0
         write = _output_bytes(hints) / bandwidth if bandwidth else 0.0
-        return Duration(pull, read, work / float(labels.get(SPEED, 1)), write)
+        return Duration(read, work / float(labels.get(SPEED, 1)), write)
 
     def _usual_seconds(self, pod: Mapping[str, Any]) -> float:
         """Run time without a hint: the same whenever it is asked for."""
         noise = Random(pod["metadata"].get("uid")).gauss(0, 1) if self.settings.spread else 0.0
         return self.settings.step_seconds * math.exp(self.settings.spread * noise)
-
-    def _pull_seconds(
-        self, pod: Mapping[str, Any], node: Mapping[str, Any], labels: Mapping[str, Any]
-    ) -> float:
-        present = self._pulled.setdefault(node["metadata"]["name"], _images(node))
-        spec = pod["spec"]
-        used = {c["image"] for c in [*(spec.get("initContainers") or []), *spec["containers"]]}
-        missing = sorted(used - present)
-        present |= used
-        rate = float(amount(labels.get(PULL_RATE, 0)))
-        sizes = self.settings.image_bytes
-        return sum(sizes.get(image, 0) for image in missing) / rate if rate else 0.0
 
     def _input_bytes(self, pod: Mapping[str, Any]) -> float:
         workflow = (pod["metadata"].get("labels") or {}).get(WORKFLOW, "")
@@ -168,11 +150,6 @@ class Workload:
         )
         artifacts = (task.get("inputs") or {}).get("artifacts") or {}
         return self._source_bytes(workflow, outer, artifacts[name]) if name in artifacts else 0.0
-
-
-def _images(node: Mapping[str, Any]) -> set[str]:
-    images = (node.get("status") or {}).get("images") or []
-    return {name for image in images for name in image.get("names") or []}
 
 
 def _output_bytes(hints: Mapping[str, Any]) -> float:
