@@ -59,8 +59,10 @@ def history(choosy_installation: Installation) -> Iterator[History]:
 
 def test_a_namespace_that_does_not_ask_for_it_is_left_alone(choosy_installation, history):
     with ExitStack() as stack:
-        labels = ({}, {ENABLED_LABEL: "false"}, {ENABLED_LABEL: "yes"})
-        teams = [stack.enter_context(choosy_installation.namespace(each)) for each in labels]
+        teams = [
+            stack.enter_context(choosy_installation.namespace(labels))
+            for labels in (None, {ENABLED_LABEL: "false"}, {ENABLED_LABEL: "yes"})
+        ]
         runs = [choosy_installation.submit(chain("bare", 0.2), team) for team in teams]
         for run, team in zip(runs, teams, strict=True):
             schedulers = schedulers_at_end(choosy_installation, run, team)

@@ -51,15 +51,16 @@ def start_under_gates(installation: Installation, team: str) -> str:
     return held
 
 
-@pytest.mark.parametrize("own_installation", [("gates",)], indirect=True)
+@pytest.mark.parametrize(
+    "own_installation", [(), ("gates",)], indirect=True, ids=["extender", "gates"]
+)
 def test_nothing_is_left_and_every_run_ends(own_installation):
     installation = own_installation
     assert left_overs(installation.api)
     with installation.namespace() as team:
-        runs = [
-            *start_under_the_extender(installation, team),
-            start_under_gates(installation, team),
-        ]
+        runs = [*start_under_the_extender(installation, team)]
+        if "gates" in installation.options.features:
+            runs.append(start_under_gates(installation, team))
 
         # As of a feature that the overlay has had before.
         for item in of_kind(rendered("gates"), "ClusterRole"):
