@@ -11,7 +11,9 @@ from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.run_graph import Group, GroupKind
 from kfp_placement_engine.problem.limited_loops import together_seconds
-from kfp_placement_engine.search.baselines import brute_force, heft, kube_default
+from kfp_placement_engine.search.baselines import kube_default
+from kfp_placement_engine.search.baselines.brute_force import brute_force
+from kfp_placement_engine.search.baselines.heft import heft
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,

@@ -9,7 +9,8 @@ from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.problem.problem import distinct
-from kfp_placement_engine.search.baselines import BASELINES, heft
+from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.search.baselines.heft import heft
 from kfp_placement_engine.search.simulation import simulate_list
 from tests.engine.planner.mixed_runs import SOURCES, Mixture, begun_run, mixed_cluster, mixed_run
 from tests.support.builders import (
