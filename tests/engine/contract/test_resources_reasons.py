@@ -19,18 +19,12 @@ from kfp_placement_engine.contract.texts import (
 )
 from kfp_placement_engine.model import objections, reasons
 from kfp_placement_engine.model.objections import (
-    BeyondLimit,
-    CountedObjection,
     KnownObjection,
-    OtherObjection,
 )
 from kfp_placement_engine.model.reasons import (
     KnownReason,
-    LatencyMissed,
-    OnlyNode,
     OtherReason,
     RunLater,
-    Started,
     Unschedulable,
 )
 from kfp_placement_engine.model.step_state import Waiting
@@ -93,20 +87,6 @@ def test_every_reason_has_a_sentence_and_an_example():
     (none,) = (each for each in found if isinstance(each, Unschedulable))
     against = {type(each.objection) for each in none.objections}
     assert against == concrete(KnownObjection) == set(OBJECTION_TEXTS)
-
-
-def test_arguments_have_names():
-    assert read_row(["run-later", 1200, 1]) == RunLater(seconds=1200, node=1)
-    assert read_row(["latency-missed", "", "HOME", 1, 9.8]) == LatencyMissed(
-        latency_ms=None, location="HOME", node=1, node_ms=9.8
-    )
-    assert read_row(["only-node", [[4, "latency", "HOME", 20], [1, "new", 7]]]) == OnlyNode(
-        objections=(
-            CountedObjection(4, BeyondLimit(location="HOME", limit_ms=20)),
-            CountedObjection(1, OtherObjection("new", (7,))),
-        )
-    )
-    assert read_row(["started", "later"]) == Started(added=("later",))
 
 
 @pytest.mark.parametrize("argument", [1.5, -1, "1", [1]])

@@ -103,12 +103,6 @@ def test_a_planned_row_is_compact():
     assert written == '["train",1,47,1249,["run-later",1200,2],[[2,1200]]]'
 
 
-@pytest.mark.parametrize(("trip", "latency_ms"), [([], None), ([9.8], 9.8), ([-1], None)])
-def test_the_round_trip_of_an_alternative_may_be_missing(trip, latency_ms):
-    row = read_planned_row(["predict", 0, 0, 9, [], [[1, 5, *trip]]], NODES)
-    assert row.alternatives == (Alternative(1, 5, latency_ms),)
-
-
 def test_a_round_trip_is_kept_to_a_microsecond():
     row = PlannedRow("predict", 0, alternatives=(Alternative(1, 0, 9.80004), Alternative(2, 0, 3)))
     assert planned_row(row)[5] == [[1, 0, 9.8], [2, 0, 3]]
@@ -225,15 +219,6 @@ def test_without_reasons_the_same_rows_are_refused(rows, reasons):
     read, without = (read_planned_rows(rows, NODES, with_reasons=each) for each in (True, False))
     assert without.problems == read.problems
     assert without.rows == tuple(row and replace(row, reason=None) for row in read.rows)
-
-
-@pytest.mark.parametrize("reason", [7, [7], ["chosen", {}], ["chosen", [[[[1]]]]], ["x", 1e300]])
-def test_a_malformed_reason_refuses_its_row_without_reasons_too(reason):
-    rows = [["a", 0, 0, 1, reason], ["b", 0, 0, 1, ["chosen", "not a number"]]]
-    read, without = (read_planned_rows(rows, NODES, with_reasons=each) for each in (True, False))
-    assert [row and row.name for row in without.rows] == [None, "b"]
-    assert without.problems == read.problems
-    assert without.problems[0].startswith("steps[0]: ")
 
 
 def test_endless_problems_are_counted(golden):

@@ -103,11 +103,6 @@ def test_round_trips_leave_room_in_5000_rows():
     assert size < 860_000 < HARD_LIMIT_BYTES
 
 
-def test_without_reasons_and_alternatives_5000_rows_take_a_quarter_megabyte():
-    plan = [replace(row, reason=None, alternatives=()) for row in a_plan(5_000)]
-    assert rows_bytes(plan, []) < 270_000
-
-
 def test_what_fits_stays():
     plan = a_plan(500)
     fitted = fit_rows(plan, states_of(plan, 100))
