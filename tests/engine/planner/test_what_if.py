@@ -28,10 +28,7 @@ from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.best_changes import best_changes
 from kfp_placement_engine.planning.plan_options import lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.single_changes import (
-    SuggestionParams,
-    single_changes,
-)
+from kfp_placement_engine.planning.single_changes import SuggestionParams, single_changes
 from kfp_placement_engine.planning.what_if import what_if
 from kfp_placement_engine.readers.changes import read_change
 from tests.engine.planner.random_runs import cases
