@@ -77,7 +77,7 @@ class _Row(NamedTuple):
         owner: name of the step, or of the group that a driver is of.
         start, end: on the plan's clock.
         requests: of each pod.
-        count: how many pods.
+        pods: how many.
         in_gang: they work only together with others.
     """
 
@@ -85,7 +85,7 @@ class _Row(NamedTuple):
     start: float
     end: float
     requests: Resources
-    count: int = 1
+    pods: int = 1
     in_gang: bool = False
 
 
@@ -184,7 +184,7 @@ class _Table:
 
 def _table(rows: Sequence[_Row]) -> _Table:
     names = sorted(set().union(*(row.requests for row in rows)) - {"pods"})
-    count = np.array([row.count for row in rows], np.int64)
+    count = np.array([row.pods for row in rows], np.int64)
     columns = [[row.requests.get(name, 0) for row in rows] for name in names]
     # Cut, so that sums stay within int64: beyond, they are more than any cluster has.
     most = MAX_SUM // max(1, int(count.sum()))

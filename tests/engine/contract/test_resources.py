@@ -18,7 +18,7 @@ from kfp_placement_engine.contract.resources import (
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator, MemorySource, Objective, Search
-from kfp_placement_engine.model.reasons import RunLater
+from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.parameters import GeneticParams
 from tests.support.placements import planned_nodes
@@ -136,7 +136,12 @@ def test_a_placement_says_where_each_step_goes():
         "predict": "home-edge-node",
     }
     assert placement.planned_rows().rows[1] == PlannedRow(
-        "train", 0, 47, 1249, RunLater(seconds=1200, node=1), placement_alternatives(placement)
+        "train",
+        0,
+        47,
+        1249,
+        reason("run-later", seconds=1200, node=1),
+        placement_alternatives(placement),
     )
     assert placement.state_rows().rows[1:] == (StateRow("running", 0, 49), StateRow("pending"))
     assert placement.spec.makespan_seconds == 1375

@@ -19,7 +19,7 @@ from kfp_placement_engine.model.active_runs import (
     StepProgress,
 )
 from kfp_placement_engine.model.plan import reserved_run
-from kfp_placement_engine.model.reasons import Kept
+from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
@@ -230,7 +230,7 @@ def test_a_volume_in_use_keeps_its_users_where_it_is(golden):
 def test_a_held_step_keeps_its_node():
     run, cluster = a_run(a_step("a")), a_cluster(a_node("n1"), a_node("fast", speed=9))
     kept = planned(run, cluster, held={"a": "n1"}).step("a")
-    assert (kept.node, kept.why) == ("n1", Kept())
+    assert (kept.node, kept.why) == ("n1", reason("kept"))
     assert planned(run, cluster, held={"a": "lost"}).step("a").node == "fast"
 
 
