@@ -124,7 +124,7 @@ def _field_text(values: Mapping[str, Any], nodes: Sequence[str], field: str, kin
     """A field in the form that the placeholder names."""
     value: Any = values.get(field)
     if kind == "node":
-        return nodes[value]
+        return str(nodes[value])
     if kind == "other":
         return "" if value is None else f" or {nodes[value]}"
     if kind == "amount":
