@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from benchmarks.kube_scheduler.inter_pod import InterPodFilter
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from benchmarks.kube_scheduler.topology_spread import SpreadFilter
-from kfp_placement_engine.contract.texts import objection_text
+from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.model.constraints import objection
 from kfp_placement_engine.model.pod import ANY_ADDRESS, HostPort, Pod
 from kfp_placement_engine.model.resources import lacking
@@ -30,7 +30,7 @@ class PodFilter:
             return "node(s) didn't match the requested node name"
         refusal = objection(pod.node_selector, pod.affinity, pod.tolerations, node.node)
         if refusal is not None:
-            return objection_text(refusal)
+            return reason_text(refusal)
         if _ports_conflict(pod.host_ports, node.host_ports):
             return "node(s) didn't have free ports for the requested pod ports"
         short = lacking(pod.requests, node.free())

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
         MaxGenerations,
         MaxRuntime,
         MaxSchedules,
-        NoImprovement,
     )
 
 __all__ = [
@@ -69,7 +68,6 @@ __all__ = [
     "MaxGenerations",
     "MaxRuntime",
     "MaxSchedules",
-    "NoImprovement",
     "Node",
     "Placement",
     "PlacementProblem",
@@ -126,7 +124,7 @@ _HOME = {
     "search.result": ("Result",),
     "search.simulation": ("Schedule", "simulate"),
     "search.solve": ("solve",),
-    "search.stop": ("AnyOf", "MaxGenerations", "MaxRuntime", "MaxSchedules", "NoImprovement"),
+    "search.stop": ("AnyOf", "MaxGenerations", "MaxRuntime", "MaxSchedules"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -177,7 +177,6 @@ WRONG = (
     "step trian duration=1m",
     "step trian max-latency=1ms",
     "step train max-latency=1ms",
-    "step train nvidia.com/gpu=0",
     "fetch cpu=4",
     "step fetch node=worker-1",
     "step trian cpu=4",

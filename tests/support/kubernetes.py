@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from benchmarks.kube_scheduler.model import Decision
-from kfp_placement_engine.contract.texts import objection_text
+from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.constraints import objection
 from kfp_placement_engine.model.pod import Pod
@@ -37,7 +37,7 @@ def why_not(
 ) -> str | None:
     """Why kube-scheduler's static filters keep a pod off the node, or None if they let it on."""
     found = objection(node_selector, affinity, tolerations, node)
-    return None if found is None else objection_text(found)
+    return None if found is None else reason_text(found)
 
 
 def a_taint(text: str) -> Taint:

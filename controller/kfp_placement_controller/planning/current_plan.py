@@ -9,7 +9,7 @@ from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.plan import Plan, PlannedStep
-from kfp_placement_engine.model.reasons import FarFromUsers
+from kfp_placement_engine.model.reasons import FAR_FROM_USERS
 
 MAX_NAMED_NODES = 5000
 """Nodes that a PipelinePlacement names, at most."""
@@ -230,4 +230,5 @@ def _since_submission(seconds: float | None, plan: Plan) -> float | None:
 
 
 def _latency_missed(plan: Plan) -> tuple[str, ...]:
-    return tuple(step.name for step in plan.steps if isinstance(step.why, FarFromUsers))
+    far = (step.name for step in plan.steps if step.why and step.why.code in FAR_FROM_USERS)
+    return tuple(far)

@@ -40,9 +40,7 @@ from kfp_placement_engine.contract.rows import (
     state_counts,
     state_row,
 )
-from kfp_placement_engine.model.objections import BeyondLimit, LatencyNotKnown
 from kfp_placement_engine.model.promise import CONFIDENCE
-from kfp_placement_engine.model.reasons import Unschedulable
 from kfp_placement_engine.model.step_state import ENDED_STATES, Waiting, WaitingFor
 
 OTHER_BYTES = 30_000
@@ -243,10 +241,8 @@ def _waits_for(what: WaitingFor, row: PlannedRow | None) -> WaitingFor:
     """No pod that ends makes room within a limit that no node keeps, and no turn ever comes."""
     may_be_limit = what in (WaitingFor.NODE, WaitingFor.PLAN)
     reason = row.reason if may_be_limit and row is not None else None
-    if not isinstance(reason, Unschedulable):
-        return what
-    limits = BeyondLimit | LatencyNotKnown
-    is_beyond = any(isinstance(each.objection, limits) for each in reason.objections)
+    against = None if reason is None else reason.says("objections")
+    is_beyond = any(each.code in ("latency", "no-latency") for _, each in against or ())
     return WaitingFor.LIMIT if is_beyond else what
 
 

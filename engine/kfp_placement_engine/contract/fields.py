@@ -39,9 +39,6 @@ _FIRST_YEAR, _LAST_YEAR = 1970, 9000
 MAX_VALUE_CHARACTERS = 32
 """Longest text of a duration, latency or quantity in a resource."""
 
-_CEL_DURATION = r"^([0-9]+([.][0-9]+)?(ms|s|m|h))+$"
-"""Durations in the form that CEL can compare."""
-
 _QUANTITY_SCHEMA = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     "x-kubernetes-int-or-string": True,
@@ -81,12 +78,12 @@ def _cpu_text(amount: int) -> str:
 Seconds = Annotated[
     float,
     _parsed(parse_duration),
-    PlainSerializer(duration_text, return_type=str),
+    PlainSerializer(duration_text),
     _text_schema(r"^([0-9]+([.][0-9]+)?(ns|us|ms|s|m|h|d))+$"),
 ]
 """A duration; Go's form plus `d`."""
 
-Makespan = Annotated[Seconds, PlainSerializer(_makespan_text, return_type=str)]
+Makespan = Annotated[Seconds, PlainSerializer(_makespan_text)]
 """The same, written to a tenth of a second, as the rows are; `kubectl get` prints it as it is."""
 
 
@@ -95,37 +92,27 @@ def _rounded_duration(value: object) -> float:
     return round(parse_duration(value), 6)
 
 
-Budget = Annotated[
+_CelDuration = Annotated[
     float,
     _parsed(_rounded_duration),
-    Field(le=600),
-    PlainSerializer(duration_text, return_type=str),
-    _text_schema(_CEL_DURATION),
+    PlainSerializer(duration_text),
+    _text_schema(r"^([0-9]+([.][0-9]+)?(ms|s|m|h))+$"),
 ]
+"""A duration in the form that CEL can compare."""
+
+Budget = Annotated[_CelDuration, Field(le=600)]
 """A duration up to ten minutes; a CEL rule checks the range."""
 
-Deadline = Annotated[
-    float,
-    _parsed(_rounded_duration),
-    Field(ge=1, le=3600),
-    PlainSerializer(duration_text, return_type=str),
-    _text_schema(_CEL_DURATION),
-]
+Deadline = Annotated[_CelDuration, Field(ge=1, le=3600)]
 """A duration from a second to an hour; a CEL rule checks the range."""
 
-LongWait = Annotated[
-    float,
-    _parsed(parse_duration),
-    Field(ge=60, le=8760 * 3600),
-    PlainSerializer(duration_text, return_type=str),
-    _text_schema(_CEL_DURATION),
-]
+LongWait = Annotated[_CelDuration, Field(ge=60, le=8760 * 3600)]
 """A duration from a minute to a year; a CEL rule checks the range."""
 
 Milliseconds = Annotated[
     float,
     _parsed(parse_latency_ms),
-    PlainSerializer(latency_text, return_type=str),
+    PlainSerializer(latency_text),
     _text_schema(r"^[0-9]+([.][0-9]+)?(us|ms|s)$"),
 ]
 """A round trip; always with its unit."""
@@ -141,7 +128,7 @@ MakespanWithinText = Annotated[
 Confidence = Annotated[
     float,
     _parsed(parse_confidence),
-    PlainSerializer(confidence_text, return_type=str),
+    PlainSerializer(confidence_text),
     _text_schema(r"^[0-9]+([.][0-9]+)?%$"),
 ]
 """How often a range is to hold, as a percentage; a CEL rule checks the range."""
@@ -149,7 +136,7 @@ Confidence = Annotated[
 Bytes = Annotated[
     int,
     _parsed(parse_quantity),
-    PlainSerializer(_bytes_text, return_type=str),
+    PlainSerializer(_bytes_text),
     WithJsonSchema(_QUANTITY_SCHEMA),
 ]
 """A size, or bytes per second."""
@@ -170,7 +157,7 @@ QuantityText = Annotated[str, BeforeValidator(_quantity_text), WithJsonSchema(_Q
 MilliCpu = Annotated[
     int,
     _parsed(parse_cpu),
-    PlainSerializer(_cpu_text, return_type=str),
+    PlainSerializer(_cpu_text),
     WithJsonSchema(_QUANTITY_SCHEMA),
 ]
 """An amount of CPU."""

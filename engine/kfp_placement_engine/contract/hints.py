@@ -148,47 +148,48 @@ def _flag(value: object) -> bool:
     return value
 
 
-_READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "duration": ("duration_seconds", parse_duration),
-    "outputs": ("output_bytes", _sizes),
-    "inputs": ("input_bytes", _sizes),
-    "imageSize": ("image_bytes", parse_quantity),
-    "maxLatency": ("max_latency_ms", parse_latency_ms),
-    "priority": ("priority", _priority),
-    "queue": ("queue", _queue),
-    "workers": ("workers", _workers),
-    "typeGuessed": ("type_guessed", _flag),
-}
-"""Key of the annotation -> field of `StepHints`, and what reads it."""
+def _bytes_text(size: int) -> str:
+    return format_resource("memory", size)
 
-HINT_KEYS = ("v", *_READERS)
+
+def _sizes_text(sizes: Mapping[str, int]) -> dict[str, str]:
+    return {name: _bytes_text(size) for name, size in sizes.items()}
+
+
+def _workers_text(workers: PodGroup) -> dict[str, Any]:
+    return {"count": workers.count, "requests": format_resources(workers.requests)}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_HINTS: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "duration": ("duration_seconds", parse_duration, exact_duration_text),
+    "outputs": ("output_bytes", _sizes, _sizes_text),
+    "inputs": ("input_bytes", _sizes, _sizes_text),
+    "imageSize": ("image_bytes", parse_quantity, _bytes_text),
+    "maxLatency": ("max_latency_ms", parse_latency_ms, exact_latency_text),
+    "priority": ("priority", _priority, _as_it_is),
+    "queue": ("queue", _queue, _as_it_is),
+    "workers": ("workers", _workers, _workers_text),
+    "typeGuessed": ("type_guessed", _flag, _as_it_is),
+}
+"""Key of the annotation -> field of `StepHints`, what reads it, and what writes it."""
+
+HINT_KEYS = ("v", *_HINTS)
 """All keys of the annotation that this revision knows."""
+
+_NOTHING = StepHints()
 
 
 def encode_hints(hints: StepHints) -> str:
     """Write hints as the annotation's JSON: compact, sorted, only what is set."""
     entries: dict[str, Any] = dict(hints.unknown)
-    if hints.duration_seconds is not None:
-        entries["duration"] = exact_duration_text(hints.duration_seconds)
-    if hints.output_bytes:
-        entries["outputs"] = {name: _bytes_text(size) for name, size in hints.output_bytes.items()}
-    if hints.input_bytes:
-        entries["inputs"] = {name: _bytes_text(size) for name, size in hints.input_bytes.items()}
-    if hints.image_bytes is not None:
-        entries["imageSize"] = _bytes_text(hints.image_bytes)
-    if hints.max_latency_ms is not None:
-        entries["maxLatency"] = exact_latency_text(hints.max_latency_ms)
-    if hints.priority is not None:
-        entries["priority"] = hints.priority
-    if hints.queue is not None:
-        entries["queue"] = hints.queue
-    if hints.workers is not None:
-        entries["workers"] = {
-            "count": hints.workers.count,
-            "requests": format_resources(hints.workers.requests),
-        }
-    if hints.type_guessed:
-        entries["typeGuessed"] = True
+    for key, (name, _, write) in _HINTS.items():
+        value = getattr(hints, name)
+        if value != getattr(_NOTHING, name):
+            entries[key] = write(value)
     return json.dumps({"v": hints.version, **entries}, sort_keys=True, separators=(",", ":"))
 
 
@@ -232,7 +233,7 @@ def _values(entries: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str,
     """The known hints by field, and what cannot be read: key and reason."""
     values: dict[str, Any] = {}
     problems = []
-    for key, (name, read) in _READERS.items():
+    for key, (name, read, _) in _HINTS.items():
         if entries.get(key) is None:
             continue
         try:
@@ -285,7 +286,3 @@ def _load(text: str) -> tuple[dict[str, Any], list[str]]:
 
 def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is not a JSON number")
-
-
-def _bytes_text(size: int) -> str:
-    return format_resource("memory", size)

@@ -1,5 +1,6 @@
 """PlacementPolicy: how the controller works; one object, `default`, written by admins."""
 
+from collections.abc import Callable
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal, Self
 
@@ -52,9 +53,6 @@ _SCHEDULER = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
 StepType = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE)
-]
-NamespaceName = Annotated[
-    str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
 ]
 SchedulerName = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_SCHEDULER)
@@ -260,21 +258,22 @@ class PlacementPolicy(Resource):
     status: PlacementPolicyStatus | None = None
 
 
+_PARTS: dict[str, Callable[..., Any]] = {
+    "weights": ResourceWeights,
+    "engine": SearchPolicy,
+    "latency_rules": LatencyPolicy,
+    "history": HistoryPolicy,
+}
+"""What a policy says of plans in a part of its own, by field."""
+
+
 def planning_policy(spec: PlacementPolicySpec) -> PlanningPolicy:
     """What a policy says of plans: the values that somebody has set."""
-    known = _set_fields(spec)
-    return PlanningPolicy(
-        actuator=known.get("actuator"),
-        objective=known.get("objective"),
-        makespan_within=known.get("makespan_within"),
-        weights=ResourceWeights(**_set_fields(spec.weights)) if "weights" in known else None,
-        engine=SearchPolicy(**_set_fields(spec.engine)) if "engine" in known else None,
-        latency_rules=LatencyPolicy(**_set_fields(spec.latency_rules))
-        if "latency_rules" in known
-        else None,
-        defaults=_assumption_policy(spec.defaults) if "defaults" in known else None,
-        history=_history_policy(spec.history) if "history" in known else None,
-    )
+    known = {name: value for name, value in _set_fields(spec).items() if name in PLANNED_BY}
+    parts = {name: _part(kind, known[name]) for name, kind in _PARTS.items() if name in known}
+    if "defaults" in known:
+        parts["defaults"] = _assumption_policy(spec.defaults)
+    return PlanningPolicy(**known | parts)
 
 
 def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
@@ -300,11 +299,10 @@ def _assumption_policy(defaults: AssumedValues) -> AssumptionPolicy:
     )
 
 
-def _history_policy(history: HistorySettings) -> HistoryPolicy:
-    known = _set_fields(history)
-    return HistoryPolicy(
-        **{name: known[name] for name in HistoryPolicy.__annotations__ if name in known}
-    )
+def _part(kind: Callable[..., Any], model: ResourceModel) -> Any:
+    """The dataclass of a part, with those of its fields that somebody has set."""
+    known = _set_fields(model)
+    return kind(**{name: known[name] for name in kind.__annotations__ if name in known})
 
 
 def _set_fields(model: ResourceModel) -> dict[str, Any]:

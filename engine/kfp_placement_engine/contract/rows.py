@@ -13,19 +13,17 @@ limit asks for it. The source says where the run time comes from, the level whic
 on, and whether it follows the size of the inputs or an argument, of which there is the name; the
 six times are what is promised of the step. Seconds are kept to a tenth, from 1,000 on as whole
 ones. Entries may be missing at the end, and a newer revision may add some there.
-`reason_rows` knows what the arguments mean, and `rows_reading` reads the rows.
+`model.reasons` knows what the arguments mean, and `rows_reading` reads the rows.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kfp_placement_engine.contract.reason_rows import coded
 from kfp_placement_engine.model.forecast import Basis
-from kfp_placement_engine.model.objections import Argument
 from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.model.promise import StepPromise, TimeRange
-from kfp_placement_engine.model.reasons import Reason
+from kfp_placement_engine.model.reasons import Argument, Reason
 from kfp_placement_engine.model.step_state import StepState, Waiting
 
 MAX_ROWS = 20_000
@@ -130,8 +128,7 @@ def state_row(row: StateRow) -> list[Any]:
 
 
 def _reason(reason: Reason) -> list[Any]:
-    code, arguments = coded(reason)
-    return [code, *map(_argument, arguments)]
+    return [reason.code, *map(_argument, reason.arguments)]
 
 
 def _alternative(alternative: Alternative) -> list[Any]:

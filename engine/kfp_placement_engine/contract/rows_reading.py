@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kfp_placement_engine.contract.reason_rows import read_reason
 from kfp_placement_engine.contract.rows import (
     MAX_ALTERNATIVES,
     MAX_NAME_CHARACTERS,
@@ -18,10 +17,9 @@ from kfp_placement_engine.contract.rows import (
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.forecast import Basis, Level
-from kfp_placement_engine.model.objections import Argument
 from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.model.promise import StepPromise, TimeRange
-from kfp_placement_engine.model.reasons import Reason
+from kfp_placement_engine.model.reasons import Argument, Reason
 from kfp_placement_engine.model.step_state import Waiting
 
 MAX_ARGUMENTS = 16
@@ -194,7 +192,7 @@ def _reason(value: object, *, made: bool) -> Reason | None:
     if not entries:
         return None
     code, arguments = _text(entries[0], "a reason's code"), _arguments(entries[1:], depth=0)
-    return read_reason(code, arguments) if made else None
+    return Reason(code, arguments) if made else None
 
 
 def _arguments(values: Sequence[object], depth: int) -> tuple[Argument, ...]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from kfp_placement_engine.model.cluster import Node, Taint
-from kfp_placement_engine.model.objections import Cordoned, NotSelected, Objection, Tainted
+from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
@@ -117,19 +117,19 @@ def objection(
     affinity: NodeAffinity,
     tolerations: Iterable[Toleration],
     node: Node,
-) -> Objection | None:
+) -> Reason | None:
     """What kube-scheduler's static filters have against the pod on the node, None = nothing.
 
     The filters are asked in kube-scheduler's order and the first that objects is named.
     """
     known = tuple(tolerations)
     if node.unschedulable and not tolerates(known, UNSCHEDULABLE_TAINT):
-        return Cordoned()
+        return reason("cordoned")
     taint = untolerated_taint(known, node.taints)
     if taint is not None:
-        return Tainted(taint=taint_text(taint))
+        return reason("taint", taint=taint_text(taint))
     if not (matches_node_selector(node_selector, node) and matches_affinity(affinity, node)):
-        return NotSelected()
+        return reason("selector")
     return None
 
 

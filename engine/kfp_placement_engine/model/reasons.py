@@ -1,272 +1,179 @@
-"""Why a step goes where it goes.
+"""Why a step goes where it goes, and what nodes have against a step.
 
-A node in a reason is a position in the plan's list of nodes, which may be rewritten. All are frozen
-dataclasses; those without fields of their own are made as their base is, see `model.objections`.
+Either is a code and what it says, in an order of its own (`FIELDS`): so it stands in rows of a
+PipelinePlacement, since 5,000 sentences would not fit. Codes are only ever added, and fields only
+at the end. What this revision does not know is kept as it came. `contract.texts` has the sentences.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, TypeAlias
 
-from kfp_placement_engine.model.objections import Argument, CountedObjection
+from kfp_placement_engine.exceptions import InputError
+
+Argument: TypeAlias = "str | int | float | tuple[Argument, ...]"
+"""What is said of a reason: a position, seconds, milliseconds, text, or a list of such."""
+
+_NEAR = ("location", "node_count", "latency_ms", "next_ms")
+_FAR = ("own_ms", "location", "node", "node_ms")
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "started": (),
+    "ended": (),
+    "kept": (),
+    "cached": (),
+    "unlabelled": ("kind",),
+    "unmarked": (),
+    "volume-pinned": ("claim",),
+    "volume-shared": ("claim", "step", "more"),
+    "latency-unknown": ("location",),
+    "latency-missed": _FAR,
+    "latency-searched": _FAR,
+    "latency-best": _NEAR,
+    "latency-near": _NEAR,
+    "only-node": ("others",),
+    "unschedulable": ("node_count", "objections"),
+    "quickest": ("seconds", "node_seconds", "node"),
+    "chosen": ("node_count",),
+    "run-later": ("seconds", "node"),
+    "ends-first": ("seconds", "node"),
+    "keeps-room": (),
+    "found-in-time": ("seconds", "node"),
+    "equal-end": ("objective", "node", "other"),
+    "no-room": ("node", "other"),
+    "cordoned": (),
+    "taint": ("taint",),
+    "selector": (),
+    "volume": (),
+    "latency": ("location", "limit_ms"),
+    "no-latency": ("location",),
+    "short": ("resource", "requested", "free"),
+}
+"""What each code says; the last seven are objections of nodes, whose sentences say what is meant.
+
+Nodes are positions in the plan's list of nodes, which may be rewritten; resources are in canonical
+units.
+"""
+
+_OPTIONAL = frozenset({"more", "next_ms", "others", "other"})
+"""Fields that may be missing, at the end."""
+
+_NODES = frozenset({"node", "other"})
+
+FAR_FROM_USERS = frozenset({"latency-missed", "latency-searched"})
+"""Codes of nodes beyond the tolerance of a latency rule, or beyond a hard limit."""
+
+NEAR_USERS = frozenset({"latency-best", "latency-near"})
+"""Codes of nodes that are as near as the latency rule asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a step goes where it goes; see the classes made of it."""
+    """Why a step goes where it goes, or what a node has against it.
 
-    node_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields that are positions of nodes, or None."""
+    Attributes:
+        code: a key of `FIELDS`, or a word of a newer revision.
+        arguments: what it says, in the order of its fields; a newer revision may say more.
+    """
 
-    def with_nodes(self, translate: Callable[[int], int]) -> Self:
+    code: str
+    arguments: tuple[Argument, ...] = ()
+
+    @property
+    def values(self) -> dict[str, Any] | None:
+        """What it says, by field; None = it is of another revision, or written wrongly."""
+        fields = FIELDS.get(self.code)
+        if fields is None or len(self.arguments) < sum(each not in _OPTIONAL for each in fields):
+            return None
+        try:
+            pairs = zip(fields, self.arguments, strict=False)
+            return {field: _READERS[field](argument) for field, argument in pairs}
+        except InputError:
+            return None
+
+    def says(self, field: str) -> Any:
+        """The value of a field; None = it says none."""
+        return (self.values or {}).get(field)
+
+    def with_nodes(self, translate: Callable[[int], int]) -> "Reason":
         """The same reason where the plan's list of nodes is another.
 
         Args:
             translate: old position to new.
         """
-        positions = {name: getattr(self, name) for name in self.node_fields}
-        named = {name: position for name, position in positions.items() if position is not None}
-        return replace(self, **{name: translate(each) for name, each in named.items()})
+        values = self.values
+        if values is None or _NODES.isdisjoint(values):
+            return self
+        moved = [
+            translate(values[field]) if field in _NODES else argument
+            for field, argument in zip(values, self.arguments, strict=False)
+        ]
+        return replace(self, arguments=(*moved, *self.arguments[len(moved) :]))
 
 
-@dataclass(frozen=True, slots=True)
-class OtherReason(Reason):
-    """A reason of another revision, as it came; what in it is a node is not known."""
-
-    code: str
-    arguments: tuple[Argument, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownReason(Reason):
+def reason(code: str, **values: Any) -> Reason:
     """A reason of this revision.
 
-    Attributes:
-        added: what a newer revision says besides, as it came.
+    Args:
+        code: a key of `FIELDS`.
+        values: by field; None = not known, or not said.
     """
+    said = [values.get(field) for field in FIELDS[code]]
+    while said and said[-1] is None:
+        said.pop()
+    return Reason(code, tuple("" if each is None else each for each in said))
 
-    added: tuple[Argument, ...] = ()
 
+def counted(node_count: int, objection: Reason) -> Argument:
+    """An objection that this many nodes have."""
+    return node_count, objection.code, *objection.arguments
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OfNode(KnownReason):
-    """A reason that names another node."""
 
-    node_fields: ClassVar[tuple[str, ...]] = ("node",)
+def _text(argument: Argument) -> str:
+    if not isinstance(argument, str):
+        raise InputError("an argument should be a string")
+    return argument
 
-    node: int
 
+def _number(argument: Argument) -> float:
+    if not isinstance(argument, (float, int)) or argument < 0:
+        raise InputError("an argument should be a number from 0")
+    return argument
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OfNodes(_OfNode):
-    """A reason that names another node, or two."""
 
-    node_fields: ClassVar[tuple[str, ...]] = ("node", "other")
+def _whole(argument: Argument) -> int:
+    if isinstance(argument, float) and argument.is_integer():
+        argument = int(argument)
+    if not isinstance(argument, int) or argument < 0:
+        raise InputError("an argument should be a whole number from 0")
+    return argument
 
-    other: int | None = None
 
+def _latency(argument: Argument) -> float | None:
+    return None if argument == "" else _number(argument)
 
-class Started(KnownReason):
-    """It runs there already."""
 
-    __slots__ = ()
+def _objections(argument: Argument) -> tuple[tuple[int, Reason], ...]:
+    """How many nodes have each objection."""
+    if not isinstance(argument, tuple):
+        raise InputError("an argument should be a list")
+    return tuple(map(_counted, argument))
 
 
-class Ended(KnownReason):
-    """It has ended."""
+def _counted(argument: Argument) -> tuple[int, Reason]:
+    if not isinstance(argument, tuple) or len(argument) < 2:
+        raise InputError("an objection should be a list of a number and a code")
+    number, code, *arguments = argument
+    return _whole(number), Reason(_text(code), tuple(arguments))
 
-    __slots__ = ()
 
-
-class Kept(KnownReason):
-    """It keeps the node it was planned on."""
-
-    __slots__ = ()
-
-
-class Cached(KnownReason):
-    """It is taken to come from the cache and has no pod of its own."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unlabelled(KnownReason):
-    """Pods of that kind carry no labels, so the default scheduler places it."""
-
-    kind: str
-
-
-class Unmarked(KnownReason):
-    """It carries no scheduler mark, so the default scheduler places it."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VolumePinned(KnownReason):
-    """The volume of a claim is available on this node only."""
-
-    claim: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VolumeShared(KnownReason):
-    """Steps that share a volume stay together.
-
-    Attributes:
-        claim: the volume's.
-        step: one of the others.
-        more: further ones; None = none.
-    """
-
-    claim: str
-    step: str
-    more: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyUnknown(KnownReason):
-    """No node with room states a round trip to the location."""
-
-    location: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NearUsers(KnownReason):
-    """The latency rule decided for a node that is as near as possible.
-
-    Attributes:
-        location: of the users.
-        node_count: nodes with room.
-        latency_ms: round trip from this one.
-        next_ms: the shortest round trip from another; None = there is no other.
-    """
-
-    location: str
-    node_count: int
-    latency_ms: float
-    next_ms: float | None = None
-
-
-class LatencyBest(NearUsers):
-    """The node has the shortest round trip."""
-
-    __slots__ = ()
-
-
-class LatencyNear(NearUsers):
-    """The round trip is within the tolerance of the shortest."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FarFromUsers(_OfNode):
-    """The node is beyond the tolerance of the latency rule, or beyond the hard limit.
-
-    Attributes:
-        latency_ms: round trip from this node; None = not known.
-        location: of the users.
-        node: the nearest one.
-        node_ms: round trip from there.
-    """
-
-    latency_ms: float | None
-    location: str
-    node_ms: float
-
-
-class LatencyMissed(FarFromUsers):
-    """The nearest node had no room when the step was ready."""
-
-    __slots__ = ()
-
-
-class LatencySearched(FarFromUsers):
-    """The search found no better plan with the step on the nearest node."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnlyNode(KnownReason):
-    """No other node can take it.
-
-    Attributes:
-        objections: of the others; None = not said.
-    """
-
-    objections: tuple[CountedObjection, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unschedulable(KnownReason):
-    """None of this many nodes can take it."""
-
-    node_count: int
-    objections: tuple[CountedObjection, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quickest(_OfNode):
-    """It takes less time here than on `node`, the next best.
-
-    Attributes:
-        seconds: download, run and upload here.
-        node_seconds: the same there.
-    """
-
-    seconds: float
-    node_seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen(KnownReason):
-    """This many nodes take it; the search chose this one for the whole run."""
-
-    node_count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLater(_OfNode):
-    """The run would end later with the step on `node`, the next best."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndsFirst(_OfNode):
-    """The step would end later on `node`, and the run no earlier."""
-
-    seconds: float
-
-
-class KeepsRoom(KnownReason):
-    """On other nodes it would take the room of a step that should be near its users."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundInTime(_OfNode):
-    """The search ended before it found that the run ends earlier with the step on `node`."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EqualEnd(_OfNodes):
-    """The run ends no earlier with the step on the other nodes.
-
-    Attributes:
-        objective: by which this node is better anyway; "" = it is not.
-    """
-
-    objective: str
-
-
-class NoRoom(_OfNodes):
-    """The other nodes had no room when the step was ready."""
-
-    __slots__ = ()
+_READERS: Mapping[str, Callable[[Argument], Any]] = {
+    **dict.fromkeys(("claim", "kind", "location", "objective"), _text),
+    **dict.fromkeys(("resource", "step", "taint"), _text),
+    **dict.fromkeys(("latency_ms", "limit_ms", "next_ms", "node_ms"), _number),
+    **dict.fromkeys(("node_seconds", "seconds"), _number),
+    **dict.fromkeys(("free", "more", "node", "node_count", "other", "requested"), _whole),
+    **dict.fromkeys(("objections", "others"), _objections),
+    "own_ms": _latency,
+}
+"""What reads each field, whatever the code."""

@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+from kfp_placement_engine.exceptions import EngineError
+
 _INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
 _NUMBER = re.compile(r"\[[0-9]+\]")
 _SHOWN = 10
@@ -70,6 +72,19 @@ class StepNames:
             if len(tasks) > 1:
                 return ()
         return tuple(name for task in tasks for name in self._of_task[task])
+
+    def check(self, wanted: str, error: type[EngineError], where: str = "") -> tuple[str, ...]:
+        """The names of the steps that are meant.
+
+        Args:
+            wanted: what somebody calls them.
+            error: raised where there are none; the message names those that come close.
+            where: what the message begins with.
+        """
+        meant = self.meant(wanted)
+        if not meant:
+            raise error(where + self.problem(wanted))
+        return meant
 
     def problem(self, wanted: object) -> str:
         """Why a name means no step, and which ones may be meant, steps as a whole first."""

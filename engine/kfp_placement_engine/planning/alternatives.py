@@ -4,14 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.model.reasons import (
-    EndsFirst,
-    EqualEnd,
-    FoundInTime,
-    KeepsRoom,
-    Reason,
-    RunLater,
-)
+from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.fitness import better
@@ -73,7 +66,7 @@ def compared(
     latency = float(schedule.terms[1])
     allowed = [other for other in others if other.schedule.terms[1] <= latency + 1e-9]
     if not allowed:
-        return KeepsRoom()
+        return reason("keeps-room")
     run = int(problem.arrays.run[activity])
 
     def end(played: Schedule) -> float:
@@ -82,9 +75,9 @@ def compared(
     best = min(allowed, key=lambda other: end(other.schedule))
     later = end(best.schedule) - end(schedule)
     if later > _EQUAL_SECONDS:
-        return RunLater(seconds=later, node=best.node)
+        return reason("run-later", seconds=later, node=best.node)
     if later < -_EQUAL_SECONDS:
-        return FoundInTime(seconds=-later, node=best.node)
+        return reason("found-in-time", seconds=-later, node=best.node)
     latest = end(schedule) + _EQUAL_SECONDS
     equal = [other for other in allowed if end(other.schedule) <= latest]
     return _among_equals(problem, schedule, activity, equal)
@@ -97,9 +90,10 @@ def _among_equals(
     soonest = min(equal, key=lambda other: float(other.schedule.end[activity]))
     later = float(soonest.schedule.end[activity]) - own
     if later > _EQUAL_SECONDS:
-        return EndsFirst(seconds=later, node=soonest.node)
+        return reason("ends-first", seconds=later, node=soonest.node)
     preferred = all(better(schedule.terms, other.schedule.terms) for other in equal)
-    return EqualEnd(
+    return reason(
+        "equal-end",
         objective=problem.objective if preferred else "",
         node=equal[0].node,
         other=equal[1].node if len(equal) > 1 else None,

@@ -4,7 +4,7 @@ import fnmatch
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,7 +90,7 @@ def named_nodes(cluster: Cluster, name: str) -> tuple[Node, ...]:
     """
     nodes = _nodes_called(cluster, name)
     if not nodes:
-        raise ChangeError(StepNames(_node_entries(cluster), noun="node").problem(name))
+        StepNames(_node_entries(cluster), noun="node").check(name, ChangeError)
     return nodes
 
 
@@ -202,9 +202,7 @@ def _with_loop_limit(graph: RunGraph, change: LoopLimit) -> RunGraph:
     names = StepNames(
         ((loop.name, task_of(loop.name), loop.display_name) for loop in loops), noun="loop"
     )
-    meant = names.meant(change.loop)
-    if not meant:
-        raise UnknownLoopError(f"{graph.name:.80}: {names.problem(change.loop)}")
+    meant = names.check(change.loop, UnknownLoopError, f"{graph.name:.80}: ")
     groups = (
         replace(group, parallelism=change.limit or 0) if group.name in meant else group
         for group in graph.groups
@@ -216,10 +214,9 @@ def _with_access(graph: RunGraph, change: ClaimAccess) -> RunGraph:
     names = [claim.name for claim in graph.claims]
     if change.claim not in names:
         raise ChangeError(_plain_names(names, "volume claim").problem(change.claim))
-    claims = (
-        replace(claim, access_modes=(change.mode,)) if claim.name == change.claim else claim
-        for claim in graph.claims
-    )
+    claims = list(graph.claims)
+    at = names.index(change.claim)
+    claims[at] = replace(claims[at], access_modes=(change.mode,))
     return replace(graph, claims=tuple(claims))
 
 
@@ -232,16 +229,13 @@ def _step_entries(graph: RunGraph) -> Iterator[tuple[str, str, str]]:
 
 
 def _check_is_node_or_step(graph: RunGraph, cluster: Cluster, name: str) -> None:
-    names = StepNames((*_node_entries(cluster), *_step_entries(graph)), noun="node or step")
-    if not names.meant(name):
-        raise ChangeError(names.problem(name))
+    known = (*_node_entries(cluster), *_step_entries(graph))
+    StepNames(known, noun="node or step").check(name, ChangeError)
 
 
 def _with_step(graph: RunGraph, cluster: Cluster, change: ChangeStep) -> RunGraph:
     names = StepNames(_step_entries(graph))
-    meant = set(names.meant(change.step))
-    if not meant:
-        raise UnknownStepError(f"{graph.name:.80}: {names.problem(change.step)}")
+    meant = set(names.check(change.step, UnknownStepError, f"{graph.name:.80}: "))
     _check(change, [step for step in graph.steps if step.name in meant])
     fields: dict[str, Any] = {}
     if change.seconds is not None:
@@ -259,21 +253,19 @@ def _with_step(graph: RunGraph, cluster: Cluster, change: ChangeStep) -> RunGrap
         )
         fields["node_selector"] = {}
 
+    amounts = dict(change.resources)
+
     def changed(step: Step) -> Step:
-        asked = _requesting(step, dict(change.resources))
-        affinity = step.affinity if terms is None else replace(step.affinity, required=terms)
-        return replace(asked, affinity=affinity, **fields)
+        return replace(
+            step,
+            requests=without_zeros({**step.requests, **amounts}),
+            unknown_resources=tuple(name for name in step.unknown_resources if name not in amounts),
+            affinity=step.affinity if terms is None else replace(step.affinity, required=terms),
+            **fields,
+        )
 
     steps = (changed(step) if step.name in meant else step for step in graph.steps)
     return replace(graph, steps=tuple(steps))
-
-
-def _requesting(step: Step, amounts: Mapping[str, int]) -> Step:
-    return replace(
-        step,
-        requests=without_zeros({**step.requests, **amounts}),
-        unknown_resources=tuple(name for name in step.unknown_resources if name not in amounts),
-    )
 
 
 def _check(change: ChangeStep, steps: Sequence[Step]) -> None:
@@ -291,9 +283,5 @@ def _check(change: ChangeStep, steps: Sequence[Step]) -> None:
             " runs a container"
         )
     else:
-        requested = {name for step in steps for name in step.requests}
-        zero = [name for name, amount in change.resources if not amount and name not in requested]
-        if not zero:
-            return
-        problem = f"the step requests no {zero[0]:.60}"
+        return
     raise ChangeError(f"{change.text!r:.120}: {problem}")

@@ -33,7 +33,6 @@ def best_changes(
     present: Plan,
     options: PlanOptions | None = None,
     progress: Progress = no_progress,
-    params: SuggestionParams | None = None,
 ) -> Suggestions:
     """Try the single changes and rank those that make the run shorter.
 
@@ -47,37 +46,33 @@ def best_changes(
         present: the plan of the run on the cluster, made with the same options.
         options: how to plan; its budget is not used.
         progress: told how far it is.
-        params: which changes are tried, and for how long.
     """
-    options, params = options or PlanOptions(), params or SuggestionParams()
+    options, params = options or PlanOptions(), SuggestionParams()
     trier = _Trier(graph, cluster, present, options)
     singles = single_changes(graph, cluster, present, params)
-    changes, stages = [each.change for each in singles], 1 + len(params.rounds)
-    longest = max((each.work for each in params.rounds), default=params.screening_work)
+    changes = [each.change for each in singles]
+    chosen, trials = list(range(len(changes))), dict[int, _Trial]()
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
         # What is only due to the search has to be known. It takes longest, so it begins first, and
         # computes on one core while the changed runs are read on the other.
-        unchanged = pool.submit(trier.tried, None, longest)
-        work = params.screening_work
-        jobs = [pool.submit(trier.tried, change, work) for change in changes]
-        trials = _results(jobs, progress, 0, stages)
-        chosen = list(range(len(changes)))
-        for stage, each in enumerate(params.rounds, 1):
-            # The most promising end first; of those that are exact all plans were tried.
-            chosen.sort(key=lambda at: (trials[at].end_seconds, at))
-            chosen = [at for at in chosen if not trials[at].exact][: each.changes]
+        unchanged = pool.submit(trier.tried, None, max(each.work for each in params.rounds))
+        for stage, each in enumerate(params.rounds):
+            if stage:
+                # The most promising end first; of those that are exact all plans were tried.
+                chosen.sort(key=lambda at: (trials[at].end_seconds, at))
+                chosen = [at for at in chosen if not trials[at].exact][: each.changes]
             searched = [(at, 0) for at in chosen]
             searched += [(at, seed) for at in chosen[:1] for seed in range(1, each.leader_searches)]
             jobs = [pool.submit(trier.tried, changes[at], each.work, seed) for at, seed in searched]
-            results = _results(jobs, progress, stage, stages)
+            results = _results(jobs, progress, stage, len(params.rounds))
             for (at, _), trial in zip(searched, results, strict=True):
-                if better(trial.terms, trials[at].terms):
+                if at not in trials or better(trial.terms, trials[at].terms):
                     trials[at] = trial
     before = end_seconds(present.figures)
     reachable = min(before, unchanged.result().end_seconds)
     least = params.nothing * before if math.isfinite(before) else 0.0
     kinds = {single.change: single.kind for single in singles}
-    gains = (trier.suggestion(*each, reachable) for each in zip(changes, trials, strict=True))
+    gains = (trier.suggestion(change, trials[at], reachable) for at, change in enumerate(changes))
     best: dict[Hashable, Suggestion] = {}
     for gain in ranked((each for each in gains if each.gain_seconds > 0), params.near):
         if gain.gain_seconds >= least:

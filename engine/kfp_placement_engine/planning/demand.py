@@ -4,15 +4,16 @@ Pods take what they request from their start to their end; one that ends at a mo
 before another starts. Every resource has its own peak over time.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from kfp_placement_engine.lowering.pods import DRIVER_REQUESTS
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.demand import Demand, PodGroup
-from kfp_placement_engine.model.plan import Plan, PlannedStep
+from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.resources import MAX_SUM, Resources, is_extended, without_zeros
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
@@ -29,9 +30,9 @@ class DemandProfile:
                 demand less while others are in its way, and more runs would be admitted.
             graph: the run that was planned; it says which steps make workers.
         """
-        pods = _pods_of(plan, graph)
-        self._pods = pods.table()
-        self._owners = tuple(pods.owners)
+        rows = [*_drivers_of(plan), *_pods_of(plan, graph)]
+        self._pods = _table(rows)
+        self._owners = tuple(row.owner for row in rows)
         self._drivers = len(plan.drivers)
 
     def left(self, ended: Collection[str] = (), running: Collection[str] = ()) -> Demand:
@@ -69,93 +70,55 @@ def _groups_of(name: str) -> Iterator[str]:
             yield name[:place]
 
 
-def _pods_of(plan: Plan, graph: RunGraph) -> "_Pods":
-    """All pods of a plan, drivers first."""
-    pods = _Pods()
-    pods.owners += [driver.name for driver in plan.drivers]
-    pods.start += [driver.start_seconds for driver in plan.drivers]
-    pods.end += [driver.finish_seconds for driver in plan.drivers]
-    pods.requests += [DRIVER_REQUESTS] * len(plan.drivers)
-    workers = {step.name: step.workers for step in graph.steps if step.workers is not None}
-    _add_steps(pods, plan.steps, workers, plan.release_seconds)
-    return pods
+class _Row(NamedTuple):
+    """Pods that request the same for the same time.
 
-
-def _add_steps(
-    pods: "_Pods",
-    steps: Iterable[PlannedStep],
-    workers: Mapping[str, PodGroup],
-    earliest_seconds: float,
-) -> None:
-    """Add the pods of steps, and those that steps make.
-
-    Args:
-        pods: what they are added to.
-        steps: in an order in which those that others wait for come first.
-        workers: by name of the step that makes them.
-        earliest_seconds: no step without times starts before.
+    Attributes:
+        owner: name of the step, or of the group that a driver is of.
+        start, end: on the plan's clock.
+        requests: of each pod.
+        pods: how many.
+        in_gang: they work only together with others.
     """
+
+    owner: str
+    start: float
+    end: float
+    requests: Resources
+    pods: int = 1
+    in_gang: bool = False
+
+
+def _drivers_of(plan: Plan) -> Iterator[_Row]:
+    for driver in plan.drivers:
+        yield _Row(driver.name, driver.start_seconds, driver.finish_seconds, DRIVER_REQUESTS)
+
+
+def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
+    """The pods of the steps, and those that steps make."""
+    workers = {step.name: step.workers for step in graph.steps if step.workers is not None}
     ends: dict[str, float] = {}
-    for step in steps:
+    # Steps that others wait for come first.
+    for step in plan.steps:
         start, end = step.start_seconds, step.finish_seconds
         if step.node is None and step.progress is ProgressState.WAITING:
             before = [ends[name] for name in step.depends_on if name in ends]
-            start = max([earliest_seconds, *before])
+            start = max([plan.release_seconds, *before])
             end = start if step.cached else start + step.duration_seconds
         if start is None or end is None:
             continue
         ends[step.name] = end
-        if step.name in workers and not step.cached:
-            for group in (PodGroup(1, step.requests), workers[step.name]):
-                pods.gangs[len(pods.requests)] = group.count
-                pods.add(step.name, start, end, group.requests)
-        elif not step.cached:
-            pods.add(step.name, start, end, step.requests)
-
-
-@dataclass
-class _Pods:
-    """Collects pods, row by row: those of a row request the same for the same time.
-
-    Attributes:
-        owners: names of the steps, or of the groups that drivers are of.
-        start, end: on the plan's clock.
-        requests: of each pod.
-        gangs: rows whose pods work only together with others, and how many pods they are; other
-            rows are one pod.
-    """
-
-    owners: list[str] = field(default_factory=list)
-    start: list[float] = field(default_factory=list)
-    end: list[float] = field(default_factory=list)
-    requests: list[Resources] = field(default_factory=list)
-    gangs: dict[int, int] = field(default_factory=dict)
-
-    def add(self, owner: str, start: float, end: float, requests: Resources) -> None:
-        """Add a row."""
-        self.owners.append(owner)
-        self.start.append(start)
-        self.end.append(end)
-        self.requests.append(requests)
-
-    def table(self) -> "_Table":
-        """The same as arrays."""
-        names = sorted(set().union(*self.requests) - {"pods"})
-        count = np.ones(len(self.requests), np.int64)
-        count[list(self.gangs)] = list(self.gangs.values())
-        in_gang = np.zeros(len(self.requests), np.bool_)
-        in_gang[list(self.gangs)] = True
-        columns = [[each.get(name, 0) for each in self.requests] for name in names]
-        # Cut, so that sums stay within int64: beyond, they are more than any cluster has.
-        most = MAX_SUM // max(1, int(count.sum()))
-        amounts = np.minimum(np.array([*columns, [1] * len(count)], np.int64), most).T
-        start, end = np.array(self.start, np.float64), np.array(self.end, np.float64)
-        return _Table((*names, "pods"), start, end, count, amounts, in_gang)
+        if step.cached:
+            continue
+        made = workers.get(step.name)
+        yield _Row(step.name, start, end, step.requests, in_gang=made is not None)
+        if made is not None:
+            yield _Row(step.name, start, end, made.requests, made.count, in_gang=True)
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The same as arrays: P rows, R resources, the last of them `pods`.
+    """Rows of pods as arrays: P rows, R resources, the last of them `pods`.
 
     Attributes:
         names: of the resources.
@@ -179,14 +142,17 @@ class _Table:
             over: [P] rows that need nothing more.
             running: [P] rows that run.
         """
-        rows, runs = self._rows(~over), running[~over]
-        first = rows.start.min(initial=np.inf)
-        end = np.where(runs, np.maximum(rows.end, np.nextafter(first, np.inf)), rows.end)
-        return replace(rows, start=np.where(runs, first, rows.start), end=end)
-
-    def _rows(self, kept: Booleans) -> "_Table":
-        rows = self.start[kept], self.end[kept], self.count[kept]
-        return _Table(self.names, *rows, self.amounts[kept], self.in_gang[kept])
+        kept = ~over
+        runs, start, end = running[kept], self.start[kept], self.end[kept]
+        first = start.min(initial=np.inf)
+        return _Table(
+            self.names,
+            start=np.where(runs, first, start),
+            end=np.where(runs, np.maximum(end, np.nextafter(first, np.inf)), end),
+            count=self.count[kept],
+            amounts=self.amounts[kept],
+            in_gang=self.in_gang[kept],
+        )
 
     def demand(self) -> Demand:
         """The peaks of all that is asked for."""
@@ -214,6 +180,22 @@ class _Table:
             requests = dict(zip(self.names[:-1], amounts, strict=True))
             groups.append(PodGroup(int(peak[0]), without_zeros(requests)))
         return tuple(groups)
+
+
+def _table(rows: Sequence[_Row]) -> _Table:
+    names = sorted(set().union(*(row.requests for row in rows)) - {"pods"})
+    count = np.array([row.pods for row in rows], np.int64)
+    columns = [[row.requests.get(name, 0) for row in rows] for name in names]
+    # Cut, so that sums stay within int64: beyond, they are more than any cluster has.
+    most = MAX_SUM // max(1, int(count.sum()))
+    return _Table(
+        (*names, "pods"),
+        start=np.array([row.start for row in rows], np.float64),
+        end=np.array([row.end for row in rows], np.float64),
+        count=count,
+        amounts=np.minimum(np.array([*columns, [1] * len(rows)], np.int64), most).T,
+        in_gang=np.array([row.in_gang for row in rows], np.bool_),
+    )
 
 
 def _most(start: Floats, end: Floats, taken: Integers) -> Integers:

@@ -9,12 +9,10 @@ import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import PodShape
-from kfp_placement_engine.model import objections, reasons
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import objection
 from kfp_placement_engine.model.latency import is_within
-from kfp_placement_engine.model.objections import CountedObjection, Objection
-from kfp_placement_engine.model.reasons import Reason
+from kfp_placement_engine.model.reasons import Argument, Reason, counted, reason
 from kfp_placement_engine.model.resources import free_room, lacking
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import Step, StepKind
@@ -49,10 +47,8 @@ class Explainer:
     schedule: Schedule
     what_if_work: int = WHAT_IF_WORK
     # Large runs have many steps of few kinds: what is alike is worked out once.
-    _known: dict[object, tuple[CountedObjection, ...]] = field(
-        default_factory=dict, init=False, repr=False
-    )
-    _filters: dict[object, list[Objection | None]] = field(
+    _known: dict[object, tuple[Argument, ...]] = field(default_factory=dict, init=False, repr=False)
+    _filters: dict[object, list[Reason | None]] = field(
         default_factory=dict, init=False, repr=False
     )
     _users: dict[int, dict[frozenset[str], list[int]]] = field(
@@ -69,9 +65,8 @@ class Explainer:
         result: dict[int, Reason] = {}
         for index in np.flatnonzero(problem.is_step):
             affordable = what_ifs >= ALTERNATIVES
-            reason, tried = self._reason(int(index), affordable)
+            result[int(index)], tried = self._reason(int(index), affordable)
             what_ifs -= tried
-            result[int(index)] = reason
         return result
 
     def _reason(self, index: int, affordable: bool) -> tuple[Reason, int]:
@@ -92,18 +87,18 @@ class Explainer:
         """The reason of a step that the search has nothing to decide about."""
         step, activity = self._step(index), self.lowered.activities[index]
         if activity.running is not None:
-            return reasons.Started()
+            return reason("started")
         if self.lowered.problem.unplaceable[index]:
             return self._unschedulable(index)
         if step.assumed_cached:
-            return reasons.Cached()
+            return reason("cached")
         if self.lowered.problem.arrays.gene[index] < 0:
             if step.kind is not StepKind.CONTAINER:
-                return reasons.Unlabelled(kind=step.kind.value)
-            return reasons.Unmarked()
+                return reason("unlabelled", kind=step.kind.value)
+            return reason("unmarked")
         held = self.lowered.runs[activity.run].held.get(step.name)
         if held == self._name(int(self.schedule.node[index])) and self._allowed(index).sum() == 1:
-            return reasons.Kept()
+            return reason("kept")
         return None
 
     def _step(self, index: int) -> Step:
@@ -125,12 +120,13 @@ class Explainer:
         own = self._claims(index)
         pinned = sorted(own & set(self.lowered.volumes.pinned))
         if pinned and self._allowed(index).sum() == 1:
-            return reasons.VolumePinned(claim=names[pinned[0]])
+            return reason("volume-pinned", claim=names[pinned[0]])
         if len(problem.gene_activities[gene]) < 2:
             return None
         claim, first, count = self._sharing(gene, own)
         other = next(member for member in first if member != index)
-        return reasons.VolumeShared(
+        return reason(
+            "volume-shared",
             claim=names[claim],
             step=problem.activity_names[other],
             more=count - 2 if count > 2 else None,
@@ -168,18 +164,19 @@ class Explainer:
         ]
         node = int(self.schedule.node[index])
         if not known:
-            return reasons.LatencyUnknown(location=location), 0
+            return reason("latency-unknown", location=location), 0
         best, own = known[0], float(trips[node])
         if problem.arrays.latency_excess_ms[kind, node] > 0:
             missed = affordable and not self._has_room(index, best)
-            far = reasons.LatencyMissed if missed else reasons.LatencySearched
+            code = "latency-missed" if missed else "latency-searched"
             own_ms, best_ms = None if np.isnan(own) else own, float(trips[best])
-            reason = far(latency_ms=own_ms, location=location, node=best, node_ms=best_ms)
-            return reason, int(affordable)
+            far = reason(code, own_ms=own_ms, location=location, node=best, node_ms=best_ms)
+            return far, int(affordable)
         others = [float(trips[other]) for other in known if other != node]
-        near = reasons.LatencyBest if own <= trips[best] else reasons.LatencyNear
+        code = "latency-best" if own <= trips[best] else "latency-near"
         count, next_ms = int(room.sum()), min(others, default=None)
-        return near(location=location, node_count=count, latency_ms=own, next_ms=next_ms), 0
+        near = reason(code, location=location, node_count=count, latency_ms=own, next_ms=next_ms)
+        return near, 0
 
     def _has_room(self, index: int, node: int) -> bool:
         """Whether the step gets onto the node if the plan says so."""
@@ -190,23 +187,26 @@ class Explainer:
         if self._allowed(index).sum() != 1:
             return None
         of_others = self._objections(index, skip=int(self.schedule.node[index]))
-        return reasons.OnlyNode(objections=of_others) if of_others else reasons.OnlyNode()
+        return reason("only-node", others=of_others or None)
 
-    def _objections(self, index: int, skip: int = -1) -> tuple[CountedObjection, ...]:
+    def _objections(self, index: int, skip: int = -1) -> tuple[Argument, ...]:
         """Why the nodes do not take the step; the same for all steps of its class."""
         known = (int(self.lowered.problem.arrays.class_of[index]), skip)
         if known not in self._known:
             self._known[known] = self._counted_objections(index, skip)
         return self._known[known]
 
-    def _counted_objections(self, index: int, skip: int) -> tuple[CountedObjection, ...]:
+    def _counted_objections(self, index: int, skip: int) -> tuple[Argument, ...]:
         """Objections of all nodes but one, counted as kube-scheduler counts them."""
-        step, counts = self._step(index), Counter[Objection]()
+        step, counts = self._step(index), Counter[Reason]()
         short_nodes: dict[str, list[int]] = {}
         shape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
         requests = dict(shape.requests)
         trips = latencies_to(shape.location, self.cluster.latencies) if shape.location else {}
         limit = shape.max_latency_ms
+        elsewhere = reason("volume")
+        not_known = reason("no-latency", location=step.location)
+        beyond = reason("latency", location=step.location, limit_ms=limit)
         filtered = self._filtered(shape)
         for number, (node, free, static) in enumerate(
             zip(self.cluster.nodes, self._free, filtered, strict=True)
@@ -222,27 +222,27 @@ class Explainer:
                 node.name not in self.lowered.volumes.pinned.get(claim, {node.name})
                 for claim in shape.claims
             ):
-                counts[objections.VolumeElsewhere()] += 1
+                counts[elsewhere] += 1
             elif not trips or limit is None:
                 continue
             elif node.name not in trips:
-                counts[objections.LatencyNotKnown(location=step.location)] += 1
+                counts[not_known] += 1
             elif not is_within(trips[node.name], limit):
-                counts[objections.BeyondLimit(location=step.location, limit_ms=float(limit))] += 1
+                counts[beyond] += 1
         for name, free_amounts in short_nodes.items():
             # What is asked, and what the roomiest of the nodes that lack it has.
-            short_of = objections.Short(
-                resource=name, requested=requests.get(name, 1), free=max(0, *free_amounts)
+            short_of = reason(
+                "short", resource=name, requested=requests.get(name, 1), free=max(0, *free_amounts)
             )
             counts[short_of] += len(free_amounts)
-        return tuple(CountedObjection(number, each) for each, number in counts.most_common())
+        return tuple(counted(number, each) for each, number in counts.most_common())
 
     @cached_property
     def _free(self) -> list[dict[str, int]]:
         """[N] what each node has left beside what runs there."""
         return [free_room(node.allocatable, node.used) for node in self.cluster.nodes]
 
-    def _filtered(self, shape: PodShape) -> list[Objection | None]:
+    def _filtered(self, shape: PodShape) -> list[Reason | None]:
         """[N] why the static filters keep the shape off each node, None where they do not."""
         rules = (shape.node_selector, shape.affinity, shape.tolerations)
         if rules not in self._filters:
@@ -254,7 +254,7 @@ class Explainer:
 
     def _unschedulable(self, index: int) -> Reason:
         total = len(self.cluster.nodes)
-        return reasons.Unschedulable(node_count=total, objections=self._objections(index))
+        return reason("unschedulable", node_count=total, objections=self._objections(index))
 
     def _quickest(self, index: int) -> Reason:
         seconds = occupied_seconds(self.lowered.problem, index)
@@ -262,12 +262,13 @@ class Explainer:
         others = np.where(self._allowed(index), seconds, np.inf)
         others[node] = np.inf
         if seconds[node] < others.min() - 1e-9:
-            return reasons.Quickest(
+            return reason(
+                "quickest",
                 seconds=float(seconds[node]),
                 node_seconds=float(others.min()),
                 node=int(others.argmin()),
             )
-        return reasons.Chosen(node_count=int(self._allowed(index).sum()))
+        return reason("chosen", node_count=int(self._allowed(index).sum()))
 
     def _comparison(self, index: int) -> tuple[Reason, int]:
         """Try the step on other nodes and say what that would cost."""
@@ -281,5 +282,5 @@ class Explainer:
         there = [each for each in played if each.schedule.node[index] == each.node]
         if not there:
             second = tried[1] if len(tried) > 1 else None
-            return reasons.NoRoom(node=tried[0], other=second), len(played)
+            return reason("no-room", node=tried[0], other=second), len(played)
         return compared(problem, self.schedule, index, there), len(played)

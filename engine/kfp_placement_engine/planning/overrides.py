@@ -35,7 +35,7 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
     names = _known_names(graph)
     seconds: dict[str, float] = {}
     for name, duration in durations.items():
-        _check(graph, names, name)
+        names.check(name, UnknownStepError, f"{graph.name:.80}: ")
         try:
             seconds[name] = parse_duration(duration)
         except QuantityError as error:
@@ -69,7 +69,7 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
     names = _known_names(graph)
     cached = set(steps)
     for name in sorted(cached):
-        _check(graph, names, name)
+        names.check(name, UnknownStepError, f"{graph.name:.80}: ")
     notices: dict[Notice, None] = {}
 
     def changed(step: Step) -> Step:
@@ -95,9 +95,7 @@ def in_namespace(graph: RunGraph, namespace: str | None) -> RunGraph:
     Raises:
         InputError: no name that a namespace can have.
     """
-    if namespace is None:
-        return graph
-    return replace(graph, namespace=check_namespace(namespace))
+    return graph if namespace is None else replace(graph, namespace=check_namespace(namespace))
 
 
 def with_all_marked(graph: RunGraph) -> RunGraph:
@@ -132,9 +130,3 @@ def check_namespace(name: str) -> str:
 
 def _known_names(graph: RunGraph) -> StepNames:
     return StepNames((step.name, step.task, step.display_name) for step in graph.steps)
-
-
-def _check(graph: RunGraph, names: StepNames, wanted: str) -> None:
-    """Refuse names that no step has."""
-    if not names.meant(wanted):
-        raise UnknownStepError(f"{graph.name:.80}: {names.problem(wanted)}")

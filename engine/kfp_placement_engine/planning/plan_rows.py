@@ -23,7 +23,7 @@ from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.limits import Phases
 from kfp_placement_engine.model.plan import Alternative, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.quantities import format_resource
-from kfp_placement_engine.model.reasons import Ended, Reason
+from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.problem.problem import PlacementProblem
@@ -96,7 +96,7 @@ def sized_input(step: Step, basis: Basis | None) -> str:
 
 def _ended_row(run: int, lowered: Lowered, step: Step) -> PlannedStep:
     """A step that has ended: where it was, and no times."""
-    reason = Ended()
+    ended = reason("ended")
     return PlannedStep(
         **_common_fields(run, lowered, step),
         node=lowered.runs[run].progress[step.name].node,
@@ -106,9 +106,9 @@ def _ended_row(run: int, lowered: Lowered, step: Step) -> PlannedStep:
         transfer_seconds=0.0,
         duration_seconds=0.0,
         latency_ms=None,
-        reason=reason_text(reason, ()),
+        reason=reason_text(ended),
         progress=ProgressState.DONE,
-        why=reason,
+        why=ended,
     )
 
 
@@ -130,7 +130,7 @@ def _step_row(
     name = problem.node_names[node] if placed else running.node if running else None
     shown = placed or cached or running is not None
     start = -running.seconds_since_start if running else float(schedule.start[index])
-    reason = explanations.reasons[index]
+    why = explanations.reasons[index]
     return PlannedStep(
         **_common_fields(run, lowered, step),
         node=name,
@@ -140,10 +140,10 @@ def _step_row(
         transfer_seconds=phases.transfer_seconds,
         duration_seconds=phases.duration_seconds if not cached else 0.0,
         latency_ms=None if np.isnan(latency) else latency,
-        reason=reason_text(reason, problem.node_names),
+        reason=reason_text(why, problem.node_names),
         cached=cached,
         progress=ProgressState.RUNNING if running else ProgressState.WAITING,
-        why=reason,
+        why=why,
         alternatives=explanations.alternatives.get(index, ()),
         node_speed=float(arrays.speed[node]) if placed else 1.0,
     )

@@ -4,7 +4,6 @@ They are: one empty node more of each shape there is; one node with twice the CP
 each limit of a loop one up, or off; one image held by every node; one volume ReadWriteMany.
 """
 
-import itertools
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering import lower
 from kfp_placement_engine.lowering.volumes import volume_rules
 from kfp_placement_engine.model.active_runs import ActiveRun
@@ -44,12 +42,12 @@ class SearchRound(NamedTuple):
     """One round of the search.
 
     Attributes:
-        changes: how many take part, the most promising ones.
+        changes: how many take part, the most promising ones; None = all.
         work: spent on each search.
         leader_searches: of the most promising change, each with another seed.
     """
 
-    changes: int
+    changes: int | None
     work: int
     leader_searches: int = 1
 
@@ -66,8 +64,8 @@ class SuggestionParams:
         busiest, emptiest: in a larger one this many of each shape: those with most to do in the
             plan, and those with most room.
         most_images: images tried at most; those that take the plan longest to pull come first.
-        screening_work: spent on each change to see which are promising; 20 ms.
-        rounds: in which fewer and fewer are searched, each for longer; 0.1 s and 0.4 s a search.
+        rounds: in which fewer and fewer are searched, each for longer: 20 ms, 0.1 s and 0.4 s a
+            search.
         near: a gain that is less than the best by at most this share of it counts as equal to it.
         nothing: a gain below this share of the run is not worth a change.
     """
@@ -76,20 +74,14 @@ class SuggestionParams:
     busiest: int = 3
     emptiest: int = 1
     most_images: int = 10
-    screening_work: int = 1_500_000
     rounds: tuple[SearchRound, ...] = (
+        SearchRound(None, 1_500_000),
         # Four searches keep two cores busy to the end.
         SearchRound(4, 8_000_000),
         SearchRound(1, 34_000_000, leader_searches=4),
     )
     near: float = 0.05
     nothing: float = 0.01
-
-    def __post_init__(self) -> None:
-        """Refuse negative values."""
-        for name, value in vars(self).items():
-            if min(itertools.chain(*value) if name == "rounds" else (value,), default=0) < 0:
-                raise PlanningError(f"{name} = {value!r}; it must be 0 or more")
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,9 @@ from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.island import Island
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules, run_orders
-from kfp_placement_engine.search.result import Candidate
+from kfp_placement_engine.search.result import Candidate, best_of
 from kfp_placement_engine.search.simulation import (
     Schedule,
-    simulate,
     simulate_fullest,
     simulate_list,
     simulate_policy,
@@ -63,7 +62,7 @@ def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidat
         *_replays(problem, simulate_list(problem, first)),
     ]
     for placement in (heft_placement(problem), random_nodes(problem, seed)):
-        yield [Candidate(placement, simulate(problem, placement))]
+        yield [Candidate.of(problem, placement)]
     for priority in (*others, *run_orders(problem, rules["longest-path"])):
         yield _replays(problem, simulate_list(problem, priority))
     if problem.dispatch == "ordered":
@@ -78,18 +77,17 @@ def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidat
 def _replays(problem: PlacementProblem, schedule: Schedule) -> list[Candidate]:
     """A schedule as a plan, and if that is worse, as one with held starts (`ordered`)."""
     start = slot_starts(problem, schedule)
-    placement = Placement.of_schedule(problem, start, schedule.node)
-    played = Candidate(placement, simulate(problem, placement))
+    played = Candidate.of(problem, Placement.of_schedule(problem, start, schedule.node))
     if problem.dispatch == "ready" or not better(schedule.terms, played.schedule.terms):
         return [played]
     held = Placement.of_schedule(problem, start, schedule.node, hold=True)
-    return [played, Candidate(held, simulate(problem, held))]
+    return [played, Candidate.of(problem, held)]
 
 
 def candidates_of(problem: PlacementProblem, warm_start: Placement | None) -> list[Candidate]:
     """The plans that a warm start stands for, none without one."""
     placements = () if warm_start is None else warm_start.variants
-    return [Candidate(placement, simulate(problem, placement)) for placement in placements]
+    return [Candidate.of(problem, placement) for placement in placements]
 
 
 class GeneticSearch:
@@ -138,11 +136,8 @@ class GeneticSearch:
                 before, terms = terms, self._best_island().best_terms
                 since = 0 if better(terms, before) else since + 1
                 report(generation, share_done(stop))
-        placement = self._best_island().best.placement
-        for candidate in (Candidate(placement, simulate(self._problem, placement)), held):
-            if candidate is not None and better(candidate.schedule.terms, best.schedule.terms):
-                best = candidate
-        return best, generation
+        searched = Candidate.of(self._problem, self._best_island().best.placement)
+        return best_of([best, searched, *([held] if held else [])]), generation
 
     def _seed(
         self,

@@ -3,15 +3,12 @@
 import time
 from dataclasses import replace
 
-import numpy as np
-
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines.heft import heft_placement
-from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.priorities import priority_rules
-from kfp_placement_engine.search.result import Result
-from kfp_placement_engine.search.simulation import simulate, simulate_list
+from kfp_placement_engine.search.result import Candidate, Result, best_of, undecided
+from kfp_placement_engine.search.simulation import simulate_list
 
 
 def list_schedule(problem: PlacementProblem, warm_start: Placement | None = None) -> Result:
@@ -25,16 +22,12 @@ def list_schedule(problem: PlacementProblem, warm_start: Placement | None = None
         warm_start: a plan that is taken if it is better.
     """
     started = time.monotonic()
-    if problem.genes == 0:
-        placement = Placement(np.zeros(0, np.int64), np.zeros(problem.activities), np.empty(0))
-        return Result(placement, simulate(problem, placement), 0, 0, time.monotonic() - started)
-    placements = list_placements(problem, warm_start)
-    played = [simulate(problem, placement) for placement in placements]
-    best = 0
-    for number in range(1, len(played)):
-        if better(played[number].terms, played[best].terms):
-            best = number
-    return Result(placements[best], played[best], 0, 0, time.monotonic() - started)
+    if problem.genes:
+        placements = list_placements(problem, warm_start)
+        best = best_of(Candidate.of(problem, placement) for placement in placements)
+    else:
+        best = undecided(problem)
+    return Result(best.placement, best.schedule, 0, 0, time.monotonic() - started)
 
 
 def list_placements(problem: PlacementProblem, warm_start: Placement | None) -> list[Placement]:

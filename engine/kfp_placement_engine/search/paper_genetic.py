@@ -16,7 +16,7 @@ from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.result import Candidate
-from kfp_placement_engine.search.simulation import simulate, simulate_planned, slot_starts
+from kfp_placement_engine.search.simulation import simulate_planned, slot_starts
 from kfp_placement_engine.search.stop import SearchProgress, StoppingCriterion
 
 
@@ -138,4 +138,4 @@ class PaperSearch:
             placement = Placement.of_schedule(
                 self._problem, slot_starts(self._problem, played), played.node
             )
-        return Candidate(placement, simulate(self._problem, placement))
+        return Candidate.of(self._problem, placement)

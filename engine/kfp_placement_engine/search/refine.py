@@ -8,12 +8,10 @@ import numpy as np
 
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
-from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import candidates_of, seeds_of
 from kfp_placement_engine.search.island import Island
 from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.result import Candidate, Result
-from kfp_placement_engine.search.simulation import simulate
+from kfp_placement_engine.search.result import Candidate, Result, best_of
 from kfp_placement_engine.search.solve import is_tiny, solve
 from kfp_placement_engine.search.stop import MaxGenerations
 
@@ -54,10 +52,7 @@ def refine(
     for more in islice(seeds_of(problem, seed), _SEEDS):
         candidates += more
     candidates.append(_bred(problem, candidates, params, work // trial_work(problem), seed))
-    best = candidates[0]
-    for candidate in candidates[1:]:
-        if better(candidate.schedule.terms, best.schedule.terms):
-            best = candidate
+    best = best_of(candidates)
     return Result(best.placement, best.schedule, 0, seed, time.monotonic() - started)
 
 
@@ -86,5 +81,4 @@ def _bred(
     island = Island(problem, replace(params, population_size=POPULATION), 0, state)
     island.start(free)
     island.improve(trials)
-    placement = island.best.placement
-    return Candidate(placement, simulate(problem, placement))
+    return Candidate.of(problem, island.best.placement)

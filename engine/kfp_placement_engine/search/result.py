@@ -1,9 +1,14 @@
 """What a solver returns."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.simulation import Schedule, simulate
 
 
 @dataclass(frozen=True)
@@ -12,6 +17,26 @@ class Candidate:
 
     placement: Placement
     schedule: Schedule
+
+    @staticmethod
+    def of(problem: PlacementProblem, placement: Placement) -> "Candidate":
+        """Play a placement."""
+        return Candidate(placement, simulate(problem, placement))
+
+
+def best_of(candidates: Iterable[Candidate]) -> Candidate:
+    """The best of some plans, the first of several that are as good."""
+    best, *others = candidates
+    for other in others:
+        if better(other.schedule.terms, best.schedule.terms):
+            best = other
+    return best
+
+
+def undecided(problem: PlacementProblem) -> Candidate:
+    """The only plan of a problem of which nothing is to be decided."""
+    nothing = np.zeros(0, np.int64)
+    return Candidate.of(problem, Placement(nothing, np.zeros(problem.activities), np.empty(0)))
 
 
 @dataclass(frozen=True)

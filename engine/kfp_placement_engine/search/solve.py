@@ -2,19 +2,16 @@
 
 import os
 import time
-
-import numpy as np
+from itertools import chain
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.progress import GenerationProgress, no_generation_progress
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines.brute_force import best_of_all, count_plans
-from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import GeneticSearch, candidates_of, seeds_of
 from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.result import Candidate, Result
-from kfp_placement_engine.search.simulation import simulate
+from kfp_placement_engine.search.result import Candidate, Result, best_of, undecided
 from kfp_placement_engine.search.stop import MaxRuntime, StoppingCriterion
 
 EXACT_WORK = 10_000_000
@@ -52,27 +49,24 @@ def solve(
     """
     if seed < 0:
         raise PlanningError(f"seed {seed}; it must be 0 or more")
+    started = time.monotonic()
     params = params or GeneticParams()
     stop = stop or MaxRuntime(2.0)
-    started = time.monotonic()
-    if problem.genes == 0:
-        placement = Placement(np.zeros(0, np.int64), np.zeros(problem.activities), np.empty(0))
-        return Result(
-            placement, simulate(problem, placement), 0, seed, time.monotonic() - started, exact=True
-        )
-    if params.variant == "paper":
+    generations = 0
+    is_exact = problem.genes == 0 or (
+        params.variant != "paper" and is_tiny(problem, params.exact_below)
+    )
+    if is_exact:
+        best = _exact(problem, seed, warm_start) if problem.genes else undecided(problem)
+    elif params.variant == "paper":
         from kfp_placement_engine.search.paper_genetic import PaperSearch
 
         best, generations = PaperSearch(problem, params, seed).run(stop, report)
-        return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
-    if is_tiny(problem, params.exact_below):
-        best = _exact(problem, seed, warm_start)
-        return Result(
-            best.placement, best.schedule, 0, seed, time.monotonic() - started, exact=True
-        )
-    search = GeneticSearch(problem, params, seed, threads or os.cpu_count() or 1)
-    best, generations = search.run(stop, warm_start, report)
-    return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
+    else:
+        search = GeneticSearch(problem, params, seed, threads or os.cpu_count() or 1)
+        best, generations = search.run(stop, warm_start, report)
+    seconds = time.monotonic() - started
+    return Result(best.placement, best.schedule, generations, seed, seconds, is_exact)
 
 
 def is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
@@ -87,12 +81,8 @@ def is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
 
 def _exact(problem: PlacementProblem, seed: int, warm_start: Placement | None) -> Candidate:
     """The best of all plans; of those to start from too, where they may hold starts as no other."""
-    placement = best_of_all(problem)
-    best = Candidate(placement, simulate(problem, placement))
-    if problem.dispatch != "ordered":
-        return best
-    for candidates in (candidates_of(problem, warm_start), *seeds_of(problem, seed)):
-        for candidate in candidates:
-            if better(candidate.schedule.terms, best.schedule.terms):
-                best = candidate
-    return best
+    found = [Candidate.of(problem, best_of_all(problem))]
+    if problem.dispatch == "ordered":
+        found += candidates_of(problem, warm_start)
+        found += chain.from_iterable(seeds_of(problem, seed))
+    return best_of(found)

@@ -109,17 +109,6 @@ class MaxSchedules:
 
 
 @dataclass(frozen=True)
-class NoImprovement:
-    """Stop when the best plan has not changed for this many generations."""
-
-    generations: int
-
-    def __call__(self, progress: SearchProgress) -> bool:
-        """Whether nothing has improved for long enough."""
-        return progress.since_improvement >= self.generations
-
-
-@dataclass(frozen=True)
 class BoundReached:
     """Stop when no plan can complete earlier: at the bound, every step placed, no rule missed.
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.durations import format_duration, round_trip_text
-from kfp_placement_engine.model.reasons import Cached, FarFromUsers, NearUsers, OnlyNode
+from kfp_placement_engine.model.reasons import FAR_FROM_USERS, NEAR_USERS
 from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.views.document import Column, Document, Line, Note, Notes, Table
@@ -176,13 +176,14 @@ def _latency(step: StepView) -> str:
 
 def _others(step: StepView) -> list[str]:
     """The next best nodes, or that the plan names none though there may be some."""
-    may_have = step.planned_node is not None and not isinstance(step.why, Cached | OnlyNode)
+    code = "" if step.why is None else step.why.code
+    may_have = step.planned_node is not None and code not in ("cached", "only-node")
     if may_have and not step.alternatives:
         limit_ms = step.max_latency_ms
         beyond = "" if limit_ms is None else f"beyond {round_trip_text(limit_ms)} none may be"
         return [f"the plan names no other node: {beyond or _NOT_COMPARED}"]
     # The time lost says nothing of the rule, which has decided.
-    is_ruled = isinstance(step.why, NearUsers | FarFromUsers)
+    is_ruled = code in NEAR_USERS | FAR_FROM_USERS
     rule = "; by time alone, the latency rule comes first" if is_ruled else ""
     return [_other(each) + rule for each in step.alternatives]
 

@@ -8,18 +8,9 @@ from kfp_placement_engine.contract.texts import reason_text, waiting_text
 from kfp_placement_engine.model.durations import round_trip_text
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.latency import is_within
-from kfp_placement_engine.model.objections import BeyondLimit
 from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.model.promise import StepPromise, TimeRange
-from kfp_placement_engine.model.reasons import (
-    FarFromUsers,
-    LatencyUnknown,
-    NearUsers,
-    OnlyNode,
-    Reason,
-    RunLater,
-    Unschedulable,
-)
+from kfp_placement_engine.model.reasons import FAR_FROM_USERS, Reason
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting
 from kfp_placement_engine.views.pods import PodView
 
@@ -187,7 +178,7 @@ def step_view(
         location = pod.location or location
         limit_ms = limit_ms if pod.max_latency_ms is None else pod.max_latency_ms
     reason = "" if row.reason is None else reason_text(row.reason, nodes)
-    if bound is not None and isinstance(row.reason, Unschedulable):
+    if bound is not None and row.reason is not None and row.reason.code == "unschedulable":
         # It has got a node since.
         reason = f"at the time of the plan: {reason}"
     may_wait = state.state in (StepState.WAITING, StepState.PENDING)
@@ -220,25 +211,26 @@ def step_view(
 
 def _planned_trip(reason: Reason | None) -> tuple[str, float | None]:
     """Location, and the round trip from the planned node, as the reason has them."""
-    if isinstance(reason, NearUsers | FarFromUsers):
-        trip_ms = reason.latency_ms
-        return reason.location, None if trip_ms is None else float(trip_ms)
-    return (reason.location if isinstance(reason, LatencyUnknown) else ""), None
+    if reason is None:
+        return "", None
+    trip_ms = reason.says("own_ms" if reason.code in FAR_FROM_USERS else "latency_ms")
+    return reason.says("location") or "", None if trip_ms is None else float(trip_ms)
 
 
 def _objection(reason: Reason | None) -> tuple[int | None, str, float | None]:
     """How many nodes are beyond the limit, of which location, and the limit."""
-    objections = reason.objections if isinstance(reason, OnlyNode | Unschedulable) else None
-    for each in objections or ():
-        beyond = each.objection
-        if isinstance(beyond, BeyondLimit):
-            return each.node_count, beyond.location, float(beyond.limit_ms)
+    objections = None if reason is None else reason.says("others") or reason.says("objections")
+    for number, each in objections or ():
+        if each.code == "latency" and each.values is not None:
+            return number, each.says("location"), float(each.says("limit_ms"))
     return None, "", None
 
 
 def _loss_seconds(reason: Reason | None, other: Alternative) -> float:
     """What another node costs the run: as the reason has it where it names that node."""
-    if not isinstance(reason, RunLater) or reason.node != other.node:
+    is_named = reason is not None and reason.code == "run-later"
+    if reason is None or not is_named or reason.says("node") != other.node:
         return other.loss_seconds
-    is_same = abs(reason.seconds - other.loss_seconds) <= _ROUNDED_SECONDS
-    return float(reason.seconds) if is_same else other.loss_seconds
+    seconds = float(reason.says("seconds"))
+    is_same = abs(seconds - other.loss_seconds) <= _ROUNDED_SECONDS
+    return seconds if is_same else other.loss_seconds

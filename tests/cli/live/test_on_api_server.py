@@ -17,7 +17,7 @@ from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_engine.contract.placement import PipelinePlacementSpec, PipelinePlacementStatus
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow, planned_row, state_row
-from kfp_placement_engine.model.reasons import EndsFirst, RunLater
+from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.model.step_state import Waiting
 from kfp_placement_kube.json_text import read_json
 from tests.cli.conftest import RUN
@@ -67,8 +67,8 @@ def placement(namespace, name="taxi-x7k2p"):
     """A run of two steps on two nodes, submitted a minute ago."""
     submitted = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
     rows = [
-        PlannedRow("fetch", 0, 10, 42, EndsFirst(seconds=12, node=1)),
-        PlannedRow("train", 0, 47, 1249, RunLater(seconds=1200, node=1)),
+        PlannedRow("fetch", 0, 10, 42, reason("ends-first", seconds=12, node=1)),
+        PlannedRow("train", 0, 47, 1249, reason("run-later", seconds=1200, node=1)),
     ]
     spec = PipelinePlacementSpec(
         workflow_uid="0d4a9f0e",

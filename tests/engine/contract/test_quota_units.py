@@ -128,14 +128,6 @@ def test_cpu_and_memory_are_cut_into_round_units():
     )
 
 
-def test_a_little_is_a_few_of_the_least_units():
-    assert quota_units(Demand(peak={"cpu": 105, "memory": 64 * 2**20 + 1})) == (
-        RUN,
-        QuotaUnits("cpu", 11, {"cpu": 10}),
-        QuotaUnits("memory", 65, {"memory": 2**20}),
-    )
-
-
 def test_an_accelerator_has_its_share_of_cpu_and_memory():
     """Three workers of 4 CPU, 16 GiB and a GPU, and what the step itself and a driver request."""
     share = {"cpu": 12_000, "memory": 48 * GIBIBYTE, GPU: 3, "pods": 3}

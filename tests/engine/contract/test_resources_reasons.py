@@ -8,31 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.reason_rows import coded, read_reason
 from kfp_placement_engine.contract.rows import PlannedRow, planned_row
 from kfp_placement_engine.contract.rows_reading import read_planned_row
-from kfp_placement_engine.contract.texts import (
-    OBJECTION_TEXTS,
-    REASON_TEXTS,
-    reason_text,
-    waiting_text,
-)
-from kfp_placement_engine.model import objections, reasons
-from kfp_placement_engine.model.objections import (
-    BeyondLimit,
-    CountedObjection,
-    KnownObjection,
-    OtherObjection,
-)
-from kfp_placement_engine.model.reasons import (
-    KnownReason,
-    LatencyMissed,
-    OnlyNode,
-    OtherReason,
-    RunLater,
-    Started,
-    Unschedulable,
-)
+from kfp_placement_engine.contract.texts import REASON_TEXTS, reason_text, waiting_text
+from kfp_placement_engine.model.reasons import FIELDS, Reason, reason
 from kfp_placement_engine.model.step_state import Waiting
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
@@ -54,70 +33,48 @@ def rows_of(name):
     return json.loads((DATA / f"{name}.json").read_text())
 
 
-def read_row(reason):
-    row = read_planned_row(["train", 0, 0, 60, reason], len(NODES))
+def read_row(written):
+    row = read_planned_row(["train", 0, 0, 60, written], len(NODES))
     assert row.reason is not None
     return row.reason
 
 
-def written(reason):
-    return json.loads(json.dumps(planned_row(PlannedRow("train", reason=reason))[4]))
+def written(found):
+    return json.loads(json.dumps(planned_row(PlannedRow("train", reason=found))[4]))
 
 
 @pytest.mark.parametrize("row", rows_of("reasons"), ids=json.dumps)
 def test_sentences(row, golden):
-    reason = read_row(row)
-    assert not isinstance(reason, OtherReason)
-    golden(reason_text(reason, NODES))
-    assert written(reason) == row
+    found = read_row(row)
+    assert found.values is not None
+    golden(reason_text(found, NODES))
+    assert written(found) == row
 
 
 @pytest.mark.parametrize("row", rows_of("reasons-of-other-revisions"), ids=json.dumps)
 def test_what_another_revision_says_is_shown_as_it_stands_and_kept(row, golden):
-    reason = read_row(row)
-    golden(reason_text(reason, NODES))
-    assert written(reason) == row
+    found = read_row(row)
+    golden(reason_text(found, NODES))
+    assert written(found) == row
 
 
-def concrete(base):
-    """The classes made of one that name a reason or objection."""
-    named = {**vars(objections), **vars(reasons)}.values()
-    made = [each for each in named if isinstance(each, type)]
-    below = {each: [other for other in made if issubclass(other, each)] for each in made}
-    return {each for each in below[base] if len(below[each]) == 1}
-
-
-def test_every_reason_has_a_sentence_and_an_example():
+def test_every_code_has_a_sentence_and_an_example():
     found = [read_row(row) for row in rows_of("reasons")]
-    assert {type(each) for each in found} == concrete(KnownReason) == set(REASON_TEXTS)
-    (none,) = (each for each in found if isinstance(each, Unschedulable))
-    against = {type(each.objection) for each in none.objections}
-    assert against == concrete(KnownObjection) == set(OBJECTION_TEXTS)
-
-
-def test_arguments_have_names():
-    assert read_row(["run-later", 1200, 1]) == RunLater(seconds=1200, node=1)
-    assert read_row(["latency-missed", "", "HOME", 1, 9.8]) == LatencyMissed(
-        latency_ms=None, location="HOME", node=1, node_ms=9.8
-    )
-    assert read_row(["only-node", [[4, "latency", "HOME", 20], [1, "new", 7]]]) == OnlyNode(
-        objections=(
-            CountedObjection(4, BeyondLimit(location="HOME", limit_ms=20)),
-            CountedObjection(1, OtherObjection("new", (7,))),
-        )
-    )
-    assert read_row(["started", "later"]) == Started(added=("later",))
+    (against,) = (each.says("objections") for each in found if each.code == "unschedulable")
+    shown = {each.code for each in found} | {each.code for _, each in against}
+    assert shown == set(FIELDS) == set(REASON_TEXTS)
 
 
 @pytest.mark.parametrize("argument", [1.5, -1, "1", [1]])
 def test_what_is_no_position_is_kept_as_it_came(argument):
     row = ["run-later", 1200, argument]
-    assert isinstance(read_row(row), OtherReason)
-    assert written(read_row(row)) == row
+    assert read_row(row).values is None
+    assert written(read_row(row).with_nodes(lambda node: node + 1)) == row
 
 
 def test_a_whole_number_with_a_point_is_a_position():
-    assert read_row(["run-later", 1200, 1.0]) == RunLater(seconds=1200, node=1)
+    assert read_row(["run-later", 1200, 1.0]).says("node") == 1
+    assert reason("run-later", seconds=1200, node=1) == Reason("run-later", (1200, 1))
 
 
 def assert_said_in_codes(run, cluster):
@@ -157,12 +114,9 @@ codes = st.sampled_from(sorted({row[0] for row in rows_of("reasons")}))
 
 @given(codes, st.lists(arguments, max_size=5).map(tuple))
 def test_showing_never_fails(code, given_arguments):
-    assert reason_text(read_reason(code, given_arguments), NODES)
-
-
-@given(codes, st.lists(arguments, max_size=5).map(tuple))
-def test_what_is_read_is_written_as_it_came(code, given_arguments):
-    assert coded(read_reason(code, given_arguments)) == (code, given_arguments)
+    found = Reason(code, given_arguments)
+    assert reason_text(found, NODES)
+    assert found.with_nodes(lambda node: node).code == code
 
 
 @pytest.mark.parametrize(

@@ -158,12 +158,6 @@ def test_what_cannot_be_true_teaches_nothing():
     assert known.predict(TRAIN, float("nan"), {"a": float("inf")}) == before
 
 
-def test_the_same_runs_make_the_same_forecasts():
-    rng = random.Random(5)
-    runs = [rng.lognormvariate(4, 0.3) for _ in range(30)]
-    assert seen(*runs).predict(TRAIN) == seen(*runs).predict(TRAIN)
-
-
 def test_each_iteration_of_a_wide_loop_keeps_its_own_times():
     """A thousand: with a hundred, a wider loop forgets each before it comes to it again."""
     wide = [StepIdentity("taxi", "fit", f"{each:08x}") for each in range(1_000)]

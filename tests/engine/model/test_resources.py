@@ -4,17 +4,13 @@ from kfp_placement_engine.model.resources import (
     MAX_SUM,
     add_to,
     bounded,
-    fits,
     free_room,
     is_less,
     lacking,
-    minus,
-    plus,
     raise_to,
     room_beside,
     subtract_from,
     with_pod,
-    without_zeros,
 )
 
 
@@ -41,20 +37,6 @@ def test_every_pod_takes_a_pod():
     assert lacking({"pods": 5}, {"pods": 1}) == []
 
 
-def test_it_fits_where_nothing_lacks():
-    assert fits({"cpu": 500}, {"pods": 1, "cpu": 500})
-    assert not fits({"cpu": 501}, {"pods": 1, "cpu": 500})
-    assert not fits({}, {"pods": 0})
-
-
-def test_sums_and_what_is_left():
-    """What one of both does not name is 0 there; less than 0 is left to be seen."""
-    amounts, others = {"cpu": 3, "memory": 1}, {"cpu": 2, "gpu": 1}
-    assert plus(amounts, others) == {"cpu": 5, "memory": 1, "gpu": 1}
-    assert minus(amounts, others) == {"cpu": 1, "memory": 1, "gpu": -1}
-    assert (amounts, others) == ({"cpu": 3, "memory": 1}, {"cpu": 2, "gpu": 1})
-
-
 def test_sums_in_place():
     total = {"cpu": 1}
     add_to(total, {"cpu": 2, "gpu": 4})
@@ -78,10 +60,6 @@ def test_free_is_what_the_node_has_and_nobody_takes():
 def test_less_of_anything_is_less():
     assert is_less({"cpu": 4}, {"cpu": 4, "gpu": 1})
     assert not is_less({"cpu": 4, "gpu": 1}, {"cpu": 4})
-
-
-def test_zero_and_absent_mean_the_same():
-    assert without_zeros({"cpu": 0, "memory": 1}) == {"memory": 1}
 
 
 def test_sums_to_plan_with_leave_room_to_add():

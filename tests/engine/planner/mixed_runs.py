@@ -25,6 +25,7 @@ from kfp_placement_engine.model.run_graph import (
     StepKind,
     Toleration,
 )
+from kfp_placement_engine.model.step_names import task_of
 from tests.support.builders import GIBIBYTE, a_node
 
 SOURCES = {"plain": "argo-workflow", "kfp": "kfp-package", "direct": "wfformat"}
@@ -66,7 +67,7 @@ def mixed_cluster(mixture: Mixture) -> Cluster:
     """Nodes of different sizes, speeds, rates, labels, taints, images and room taken."""
     random = mixture.random("cluster")
     size, rates = random.choice([(200, (None, 25.0)), (2**32, (2.0**31, 2.0**30))])
-    members = tuple(_node(random, number, size, rates) for number in range(mixture.nodes))
+    members = tuple(mixed_node(random, number, size, rates) for number in range(mixture.nodes))
     trips = {node.name: random.choice([9.0, 9.4, 10.0, 20.0, 90.0]) for node in members[::-2]}
     claims = (
         Claim("shelf", access_modes=("ReadWriteMany",)),
@@ -78,13 +79,17 @@ def mixed_cluster(mixture: Mixture) -> Cluster:
 def mixed_run(mixture: Mixture) -> RunGraph:
     """Steps that depend on earlier ones; in a KFP run the later ones are in loops."""
     random = mixture.random("run")
+    claims = [claim.name for claim in CLAIMS] if mixture.claims else []
     steps: list[Step] = []
     for number in range(mixture.steps):
-        steps.append(_step(random, mixture, number, [step.name for step in steps[-12:]]))
+        earlier = [step.name for step in steps[-12:]]
+        steps.append(mixed_step(random, mixture.kind, number, earlier, claims))
     groups: tuple[Group, ...] = ()
     if mixture.kind == "kfp":
         cut = (2 * mixture.steps) // 3
-        body, inside = _loop(random, steps[cut:], steps[cut - 1].name)
+        width, parallelism = random.choice([3, 4]), random.choice([1, 2])
+        after = (steps[cut - 1].name,)
+        body, inside = in_a_loop(steps[cut:], after, width, parallelism, inner_width=2)
         groups = (Group("", GroupKind.ROOT), *inside)
         steps = [*steps[:cut], *body]
     return RunGraph(
@@ -121,7 +126,15 @@ def begun_run(mixture: Mixture) -> ActiveRun:
     return ActiveRun(f"run-{mixture.seed}", run, -7.5, progress=progress, held=held)
 
 
-def _node(random: Random, number: int, size: int, rates: Sequence[float | None]) -> Node:
+def mixed_node(
+    random: Random,
+    number: int,
+    image_bytes: int,
+    pull_rates: Sequence[float | None],
+    cpu: Sequence[int] = (3, 4, 6, 8),
+    memory: Sequence[int] = (4, 8, 16),
+) -> Node:
+    """One node; most of its values are drawn, sizes from those that are given."""
     taints = random.choice(
         [(), (), (), (), (Taint("only", "us"),), (Taint("rather", "not", "PreferNoSchedule"),)]
     )
@@ -129,8 +142,8 @@ def _node(random: Random, number: int, size: int, rates: Sequence[float | None])
     held = random.sample(["tool:1", "model:2", "untagged:latest"], random.randrange(3))
     return a_node(
         f"n{number}",
-        cpu=random.choice([3, 4, 6, 8]),
-        memory=random.choice([4, 8, 16]),
+        cpu=random.choice(cpu),
+        memory=random.choice(memory),
         pods=random.choice([110, 110, 5]),
         extended=random.choice([{}, {}, {GPU: 1}, {GPU: 2}]),
         used=used,
@@ -139,9 +152,9 @@ def _node(random: Random, number: int, size: int, rates: Sequence[float | None])
         labels={"zone": random.choice("ab")},
         taints=taints,
         unschedulable=random.randrange(12) == 0 and number > 0,
-        images=dict.fromkeys(held, size),
+        images=dict.fromkeys(held, image_bytes),
         store_bytes_per_second=random.choice([None, 50.0, 200.0]),
-        pull_bytes_per_second=random.choice(rates),
+        pull_bytes_per_second=random.choice(pull_rates),
     )
 
 
@@ -161,20 +174,23 @@ def _requests(random: Random) -> dict[str, int]:
     return {name: amount for name, amount in asked.items() if amount}
 
 
-def _claims(random: Random, mixture: Mixture) -> tuple[ClaimUse, ...]:
-    if mixture.kind == "direct" or not mixture.claims or random.randrange(4):
+def _claims(random: Random, kind: str, names: Sequence[str]) -> tuple[ClaimUse, ...]:
+    if kind == "direct" or not names or random.randrange(4):
         return ()
-    return (ClaimUse(random.choice(CLAIMS).name),)
+    return (ClaimUse(random.choice(names)),)
 
 
-def _step(random: Random, mixture: Mixture, number: int, earlier: list[str]) -> Step:
+def mixed_step(
+    random: Random, kind: str, number: int, earlier: Sequence[str], claims: Sequence[str]
+) -> Step:
+    """One step of a kind of run; it may depend on earlier ones, and mount one of the claims."""
     before = random.sample(earlier, min(len(earlier), random.choice([0, 1, 1, 2])))
     read = [name for name in before if random.randrange(2)]
     inputs = [DataInput(name, "data", random.choice([50, 100, 300])) for name in read]
-    if mixture.kind != "direct" and random.randrange(6) == 0:
+    if kind != "direct" and random.randrange(6) == 0:
         inputs.append(DataInput("", "outside", None))
     predicts = random.randrange(5) == 0
-    importer = mixture.kind == "kfp" and random.randrange(12) == 0
+    importer = kind == "kfp" and random.randrange(12) == 0
     return Step(
         name=f"s{number}",
         task=f"s{number}",
@@ -186,49 +202,58 @@ def _step(random: Random, mixture: Mixture, number: int, earlier: list[str]) -> 
         location=LOCATION.lower() if predicts else "",
         max_latency_ms=random.choice([None, None, 15.0]) if predicts else None,
         duration_seconds=random.choice([None, 0, 1, 2, 3, 5, 8, 13]),
-        output_bytes={} if mixture.kind == "direct" else {"data": random.choice([0, 100])},
+        output_bytes={} if kind == "direct" else {"data": random.choice([0, 100])},
         inputs=tuple(inputs),
         node_selector=random.choice([{}] * 9 + [{"zone": "a"}]),
         affinity=_affinity(random),
         tolerations=random.choice(
             [(), (Toleration("only", "Exists"),), (Toleration("", "Exists"),)]
         ),
-        claims=_claims(random, mixture),
+        claims=_claims(random, kind, claims),
         depends_on=tuple(sorted(before)),
-        has_driver=mixture.kind == "kfp",
+        has_driver=kind == "kfp",
         assumed_cached=random.randrange(15) == 0,
     )
 
 
-def _loop(random: Random, body: list[Step], after: str) -> tuple[list[Step], list[Group]]:
-    """The steps once for each iteration of a loop with a limit, which has another inside."""
-    width, parallelism = random.choice([3, 4]), random.choice([1, 2])
-    groups = [Group("loop", GroupKind.LOOP, "", (after,), parallelism)]
-    steps: list[Step] = []
-    names = {step.name for step in body}
+def in_a_loop(
+    body: Sequence[Step],
+    after: tuple[str, ...],
+    width: int,
+    parallelism: int,
+    inner_width: int = 0,
+) -> tuple[list[Step], list[Group]]:
+    """The steps once for each iteration of a loop, or of one in it that has a limit of 1."""
+    groups = [Group("loop", GroupKind.LOOP, "", after, parallelism)]
+    homes = []
     for index in range(width):
         outer = f"loop[{index}]"
-        inner = f"{outer}.in"
-        groups += [
-            Group(outer, GroupKind.ITERATION, "loop"),
-            Group(inner, GroupKind.LOOP, outer, (), 1),
-            *(Group(f"{inner}[{number}]", GroupKind.ITERATION, inner) for number in range(2)),
+        groups.append(Group(outer, GroupKind.ITERATION, "loop"))
+        if inner_width:
+            inner = f"{outer}.in"
+            inside = [f"{inner}[{number}]" for number in range(inner_width)]
+            groups.append(Group(inner, GroupKind.LOOP, outer, (), 1))
+            groups += [Group(name, GroupKind.ITERATION, inner) for name in inside]
+            homes += [(name, (index, number)) for number, name in enumerate(inside)]
+        else:
+            homes.append((outer, (index,)))
+    names = {step.name for step in body}
+    steps: list[Step] = []
+    for home, iteration in homes:
+        new = {name: f"{home}.{name}" for name in names}
+        steps += [
+            replace(
+                step,
+                name=new[step.name],
+                task=task_of(new[step.name]),
+                group=home,
+                iteration=iteration,
+                depends_on=tuple(sorted(new.get(name, name) for name in step.depends_on)),
+                inputs=tuple(
+                    replace(each, producer=new.get(each.producer, each.producer))
+                    for each in step.inputs
+                ),
+            )
+            for step in body
         ]
-        for home in [f"{inner}[0]", f"{inner}[1]"]:
-            new = {name: f"{home}.{name}" for name in names}
-            steps += [
-                replace(
-                    step,
-                    name=new[step.name],
-                    task=f"loop[*].in[*].{step.name}",
-                    group=home,
-                    iteration=(index, int(home[-2])),
-                    depends_on=tuple(sorted(new.get(name, name) for name in step.depends_on)),
-                    inputs=tuple(
-                        replace(each, producer=new.get(each.producer, each.producer))
-                        for each in step.inputs
-                    ),
-                )
-                for step in body
-            ]
     return steps, groups

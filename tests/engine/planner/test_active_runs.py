@@ -19,7 +19,7 @@ from kfp_placement_engine.model.active_runs import (
     StepProgress,
 )
 from kfp_placement_engine.model.plan import reserved_run
-from kfp_placement_engine.model.reasons import Kept
+from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
@@ -32,7 +32,6 @@ from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,
     a_kfp_run,
-    a_loop,
     a_node,
     a_run,
     a_step,
@@ -169,17 +168,6 @@ def test_a_step_that_has_not_overrun_needs_what_is_left():
     assert plan.step("a").finish_seconds == pytest.approx(0.5)
 
 
-def test_what_is_left_includes_pull_and_transfers_on_that_node():
-    made = a_step("a", seconds=0, output_bytes={"data": 200})
-    read = a_step("b", "a", seconds=10, image="tool:1", reads=[("a", 200)])
-    slow = a_node("n1", speed=0.5, store_bytes_per_second=50.0, pull_bytes_per_second=25.0)
-    plan = planned(
-        a_run(made, read), a_cluster(slow), progress={"a": done(), "b": running("n1", 8)}
-    )
-    # 100 B of image at 25 B/s, 200 B at 50 B/s, 10 s at half the speed.
-    assert plan.step("b").finish_seconds == 4 + 4 + 20 - 8
-
-
 def test_running_steps_hold_room_even_where_none_is_thought_to_be_left():
     run = a_run(a_step("a", cpu=3, seconds=10), a_step("b", cpu=3, seconds=1))
     full = a_node("n1", used={"cpu": 2000})
@@ -228,39 +216,6 @@ def test_drivers_have_ended_once_what_they_start_has_started():
     assert [driver.name for driver in plan.drivers] == ["b"]
 
 
-def test_a_driver_that_runs_ends_when_it_has_to():
-    run = a_kfp_run(a_step("a"))
-    root = planned(run, a_cluster(), group_progress={"": running("n1", 0.75)})
-    assert [(each.name, each.finish_seconds) for each in root.drivers] == [
-        ("root", 0.25),
-        ("a", 1.25),
-    ]
-    own = planned(run, a_cluster(), progress={"a": StepProgress(driver=running("n1", 0.5))})
-    assert [(each.name, each.finish_seconds) for each in own.drivers] == [("a", 0.5)]
-    assert own.step("a").start_seconds == 0.5
-
-
-def a_looping_run(width, parallelism):
-    steps = [
-        a_step(f"loop[{index}].work", seconds=10, group=f"loop[{index}]", iteration=(index,))
-        for index in range(width)
-    ]
-    return a_kfp_run(*steps, groups=a_loop("loop", width, parallelism))
-
-
-def test_iterations_that_run_count_for_the_loops_limit():
-    run = a_looping_run(width=4, parallelism=2)
-    progress = {"loop[0].work": done(), "loop[1].work": running("n1", 6)}
-    plan = planned(run, a_cluster(*nodes(4)), progress=progress)
-    starts = sorted(step.start_seconds for step in plan.steps if step.start_seconds is not None)
-    # The third iteration starts at once (two drivers of 1 s), the fourth when the second has ended.
-    assert starts == [-6, 2, 4 + 2]
-    waiting_inside = {**progress, "loop[2].work": StepProgress(driver=done())}
-    plan = planned(run, a_cluster(*nodes(4)), progress=waiting_inside)
-    assert plan.step("loop[2].work").start_seconds == 0
-    assert plan.step("loop[3].work").start_seconds == 4 + 2
-
-
 def test_a_volume_in_use_keeps_its_users_where_it_is(golden):
     claims = (RunClaim("disk", ("ReadWriteOnce",)),)
     run = a_run(a_step("a", claims=["disk"]), a_step("b", claims=["disk"]), claims=claims)
@@ -275,7 +230,7 @@ def test_a_volume_in_use_keeps_its_users_where_it_is(golden):
 def test_a_held_step_keeps_its_node():
     run, cluster = a_run(a_step("a")), a_cluster(a_node("n1"), a_node("fast", speed=9))
     kept = planned(run, cluster, held={"a": "n1"}).step("a")
-    assert (kept.node, kept.why) == ("n1", Kept())
+    assert (kept.node, kept.why) == ("n1", reason("kept"))
     assert planned(run, cluster, held={"a": "lost"}).step("a").node == "fast"
 
 

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 
 from benchmarks.kube_scheduler.model import KubeScheduler
 from benchmarks.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.search.baselines import BASELINES
@@ -82,22 +81,6 @@ def test_heft_is_not_held_to_an_order_that_limits_of_loops_forbid():
     assert alone > 60
 
 
-def test_heft_inserts_into_gaps():
-    """`d` has the lowest rank and runs before `c`, which waits for `b` on the other node."""
-    run = a_workflow(
-        a_step("a", seconds=10, node_selector={"kubernetes.io/hostname": "n1"}),
-        a_step("b", "a", seconds=10, node_selector={"kubernetes.io/hostname": "n2"}),
-        a_step("c", "b", seconds=10, node_selector={"kubernetes.io/hostname": "n1"}),
-        a_step("d", seconds=5, node_selector={"kubernetes.io/hostname": "n1"}),
-    )
-    members = [
-        a_node(name, cpu=1, labels={"kubernetes.io/hostname": name}) for name in ("n1", "n2")
-    ]
-    problem = a_problem(run, a_cluster(*members), dispatch="ordered")
-    schedule = BASELINES["heft"](problem, 0)
-    assert schedule.start.tolist() == [0, 10, 20, 10]
-
-
 @pytest.mark.parametrize("count", [99, 100, 130, 400])
 def test_large_clusters_are_sampled_as_the_scheduler_model_samples_them(count):
     """From 100 nodes on not all are looked at, and the next search starts where the last ended."""
@@ -152,38 +135,3 @@ def test_random_differs_by_seed_and_keeps_the_rules():
     assert drawn[0] == drawn[1] != drawn[2]
     assert all(node in (0, 2) for node in drawn[0][1::2])
     assert {1, 3} & set(drawn[0][::2])
-
-
-def test_no_baseline_beats_the_bound_on_a_wide_run():
-    """A hundred steps on unequal nodes."""
-    rng = np.random.default_rng(0)
-    steps = [
-        a_step(f"s{n}", cpu=int(rng.integers(1, 5)), seconds=float(rng.integers(1, 90)))
-        for n in range(100)
-    ]
-    members = (a_node("n1", cpu=8), a_node("n2", cpu=5, speed=1.5), a_node("n3", speed=0.3))
-    problem = a_problem(a_run(*steps), a_cluster(*members), dispatch="ordered")
-    bound = lower_bound(problem).seconds
-    for name in ("kube-default", "fifo", "heft", "random"):
-        assert BASELINES[name](problem, 0).makespan_seconds >= bound
-
-
-def test_an_image_counts_from_the_end_of_its_pull_on():
-    """Two equal nodes; what `first` pulls draws `same` there, before the pull ends it does not.
-
-    While `first` runs its node is fuller, by less than 1 GiB of image is worth (19 of 100).
-    """
-    run = a_run(
-        a_step("first", seconds=1000, image="big:1"),
-        a_step("early", seconds=5),
-        a_step("same", "early", seconds=5, image="big:1"),
-        a_step("other", "early", seconds=5),
-    )
-    slow, quick = 2.0**20, 2.0**30
-    for rate, where in ((slow, [0, 1, 1, 0]), (quick, [0, 1, 0, 1])):
-        members = [
-            *(a_node(f"n{n}", cpu=16, pull_bytes_per_second=rate) for n in (1, 2)),
-            a_node("holder", cpu=0, images={"big:1": 2**30}),
-        ]
-        schedule = BASELINES["kube-default"](a_problem(run, a_cluster(*members)), 0)
-        assert schedule.node.tolist() == where

@@ -22,7 +22,6 @@ from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.readers import read_run
 from kfp_placement_engine.search.simulation import simulate
 from tests.engine.planner.begun_runs import OVERRUN, begun_cases
 from tests.engine.planner.random_runs import cases
@@ -35,9 +34,7 @@ from tests.support.builders import (
     a_run,
     a_step,
     a_workflow,
-    nodes,
 )
-from tests.support.data import data_path
 
 DISPATCHES = ("ready", "ordered")
 
@@ -135,21 +132,6 @@ def test_every_one_of_several_runs_has_its_own_path(first, second, release, room
     for plan in plans.values():
         if plan.critical_path or plan.figures.makespan_seconds > plan.release_seconds:
             assert_whole(plan)
-
-
-def test_the_pieces_of_every_shared_run_sum_to_its_makespan():
-    """The 73 packages of Kubeflow Pipelines, their Workflows, and the real workflow executions."""
-    packages = sorted(data_path("kfp-2.17.0").rglob("*.yaml"))
-    instances = sorted(data_path("wfinstances").rglob("*.json"))
-    assert len(packages) >= 73
-    cluster = a_cluster(*nodes(5, cpu=8))
-    for path in (*packages, *instances):
-        run = read_run(path.read_bytes(), name=path.name)
-        for dispatch in DISPATCHES:
-            options = PlanOptions(quick=True, limits=True, compare=(), dispatch=dispatch)
-            plan = plan_run(run, cluster, options)
-            assert_whole(plan)
-            assert_steps_agree(plan)
 
 
 def test_a_step_pulls_downloads_runs_and_uploads():

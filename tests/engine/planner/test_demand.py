@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,29 +17,22 @@ from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.demand import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
-from kfp_placement_engine.readers import read_run_file
 from tests.engine.planner.begun_runs import OVERRUN, begun_cases
 from tests.engine.planner.random_runs import cases
 from tests.support import plans
-from tests.support.builders import GIBIBYTE, ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
+from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step
 from tests.support.demand_replay import comparable, replayed
-from tests.support.run_data import data_files
 
 GPU = "nvidia.com/gpu"
-RUNS = [
-    *data_files("kfp-2.17.0/pipelines", "*.yaml"),
-    *data_files("kfp-2.17.0/workflows", "*.yaml"),
-    *data_files("labelled/pipelines", "*.yaml"),
-    *data_files("labelled/workflows", "*.yaml"),
-    *data_files("wfinstances", "*.json"),
-]
 STATES = ("ended", "ended", "running", "waiting")
 """What may have become of a step, the first twice as likely."""
 
 WORKERS = st.builds(
     PodGroup,
     count=st.integers(1, 4),
-    requests=st.sampled_from([{}, {"cpu": 500}, {"cpu": 500, GPU: 1}, {GPU: 1, "cpu": 500}]),
+    requests=st.sampled_from(
+        [{}, {"cpu": 500}, {"cpu": 500, GPU: 1}, {GPU: 1, "cpu": 500, "memory": 0}]
+    ),
 )
 
 
@@ -145,23 +137,6 @@ def test_the_demand_of_larger_runs_is_that_of_a_replay(kind, steps, count):
     assert_as_replayed(plan, run, names_at(plan, moments(plan)[steps // 2]), *drawn)
 
 
-@pytest.mark.parametrize("path", RUNS)
-def test_the_demand_of_real_runs_is_that_of_a_replay(path: Path) -> None:
-    run = read_run_file(path)
-    plan = quick(run, a_cluster(*nodes(5, cpu=64, memory=512, extended={GPU: 8})))
-    middle = moments(plan)[len(moments(plan)) // 2]
-    rng = random.Random(0)
-    drawn = any_names(run, lambda: rng.choice(STATES))
-    assert_as_replayed(plan, run, names_at(plan, middle), drawn)
-
-
-def test_steps_one_after_another_take_the_larger_not_the_sum():
-    """What ends at a moment frees its room before what starts then."""
-    run = a_run(a_step("small", cpu=1, memory=8), a_step("large", "small", cpu=3, memory=2))
-    plan = quick(run, a_cluster(a_node(cpu=8)), assumptions=ROUND_NUMBERS)
-    assert DemandProfile(plan, run).left().peak == {"cpu": 3000, "memory": 8 * GIBIBYTE, "pods": 1}
-
-
 def planned(*steps: PlannedStep, **changes: Any) -> tuple[Plan, RunGraph]:
     """A plan of these rows, and its run."""
     run = a_run(*(a_step(step.name, *step.depends_on) for step in steps))
@@ -203,12 +178,6 @@ def test_a_step_without_a_node_counts_when_it_could_run_with_a_node():
     assert profile.left(["first"], ["stuck"]).peak == {"cpu": 100, "pods": 2}
     assert profile.left(["first", "stuck"]).peak == {"cpu": 23, "pods": 2}
     assert profile.left().peak == {"cpu": 9000, "pods": 2}
-
-
-def test_a_pod_that_takes_no_time_counts_on_its_own():
-    short = plans.a_step("short", start_seconds=5.0, finish_seconds=5.0, requests={"cpu": 700})
-    plan, run = planned(short, plans.a_step("long", requests={"cpu": 100, "memory": 1}))
-    assert DemandProfile(plan, run).left().peak == {"cpu": 700, "memory": 1, "pods": 1}
 
 
 def test_steps_that_run_now_do_so_together_whatever_was_planned():
@@ -257,34 +226,6 @@ def test_workers_are_held_from_the_start_to_the_end_of_their_step():
         gangs=(PodGroup(1, {"cpu": 1000}), PodGroup(3, {"cpu": 4000, GPU: 1})),
     )
     assert DemandProfile(plan, run).left(["launch"]) == Demand(peak={"cpu": 2000, "pods": 1})
-
-
-def test_gangs_of_one_shape_are_counted_at_their_peak():
-    """Two at once and one later; resources of none, or in another order, are the same shape."""
-    gpu, same = {"cpu": 1000, GPU: 1}, {GPU: 1, "memory": 0, "cpu": 1000}
-    rows = [
-        plans.a_step("a", requests=gpu),
-        plans.a_step("b", requests=same),
-        plans.a_step("c", requests=gpu, start_seconds=60.0, finish_seconds=70.0),
-    ]
-    plan = plans.a_plan(*rows)
-    run = a_run(*(a_step(name, workers=PodGroup(2, same)) for name in "abc"))
-    assert DemandProfile(plan, run).left().gangs == (PodGroup(6, gpu),)
-
-
-def test_accelerators_of_two_kinds_have_a_share_each():
-    other = "amd.com/gpu"
-    plan, run = planned(
-        plans.a_step("a", requests={"cpu": 1000, GPU: 2}),
-        plans.a_step("b", requests={"cpu": 500, other: 1}),
-        plans.a_step("c", requests={"cpu": 10}),
-    )
-    demand = DemandProfile(plan, run).left()
-    assert demand.peak == {"cpu": 1510, GPU: 2, other: 1, "pods": 3}
-    assert demand.accelerator_shares == {
-        GPU: {"cpu": 1000, GPU: 2, "pods": 1},
-        other: {"cpu": 500, other: 1, "pods": 1},
-    }
 
 
 def test_an_empty_plan_needs_nothing():

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kfp_placement_engine import MaxRuntime, PlanOptions, plan_run, solve
-from kfp_placement_engine.model.run_graph import ClaimUse, RunClaim
+from kfp_placement_engine.model.run_graph import RunClaim
 from tests.support.builders import a_cluster, a_kfp_run, a_node, a_problem, a_run, a_step, nodes
 from tests.support.effort import cpu_seconds
 
@@ -90,10 +90,3 @@ def test_many_steps_that_fit_nowhere_are_explained_soon(golden):
     few, many = (cpu_seconds(plan, size) for size in (100, 400))
     # The square of the size is 16 times as much, its cube 64 times.
     assert many < 32 * few
-
-
-def test_claims_that_do_not_bind_share_no_node():
-    steps = [a_step(f"s{n}", claims=("shared",)) for n in range(MANY)]
-    run = a_run(*steps, claims=(RunClaim("shared", ("ReadWriteMany",)),))
-    assert a_problem(run, a_cluster(*nodes(3))).genes == MANY
-    assert run.steps[0].claims == (ClaimUse("shared"),)

@@ -9,7 +9,7 @@ import pytest
 from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.search.priorities import upward_ranks
 from kfp_placement_engine.search.simulation import simulate_fullest
-from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, nodes
+from tests.support.builders import a_cluster, a_problem, a_run, a_step, nodes
 
 SIZES = (7, 5, 3)
 
@@ -46,25 +46,3 @@ def test_no_other_set_fills_the_first_node_more(seed):
     filled = problem.arrays.requests[first, 0].sum() / 1000
     sets = (np.dot(chosen, sizes) for chosen in product((0, 1), repeat=len(sizes)))
     assert filled == max(amount for amount in sets if amount <= cpu)
-
-
-def test_of_sets_that_fill_a_node_equally_it_takes_shapes_with_much_work_left():
-    """One step of 6 CPU, or two of 3, of which there are many: they would not all fit later."""
-    steps = [a_step(f"small{number}", cpu=3) for number in range(9)]
-    problem = a_problem(a_run(a_step("large", cpu=6), *steps), a_cluster(a_node(cpu=6)))
-    schedule = packed(problem)
-    begun = problem.arrays.requests[schedule.start == 0, 0].tolist()
-    assert begun == [3000, 3000]
-
-
-def test_steps_without_a_request_for_the_scarcest_resource_begin_too():
-    steps = [a_step(f"s{number}", cpu=0, memory=1) for number in range(3)]
-    run = a_run(a_step("large", cpu=4, memory=1), *steps)
-    problem = a_problem(run, a_cluster(a_node(cpu=4, memory=8)))
-    assert (packed(problem).start == 0).all()
-
-
-def test_of_one_shape_the_most_urgent_begin_first():
-    run = a_run(a_step("short", cpu=3, seconds=1), a_step("long", cpu=3, seconds=9))
-    problem = a_problem(run, a_cluster(a_node(cpu=4)))
-    assert packed(problem).start.tolist() == [9.0, 0.0]

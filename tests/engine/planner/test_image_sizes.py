@@ -2,8 +2,6 @@
 
 import pytest
 
-from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.image_sizes import (
     UNKNOWN_IMAGE_BYTES,
     ImageSize,
@@ -137,11 +135,6 @@ def test_a_default_that_somebody_sets_is_not_warned_of_but_assumed(golden):
 def test_usual_sizes_stand_among_what_is_assumed(golden):
     plan = planned(a_step("a", image="python:3.12"), a_step("b", image="alpine"))
     golden([text for text in plan.assumptions if "image" in text])
-
-
-def test_a_size_below_0_is_refused():
-    with pytest.raises(PlanningError, match=r"^image_bytes = -1; it must be 0 or more$"):
-        Assumptions(image_bytes=-1)
 
 
 def test_a_large_image_keeps_its_users_on_one_node():

@@ -63,8 +63,8 @@ def test_balanced_allocation(
     since_136: int,
 ):
     """1.36 scores what the pod does to the balance, 1.35 the balance itself."""
-    assert kube_scores.balanced_allocation(*used, *pod, *allocatable, since_136=False) == until_135
-    assert kube_scores.balanced_allocation(*used, *pod, *allocatable, since_136=True) == since_136
+    assert kube_scores.balanced_allocation(*used, *pod, *allocatable, False) == until_135
+    assert kube_scores.balanced_allocation(*used, *pod, *allocatable, True) == since_136
 
 
 @pytest.mark.parametrize(

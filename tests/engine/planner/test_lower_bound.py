@@ -11,7 +11,9 @@ from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.run_graph import Group, GroupKind
 from kfp_placement_engine.problem.limited_loops import together_seconds
-from kfp_placement_engine.search.baselines import brute_force, heft, kube_default
+from kfp_placement_engine.search.baselines import kube_default
+from kfp_placement_engine.search.baselines.brute_force import brute_force
+from kfp_placement_engine.search.baselines.heft import heft
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,
@@ -43,11 +45,6 @@ def test_each_step_counts_at_its_quickest_node():
     assert bound.seconds == pytest.approx(10 / 4 + 10 / 2)
 
 
-def test_drivers_are_on_the_path():
-    """The root's driver, the step's own, the step: 1 s, 1 s, 10 s."""
-    assert bound_of(a_kfp_run(a_step("a"))).seconds == pytest.approx(12)
-
-
 def test_independent_steps_are_bound_by_their_area():
     run = a_run(*(a_step(f"s{number}", cpu=2.5) for number in range(8)), a_step("tiny", seconds=0))
     bound = bound_of(run, a_node(cpu=5))
@@ -69,16 +66,6 @@ def test_late_steps_are_bound_though_early_ones_leave_room():
     late = [a_step(f"s{number}", "first", cpu=4) for number in range(8)]
     run = a_run(a_step("first"), *late)
     assert bound_of(run, a_node(cpu=4)).seconds == pytest.approx(90)
-
-
-def test_a_loop_at_its_limit_takes_its_time():
-    """Root, loop: 1 s each; six iterations of 1 + 1 + 10 s, two at once; driver and step after."""
-    steps = [a_step(f"work[{index}]", group=f"loop[{index}]") for index in range(6)]
-    last = a_step("last", *(step.name for step in steps))
-    run = a_kfp_run(*steps, last, groups=a_loop("loop", width=6, parallelism=2))
-    problem = a_problem(run, a_cluster(*nodes(6)))
-    assert lower_bound(problem).seconds == pytest.approx(1 + 1 + 6 * 12 / 2 + 1 + 10)
-    assert kube_default(problem).makespan_seconds == pytest.approx(1 + 1 + 6 * 12 / 2 + 1 + 10)
 
 
 def nested(outer_limit, inner_limit, *, last=False):
@@ -148,12 +135,6 @@ def test_iterations_that_were_started_beyond_the_limit_all_run():
     problem = lower_runs([active], a_cluster(a_node(cpu=99)), OPTIONS).problem
     assert problem.arrays.iteration_started.sum() == 3
     assert lower_bound(problem).seconds <= kube_default(problem).makespan_seconds
-
-
-def test_a_loop_within_its_limit_does_not():
-    steps = [a_step(f"work[{index}]", group=f"loop[{index}]") for index in range(3)]
-    run = a_kfp_run(*steps, groups=a_loop("loop", width=3, parallelism=3))
-    assert bound_of(run, *nodes(3)).seconds == pytest.approx(1 + 1 + 12)
 
 
 def test_an_image_that_nobody_else_needs_must_be_pulled():

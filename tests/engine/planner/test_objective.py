@@ -13,7 +13,6 @@ from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.baselines import BASELINES, schedules_of
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
-from kfp_placement_engine.search.genetic import seeds_of
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import solve
@@ -21,7 +20,6 @@ from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (
     a_cluster,
-    a_kfp_run,
     a_node,
     a_problem,
     a_run,
@@ -73,36 +71,6 @@ def test_a_shorter_round_trip_beats_a_shorter_run():
         assert result.schedule.makespan_seconds == 125
         kube = BASELINES["kube-default"](problem, 0)
         assert better(result.schedule.terms, kube.terms) or kube.terms[1] == 0
-
-
-def a_queue_for_the_near_node():
-    """One CPU near the users, which a long unruled step takes unless the plan keeps it off."""
-    steps = [a_step("long", seconds=100)]
-    steps += [a_step(f"predict-{n}", seconds=10, type="Predict", location=PLACE) for n in range(2)]
-    cluster = a_cluster(
-        a_node("near", cpu=1),
-        a_node("far", cpu=2),
-        latencies={PLACE: {"far": 60.0, "near": 5.0}},
-    )
-    return a_run(*steps), cluster
-
-
-def test_under_ordered_dispatch_ruled_steps_wait_for_the_near_node():
-    """One after the other there, the unruled step elsewhere."""
-    problem = a_problem(*a_queue_for_the_near_node(), dispatch="ordered")
-    result = solve(problem, MaxGenerations(15), 0, SEARCH)
-    assert result.schedule.terms[1] == 0
-    assert [problem.node_names[node] for node in result.schedule.node] == ["far", "near", "near"]
-    assert sorted(result.schedule.start.tolist()) == [0, 0, 10]
-
-
-def test_under_ready_dispatch_a_full_node_means_the_next_best():
-    """Nobody waits: one predicts near its users, one far from them."""
-    problem = a_problem(*a_queue_for_the_near_node(), dispatch="ready")
-    result = solve(problem, MaxGenerations(15), 0, SEARCH)
-    assert result.schedule.start.tolist() == [0, 0, 0]
-    assert result.schedule.terms[1] == pytest.approx(60 - 5.5)
-    assert problem.node_names[result.schedule.node[0]] == "far"
 
 
 @settings(max_examples=80)
@@ -211,41 +179,3 @@ def test_unknown_names_are_refused():
         PlanOptions(dispatch="now")
     with pytest.raises(PlanningError, match="kube-default, heft, fifo, random, brute-force"):
         PlanOptions(compare=("kube",))
-
-
-def test_the_search_starts_from_every_baseline():
-    """Each is among the plans it starts from, as far as a plan can do what it does."""
-    problem = a_problem(
-        a_kfp_run(*(a_step(f"s{n}", cpu=1 + n % 2, seconds=3 + n) for n in range(6))),
-        a_cluster(*nodes(2, cpu=3)),
-        dispatch="ordered",
-    )
-    found = [
-        candidate.schedule.makespan_seconds
-        for candidates in seeds_of(problem, 4)
-        for candidate in candidates
-    ]
-    for name in ("kube-default", "fifo", "heft", "random"):
-        assert min(found) <= BASELINES[name](problem, 4).makespan_seconds
-    assert BASELINES["random"](problem, 4).makespan_seconds in found
-
-
-def test_our_search_beats_the_paper_s():
-    """On unequal nodes with dependencies."""
-    rng = np.random.default_rng(3)
-    steps = [
-        a_step(
-            f"s{n}",
-            *([f"s{int(rng.integers(0, n))}"] if n > 4 else []),
-            cpu=int(rng.integers(1, 4)),
-            seconds=float(rng.integers(5, 50)),
-        )
-        for n in range(40)
-    ]
-    members = (a_node("n1", cpu=4), a_node("n2", cpu=6, speed=2.0), a_node("n3", speed=0.5))
-    for dispatch in ("ready", "ordered"):
-        problem = a_problem(a_run(*steps), a_cluster(*members), dispatch=dispatch)
-        ours = solve(problem, MaxGenerations(25), 0, SEARCH).schedule
-        paper = solve(problem, MaxGenerations(1000), 0, GeneticParams.paper()).schedule
-        assert better(ours.terms, paper.terms)
-        assert ours.makespan_seconds < 0.95 * paper.makespan_seconds

@@ -1,14 +1,12 @@
 """The paper's genetic algorithm: its operators by hand, its fitness, what it is blind to."""
 
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.search.paper_genetic import (
-    PaperSearch,
     exchange,
     gene_values,
     is_constant,
@@ -47,23 +45,6 @@ def test_crossover_exchanges_the_nodes_behind_the_cut_and_corrects():
     assert lists(child[0], 4) == [[0, 4], [], [1, 2], [3, 5]]
 
 
-def test_both_children_of_a_pair_are_corrected():
-    """The same pair the other way round: 4 and 5 came through, 1, 2 and 3 vanished."""
-    first = np.array([[0, 0, 1, 1, 2, 3]])
-    second = np.array([[1, 2, 2, 3, 0, 3]])
-    lost = np.array([[0, 1, 2, 3, 0, 0]])
-    child = exchange(second, first, np.array([2]), lost)
-    assert lists(child[0], 4) == [[], [0, 1], [2, 4], [3, 5]]
-
-
-def test_equal_parents_have_their_like():
-    """Nothing appears twice, nothing vanishes."""
-    parents = np.array([[0, 1, 2, 3, 1]])
-    for cut in range(1, 4):
-        child = exchange(parents, parents, np.array([cut]), np.full((1, 5), 9))
-        assert child.tolist() == parents.tolist()
-
-
 def test_every_child_is_cut_at_its_own_place():
     """Row by row."""
     first, second = np.array([[0, 0], [0, 0]]), np.array([[1, 2], [1, 2]])
@@ -77,34 +58,6 @@ def test_mutation_exchanges_the_lists_of_two_nodes():
     mutated = swap_node_lists(individuals, np.array([0, 2]), np.array([[0, 2], [1, 0]]))
     assert mutated.tolist() == [[2, 1, 0, 2], [0, 1, 2, 0], [2, 2, 0, 1]]
     assert individuals.tolist() == [[0, 1, 2, 0], [0, 1, 2, 0], [2, 2, 1, 0]]
-
-
-def a_search(problem, **changes) -> PaperSearch:
-    return PaperSearch(problem, replace(GeneticParams.paper(), **changes), 0)
-
-
-def test_mutation_always_takes_two_different_nodes():
-    """Else a part of the mutations would do nothing."""
-    problem = a_problem(a_run(a_step("a")), a_cluster(*nodes(3)))
-    pairs = a_search(problem)._node_pairs(500)
-    assert (pairs[:, 0] != pairs[:, 1]).all()
-    assert {tuple(pair) for pair in pairs.tolist()} == {
-        (one, other) for one in range(3) for other in range(3) if one != other
-    }
-    single = a_problem(a_run(a_step("a")), a_cluster())
-    assert a_search(single)._node_pairs(3).tolist() == [[0, 0]] * 3
-
-
-def test_random_nodes_are_allowed_ones_and_all_of_them_come_up():
-    """Each about as often."""
-    steps = [a_step("a", node_selector={"zone": "x"}), a_step("b")]
-    members = [a_node(f"n{n}", labels={"zone": "x" if n in (0, 2) else "y"}) for n in range(4)]
-    problem = a_problem(a_run(*steps), a_cluster(*members))
-    drawn = a_search(problem)._random_nodes(4000)
-    counts = [np.bincount(drawn[:, gene], minlength=4).tolist() for gene in range(2)]
-    assert counts[0][1] == counts[0][3] == 0
-    assert min(counts[0][0], counts[0][2]) > 1800
-    assert min(counts[1]) > 850
 
 
 def test_fitness_is_utilisation_and_image_locality():
@@ -191,10 +144,3 @@ def test_its_memory_does_not_grow_with_individuals_times_steps_times_nodes():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40 * 2**20
-
-
-def test_paper_is_named_with_the_numbers_we_added():
-    """Where the paper is silent: population 50, 1,000 generations, mutation rate 0.2."""
-    params = GeneticParams.paper()
-    assert (params.variant, params.population_size, params.generations) == ("paper", 50, 1000)
-    assert (params.mutation_rate, params.islands, params.exact_below) == (0.2, 1, 0)

@@ -13,7 +13,8 @@ from kfp_placement_engine.bounds.pattern_bound import (
     pattern_bound_seconds,
     step_groups,
 )
-from kfp_placement_engine.search.baselines import heft, kube_default
+from kfp_placement_engine.search.baselines import kube_default
+from kfp_placement_engine.search.baselines.heft import heft
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, nodes
 
 highspy = pytest.importorskip("highspy", reason="needs the extra `bounds`")

@@ -187,13 +187,6 @@ def test_waiting_for_data_counts_as_transfer():
     assert (step.start_seconds, step.transfer_seconds, step.finish_seconds) == (15, 0, 25)
 
 
-def test_a_tiny_run_is_planned_exactly_and_a_searched_one_is_not():
-    nodes = a_cluster(a_node("n1"), a_node("n2"))
-    assert planned(a_kfp_run(a_step("a"), a_step("b", "a")), nodes).exact
-    many = a_kfp_run(*(a_step(f"s{index}") for index in range(40)))
-    assert not planned(many, nodes).exact
-
-
 def test_drivers_stand_on_the_time_line():
     """Root, then each step's own, by start."""
     plan = planned(a_kfp_run(a_step("a"), a_step("b", "a")), a_cluster())
@@ -431,13 +424,6 @@ def test_a_step_that_did_not_get_onto_another_node_is_not_compared_with_it(golde
     plan = planned(run, a_cluster(*members), dispatch="ready")
     assert plan.step("a").node == "n2"
     golden(plan.step("a").reason)
-
-
-def test_an_unknown_step_is_a_key_error():
-    """Whoever asks says which steps there are."""
-    plan = planned(a_run(a_step("a")), a_cluster())
-    with pytest.raises(KeyError, match="ghost"):
-        plan.step("ghost")
 
 
 def test_progress_goes_up_to_one():

@@ -2,21 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.lowering.pods import step_shape
 from kfp_placement_engine.model.latency import latency_rule
-from kfp_placement_engine.model.run_graph import (
-    ClaimUse,
-    NodeAffinity,
-    NodeSelectorTerm,
-    Requirement,
-    RunClaim,
-    StepKind,
-    Toleration,
-)
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import a_cluster, a_node, a_run, a_step, lowered
 
@@ -24,7 +14,6 @@ CLUSTER = a_cluster(a_node(), latencies={"HOME-EDGE": {"n1": 9.0}})
 NEAR = a_step(
     "near", image="tool:1", type="Predict", location="HOME-EDGE", max_latency_ms=20.0, memory=1
 )
-ZONE_A = NodeAffinity(required=(NodeSelectorTerm((Requirement("zone", "In", ("a",)),)),))
 
 
 def classes_of(low):
@@ -34,29 +23,6 @@ def classes_of(low):
         for run, active in enumerate(low.runs)
         for step in active.graph.steps
     }
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"kind": StepKind.IMPORTER},
-        {"requests": {"cpu": 1000}},
-        {"requests": {**NEAR.requests, "example.com/gpu": 1}},
-        {"node_selector": {"zone": "a"}},
-        {"affinity": ZONE_A},
-        {"tolerations": (Toleration("only", "Exists"),)},
-        {"image": "tool:2"},
-        {"type": "Training"},
-        {"location": "elsewhere"},
-        {"max_latency_ms": 30.0},
-        {"claims": (ClaimUse("disk"),)},
-    ],
-    ids=lambda change: next(iter(change)),
-)
-def test_what_a_node_can_tell_apart_is_of_two_classes(change):
-    """One field at a time."""
-    run = a_run(NEAR, replace(NEAR, name="other", **change), claims=(RunClaim("disk"),))
-    assert sorted(classes_of(lowered(run, CLUSTER)).values()) == [0, 1]
 
 
 def test_what_no_node_can_tell_apart_is_of_one_class():

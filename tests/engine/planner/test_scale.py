@@ -138,13 +138,6 @@ def test_run_times_keep_their_fractions_whatever_drivers_take():
     assert problem.arrays.duration_seconds.tolist() == [5.0, 5.0, 2.5]
 
 
-def test_a_cluster_of_one_node_and_a_run_of_one_step():
-    """There is one plan."""
-    for make in (a_run, a_workflow, a_kfp_run):
-        plan = plan_run(make(a_step("a")), a_cluster())
-        assert plan.step("a").node == "n1"
-
-
 def test_a_pod_limit_is_room_like_any_other():
     """Four pods at a time on a node of 64 CPU."""
     run = a_run(*(a_step(f"s{n}", cpu=0) for n in range(10)))

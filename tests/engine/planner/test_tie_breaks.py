@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from hypothesis import given, settings
 
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_parts import mean_figures
@@ -16,13 +15,7 @@ from kfp_placement_engine.search.baselines.tie_breaks import (
     TIE_BREAK_WORK,
     tie_breaks,
 )
-from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.genetic import seeds_of
-from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations
-from tests.engine.planner.random_runs import cases
-from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
+from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, nodes
 
 if TYPE_CHECKING:
     from kfp_placement_engine.problem.problem import PlacementProblem
@@ -122,17 +115,3 @@ def test_a_plan_is_compared_with_the_mean():
     assert plan.figures.makespan_seconds == 8
     assert [figures.makespan_seconds for figures in plan.baselines.values()] == [12, 12, 8]
     assert [figures.tie_breaks for figures in plan.baselines.values()] == [2, 2, 1]
-
-
-@settings(max_examples=40)
-@given(case=cases(kinds=("direct",)))
-def test_a_plan_is_no_later_than_the_best_tie_break(case):
-    """In the objective's order, under `ordered` dispatch, on runs that pull nothing meanwhile."""
-    if any(step.image for step in case.run.steps):
-        return
-    problem = lowered(case.run, case.cluster, dispatch="ordered").problem
-    search = GeneticParams(population_size=4, exact_below=0)
-    plan = solve(problem, MaxGenerations(len(list(seeds_of(problem)))), 0, search, threads=1)
-    for name in ("kube-default", "fifo"):
-        for schedule in schedules_of(name, problem):
-            assert not better(schedule.terms, plan.schedule.terms), name

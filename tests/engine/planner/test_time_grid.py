@@ -8,8 +8,8 @@ from kfp_placement_engine.bounds.time_grid import common_divisor, rounded_up
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.problem.problem import distinct
-from kfp_placement_engine.search.baselines import BASELINES, heft
+from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.search.baselines.heft import heft
 from kfp_placement_engine.search.simulation import simulate_list
 from tests.engine.planner.mixed_runs import SOURCES, Mixture, begun_run, mixed_cluster, mixed_run
 from tests.support.builders import (
@@ -93,12 +93,6 @@ def test_whatever_else_takes_time_is_on_the_grid_or_breaks_it():
     assert divisor_of(a_run(*moved)) == pytest.approx(1)
     assert divisor_of(a_workflow(*moved)) == pytest.approx(1)
     assert divisor_of(a_run(*moved), a_node(store_bytes_per_second=np.pi)) is None
-
-
-@pytest.mark.parametrize("values", [[], [2.0], [3.0, 1.0, 3.0, 2.0, 1.0], [[4, 1], [1, 4]]])
-def test_distinct_values_are_those_that_numpy_finds(values):
-    found, expected = distinct(np.array(values)), np.unique(np.array(values))
-    assert (found.tolist(), found.dtype) == (expected.tolist(), expected.dtype)
 
 
 def test_a_rounding_error_above_a_multiple_is_not_rounded_up():

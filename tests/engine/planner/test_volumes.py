@@ -12,8 +12,6 @@ from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.builders import (
     a_cluster,
-    a_kfp_run,
-    a_loop,
     a_node,
     a_problem,
     a_run,
@@ -146,20 +144,6 @@ def test_an_unknown_mode_binds_and_is_told():
     assert codes(alone) == []
 
 
-def test_loop_iterations_share_too():
-    """Three iterations with a parallelism of 2, all on one node."""
-    body = [
-        a_step(f"loop[{n}].work", group=f"loop[{n}]", cpu=2, claims=["disk"], iteration=(n,))
-        for n in range(3)
-    ]
-    run = a_kfp_run(*body, groups=a_loop("loop", 3, parallelism=2), claims=(DISK,))
-    plan = plan_run(run, a_cluster(*nodes(3, cpu=5)), PlanOptions(dispatch="ordered"))
-    assert len(set(nodes_of(plan).values())) == 1
-    starts = sorted(step.start_seconds or 0 for step in plan.steps)
-    ends = sorted(step.finish_seconds or 0 for step in plan.steps)
-    assert starts[2] >= ends[0]
-
-
 def test_the_workspace_and_a_created_claim_bind():
     """The workspace by name; a claim made in the run by the step that makes it."""
     run = a_run(
@@ -264,30 +248,6 @@ def test_a_claim_of_another_namespace_is_another_claim():
     assert nodes_of(plan_run(ours, cluster)) == {"a": "n1"}
     assert nodes_of(plan_run(theirs, cluster)) == {"a": "n2"}
     assert nodes_of(plan_run(unknown, cluster)) == {"a": "n2"}
-
-
-def test_in_the_baseline_a_pod_bound_elsewhere_holds_its_room_until_the_claim_is_free():
-    """By hand: `b` is bound to n2 at 0 and waits for the volume until 10; `c` finds no room."""
-    run = a_run(
-        a_step("a", cpu=3, seconds=10, claims=["disk"]),
-        a_step("b", cpu=3, seconds=5, claims=["disk"]),
-        a_step("c", cpu=3, seconds=1),
-        claims=(DISK,),
-    )
-    problem = a_problem(run, a_cluster(*nodes(2, cpu=4)))
-    for name in ("kube-default", "fifo"):
-        played = BASELINES[name](problem, 0)
-        assert played.node.tolist() == [0, 1, 0]
-        assert played.start.tolist() == [0, 0, 10]
-        assert played.begin.tolist() == [0, 10, 10]
-        assert played.end.tolist() == [10, 15, 11]
-
-
-def test_in_the_baseline_users_on_one_node_do_not_wait():
-    """A ReadWriteOnce volume may be mounted by many pods of one node."""
-    run = a_run(*(a_step(f"s{n}", claims=["disk"]) for n in range(3)), claims=(DISK,))
-    played = BASELINES["kube-default"](a_problem(run, a_cluster()), 0)
-    assert played.begin.tolist() == [0, 0, 0]
 
 
 def test_unmarked_users_of_a_volume_go_where_the_default_scheduler_puts_them(golden):

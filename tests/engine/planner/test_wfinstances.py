@@ -13,12 +13,7 @@ import pytest
 
 from benchmarks.wfinstances import CLUSTERS, SlotCluster, slot_problem, slot_run
 from benchmarks.wfinstances_origin import ORIGIN
-from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.search.baselines import BASELINES, schedules_of
-from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.data import data_path
 
 NAMES = sorted(ORIGIN["3x2"])
@@ -35,12 +30,6 @@ SHARE_OF_MEANS = 0.035
 """Of a mean over random orders: the figure stands for one order, the mean for all."""
 
 
-@pytest.fixture(params=CLUSTERS, ids=lambda each: each.name)
-def cluster(request) -> SlotCluster:
-    """Equal and mixed nodes."""
-    return request.param
-
-
 @pytest.fixture(params=[each for each in CLUSTERS if ORIGIN[each.name]], ids=lambda each: each.name)
 def measured_cluster(request) -> SlotCluster:
     """Those on which something was measured before."""
@@ -51,19 +40,6 @@ def kube_seconds(run, cluster: SlotCluster) -> float:
     """Mean over all orders of the nodes."""
     schedules = schedules_of("kube-default", slot_problem(run, cluster.cluster()))
     return fmean(schedule.makespan_seconds for schedule in schedules)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_plan_is_never_worse_than_a_baseline(name, cluster):
-    """In the objective's order, the balance of the nodes included; never better than the bound."""
-    problem = slot_problem(slot_run(data_path("wfinstances", f"{name}.json")), cluster.cluster())
-    params = GeneticParams(exact_below=0)
-    result = solve(problem, MaxGenerations(16), 0, params)
-    assert result.schedule.finished.all()
-    assert result.schedule.makespan_seconds >= lower_bound(problem).seconds
-    for baseline in ("kube-default", "heft", "fifo", "random"):
-        played = BASELINES[baseline](problem, 0)
-        assert not better(played.terms, result.schedule.terms), baseline
 
 
 @pytest.mark.parametrize("name", NAMES)

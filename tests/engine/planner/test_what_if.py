@@ -9,10 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
-from benchmarks.what_if import made_up_case
 from kfp_placement_engine import MaxGenerations, PlanOptions, lower, plan_run, solve
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.changes import AddNodes, LoopLimit, ResizeNodes
+from kfp_placement_engine.model.changes import AddNodes, LoopLimit
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.images import canonical
 from kfp_placement_engine.model.quantities import format_resource
@@ -25,16 +24,11 @@ from kfp_placement_engine.model.run_graph import (
     StepKind,
 )
 from kfp_placement_engine.model.step_names import task_of
-from kfp_placement_engine.model.what_if import Suggestion
 from kfp_placement_engine.planning.applied_changes import with_changes
-from kfp_placement_engine.planning.best_changes import best_changes, ranked
+from kfp_placement_engine.planning.best_changes import best_changes
 from kfp_placement_engine.planning.plan_options import lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.single_changes import (
-    SearchRound,
-    SuggestionParams,
-    single_changes,
-)
+from kfp_placement_engine.planning.single_changes import SuggestionParams, single_changes
 from kfp_placement_engine.planning.what_if import what_if
 from kfp_placement_engine.readers.changes import read_change
 from tests.engine.planner.random_runs import cases
@@ -367,19 +361,6 @@ def test_the_same_plan_has_the_same_suggestions():
     assert one.tried >= 10
 
 
-def test_another_search_of_the_most_promising_change_is_no_loss():
-    run, cluster = made_up_case(1)
-    plan = plan_run(run, cluster, PlanOptions(generations=2, dispatch="ordered", compare=()))
-    ends = []
-    for searches in (1, 2, 5):
-        rounds = (SearchRound(1, 4_000_000, leader_searches=searches),)
-        params = SuggestionParams(every_node=0, busiest=1, emptiest=0, rounds=rounds)
-        found = best_changes(run, cluster, plan, PlanOptions(dispatch="ordered"), params=params)
-        ends.append(min(each.makespan_seconds for each in found.best))
-    assert ends == sorted(ends, reverse=True)
-    assert ends[-1] < ends[0]
-
-
 def test_a_limit_one_up_that_is_off_is_named_once():
     """Two iterations: a limit of 2 is none."""
     steps = [a_step(f"l[{n}].work", group=f"l[{n}]", seconds=100) for n in range(2)]
@@ -425,26 +406,6 @@ def test_gains_of_a_longer_search_alone_are_no_merit_of_a_change():
     reachable = found.present_seconds - found.unchanged_gain_seconds
     for each in found.best:
         assert each.gain_seconds == pytest.approx(reachable - each.makespan_seconds)
-
-
-def a_suggestion(number, gain, machines=0, cpu=0):
-    change = ResizeNodes(f"n{number}", (("cpu", 1),))
-    return Suggestion(change, 1000 - gain, gain, machines, cpu)
-
-
-@given(st.permutations(range(6)))
-def test_near_the_best_what_costs_least_comes_first(order):
-    """No machine, then least CPU; what gains less than 95% of the best is ranked by gain."""
-    suggestions = [
-        a_suggestion(0, 95, cpu=1000),
-        a_suggestion(1, 97, cpu=2000),
-        a_suggestion(2, 100, machines=1, cpu=500),
-        a_suggestion(3, 94.9),
-        a_suggestion(4, 60, machines=1),
-        a_suggestion(5, 50),
-    ]
-    names = [each.change.text for each in ranked((suggestions[at] for at in order), 0.05)]
-    assert names == [f"n{number} cpu=1m" for number in range(6)]
 
 
 def test_a_node_more_is_named_by_its_group_where_all_are_alike():
