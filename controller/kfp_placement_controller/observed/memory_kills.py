@@ -33,7 +33,7 @@ def killed_bytes(spec: Fields, status: Fields, names: Collection[str]) -> int | 
 def _was_killed(container: Fields) -> bool:
     # A pod that is not restarted has its end in `state`; one that is, in `lastState`.
     states = (container.flat(key) for key in ("state", "lastState"))
-    ends = (state.flat("terminated", at="") for state in states)
+    ends = (state.flat("terminated") for state in states)
     return any(end.get("reason") == _KILLED for end in ends)
 
 

@@ -251,15 +251,13 @@ def _main_state(status: Fields, names: Sequence[str]) -> Fields:
             state = container.flat("state")
             for kind in ("terminated", "running"):
                 if state.get(kind) is not None:
-                    return state.flat(kind, at="state")
+                    return state.flat(kind)
     return Fields({}, status.place)
 
 
 def _waiting_reason(states: Iterable[Fields]) -> str:
     """The first reason that says more than that the pod is starting, else that it is."""
-    reasons = [
-        _text(state.flat("waiting", at=""), "reason") for state in states if state.get("waiting")
-    ]
+    reasons = [_text(state.flat("waiting"), "reason") for state in states if state.get("waiting")]
     telling = [reason for reason in reasons if reason not in _STARTING]
     return intern((telling or reasons or [""])[0])
 

@@ -136,9 +136,7 @@ class RunPods:
             return []
         if identity.role is not PodRole.DRIVER:
             return [self._executors.setdefault(identity.name, {})]
-        # By the grammar alone a driver may be of a step or of a group.
-        kinds = (True, False) if identity.is_group is None else (identity.is_group,)
-        return [self._drivers.setdefault((kind, identity.name), {}) for kind in kinds]
+        return [self._drivers.setdefault((identity.is_group, identity.name), {})]
 
 
 def _last(pods: dict[str, RunPod] | None) -> RunPod | None:

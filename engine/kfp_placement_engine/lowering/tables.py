@@ -73,19 +73,15 @@ def node_tables(cluster: Cluster, resources: Sequence[str], assumptions: Assumpt
         free=allocatable - used,
         scored_used=amounts(scored, ("cpu", "memory")),
         speed=np.array([node.speed for node in cluster.nodes], np.float64),
-        store_rate=np.array(
-            [
-                node.store_bytes_per_second or assumptions.store_bytes_per_second
-                for node in cluster.nodes
-            ]
-        ),
-        pull_rate=np.array(
-            [
-                node.pull_bytes_per_second or assumptions.pull_bytes_per_second
-                for node in cluster.nodes
-            ]
-        ),
+        store_rate=_rates("store_bytes_per_second", cluster, assumptions),
+        pull_rate=_rates("pull_bytes_per_second", cluster, assumptions),
     )
+
+
+def _rates(name: str, cluster: Cluster, assumptions: Assumptions) -> Floats:
+    """[N] what each node states of a rate, else what is assumed."""
+    assumed = getattr(assumptions, name)
+    return np.array([getattr(node, name) or assumed for node in cluster.nodes])
 
 
 def class_tables(

@@ -4,9 +4,9 @@ Claims are told apart by keys: runs of one namespace may mount the same claim, a
 make for themselves may have the same name. A run that is planned alone has names as keys.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
@@ -47,19 +47,38 @@ class VolumeRules:
 def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
     """Work out the rules from the runs' claims, their running steps and the cluster's claims."""
     keys = tuple(_claim_keys(run, alone=len(runs) == 1) for run in runs)
-    rules = VolumeRules(
-        binding=frozenset(),
-        exclusive=frozenset(),
-        pinned={},
-        notices=(),
+    binding: set[str] = set()
+    exclusive: set[str] = set()
+    pinned: dict[str, frozenset[str]] = {}
+    notices: list[Notice] = []
+    for run, names in zip(runs, keys, strict=True):
+        users = Counter(use.claim for step in run.graph.steps for use in step.claims)
+        for claim in run.graph.claims:
+            key = names[claim.name]
+            candidates = _existing(claim, run.graph, cluster)
+            existing = candidates[0] if candidates else None
+            if len(candidates) > 1:
+                notices.append(_ambiguous(candidates))
+            notices += _missing(claim, candidates, cluster)
+            modes = claim.access_modes or (existing.access_modes if existing else ())
+            notices += _mode_notices(claim.name, modes, users[claim.name])
+            is_binding = not shared_modes(modes)
+            if is_binding:
+                binding.add(key)
+                if "ReadWriteOncePod" in modes:
+                    exclusive.add(key)
+            nodes = None if existing is None else _allowed_nodes(existing, cluster, is_binding)
+            if nodes is not None:
+                pinned[key] = nodes
+    pinned |= _running_users(runs, keys, binding, {node.name for node in cluster.nodes})
+    return VolumeRules(
+        binding=frozenset(binding),
+        exclusive=frozenset(exclusive),
+        pinned=pinned,
+        notices=tuple(dict.fromkeys(notices)),
         keys=keys,
         names={key: name for row in keys for name, key in row.items()},
     )
-    for run, names in zip(runs, keys, strict=True):
-        if run.graph.claims:
-            rules = _with_run(rules, run.graph, names, cluster)
-    rules.pinned.update(_running_users(runs, rules, {node.name for node in cluster.nodes}))
-    return rules
 
 
 def _claim_keys(run: ActiveRun, *, alone: bool) -> Mapping[str, str]:
@@ -75,55 +94,22 @@ def _claim_keys(run: ActiveRun, *, alone: bool) -> Mapping[str, str]:
 
 
 def _running_users(
-    runs: Sequence[ActiveRun], rules: VolumeRules, nodes: set[str]
+    runs: Sequence[ActiveRun],
+    keys_of: Sequence[Mapping[str, str]],
+    binding: set[str],
+    nodes: set[str],
 ) -> dict[str, frozenset[str]]:
     """Key of each binding claim that running steps mount -> their nodes."""
     used: defaultdict[str, set[str]] = defaultdict(set)
-    for run, keys in zip(runs, rules.keys, strict=True):
+    for run, keys in zip(runs, keys_of, strict=True):
         for step in run.graph.steps if run.progress else ():
             progress = run.progress.get(step.name)
             if progress is None or progress.state is not ProgressState.RUNNING:
                 continue
             for use in step.claims:
-                if keys[use.claim] in rules.binding and progress.node in nodes:
+                if keys[use.claim] in binding and progress.node in nodes:
                     used[keys[use.claim]].add(progress.node)
     return {key: frozenset(names) for key, names in used.items()}
-
-
-def _with_run(
-    rules: VolumeRules, graph: RunGraph, keys: Mapping[str, str], cluster: Cluster
-) -> VolumeRules:
-    """The rules with those of one more run."""
-    binding, exclusive = set(rules.binding), set(rules.exclusive)
-    pinned, notices = dict(rules.pinned), list(rules.notices)
-    users: defaultdict[str, int] = defaultdict(int)
-    for step in graph.steps:
-        for use in step.claims:
-            users[use.claim] += 1
-    for claim in graph.claims:
-        candidates = _existing(claim, graph, cluster)
-        existing = candidates[0] if candidates else None
-        if len(candidates) > 1:
-            notices.append(_ambiguous(candidates))
-        notices += _missing(claim, candidates, cluster)
-        modes = claim.access_modes or (existing.access_modes if existing else ())
-        notices += _mode_notices(claim.name, modes, users[claim.name])
-        is_binding = not shared_modes(modes)
-        if is_binding:
-            binding.add(keys[claim.name])
-            if "ReadWriteOncePod" in modes:
-                exclusive.add(keys[claim.name])
-        if existing is not None:
-            nodes = _allowed_nodes(existing, cluster, is_binding)
-            if nodes is not None:
-                pinned[keys[claim.name]] = nodes
-    return replace(
-        rules,
-        binding=frozenset(binding),
-        exclusive=frozenset(exclusive),
-        pinned=pinned,
-        notices=tuple(dict.fromkeys(notices)),
-    )
 
 
 def _missing(claim: RunClaim, candidates: list[Claim], cluster: Cluster) -> list[Notice]:

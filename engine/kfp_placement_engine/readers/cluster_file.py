@@ -35,7 +35,7 @@ from kfp_placement_engine.readers.cluster_model import (
     ClusterEntry,
     NodeEntry,
 )
-from kfp_placement_engine.readers.forms import FormError
+from kfp_placement_engine.readers.forms import FormError, key_advice
 from kfp_placement_engine.readers.kubernetes.nodes import (
     bad_latency_labels,
     from_label,
@@ -43,7 +43,8 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
     read_speed,
     room,
 )
-from kfp_placement_engine.readers.place import UNNAMED
+from kfp_placement_engine.readers.place import UNNAMED, Place
+from kfp_placement_engine.readers.run_files import run_in
 from kfp_placement_engine.readers.text.documents import (
     CLUSTER_MAX_BYTES,
     load_documents,
@@ -88,7 +89,11 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
         data, name=name, max_bytes=CLUSTER_MAX_BYTES, progress=progress, drop=UNUSED_KEYS
     )
     first = documents[0]
-    _refuse_run(first, name)
+    if run := run_in(first, Place(name)):
+        raise InputError(
+            f"{name}: describes a run ({run}), not a cluster; a cluster is what"
+            " `kubectl get nodes,pods,pvc,pv -A -o yaml` prints or a Cluster file"
+        )
     if not isinstance(first, dict) or not _is_cluster(first, name):
         # Reading our own objects needs a library of models, which costs as much as a small plan.
         from kfp_placement_engine.readers.kubernetes.objects import GIVE, read_objects
@@ -101,29 +106,6 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
     if len(documents) > 1:
         raise InputError(f"{name}: holds {len(documents)} documents; a Cluster file is one")
     return _read_entry(first, name)
-
-
-def _refuse_run(document: Any, name: str) -> None:
-    """Say it plainly where somebody gave the run for the cluster."""
-    if not isinstance(document, dict):
-        return
-    holder = document
-    for wrapper in ("pipelineSpec", "pipeline_spec"):
-        if isinstance(document.get(wrapper), dict):
-            holder = document[wrapper]
-    kind = document.get("kind")
-    if "root" in holder and ("pipelineInfo" in holder or "deploymentSpec" in holder):
-        what = "a KFP pipeline package"
-    elif kind == "Workflow" and "spec" in document:
-        what = "an Argo Workflow"
-    elif kind is None and isinstance(document.get("workflow"), dict):
-        what = "a workflow in wfformat"
-    else:
-        return
-    raise InputError(
-        f"{name}: describes a run ({what}), not a cluster; a cluster is what"
-        " `kubectl get nodes,pods,pvc,pv -A -o yaml` prints or a Cluster file"
-    )
 
 
 def _is_cluster(document: Mapping[str, Any], name: str) -> bool:
@@ -143,7 +125,7 @@ def _is_cluster(document: Mapping[str, Any], name: str) -> bool:
 
 def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
     try:
-        entry = CLUSTER(document, UNNAMED)
+        entry = CLUSTER(UNNAMED, document)
     except FormError as error:
         raise InputError(f"{name}: {_shown(error.problems)}") from error
     if not entry.nodes:
@@ -248,9 +230,13 @@ def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
     if entry.node:
         if terms is not None:
             raise InputError(f"{place}: give node or nodeAffinity, not both")
-        named = Requirement("metadata.name", "In", (entry.node,), is_field=True)
-        terms = (NodeSelectorTerm((named,)),)
+        terms = (node_term(entry.node),)
     return Claim(entry.name, entry.namespace, entry.access_modes, terms, entry.used_on)
+
+
+def node_term(name: str) -> NodeSelectorTerm:
+    """The term that only the node of this name fulfils."""
+    return NodeSelectorTerm((Requirement("metadata.name", "In", (name,), is_field=True),))
 
 
 def _defaults(entry: ClusterEntry, policy: PlanningPolicy | None) -> dict[str, float]:
@@ -274,15 +260,8 @@ def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:
     # A policy in a cluster may be of a newer revision; a file is written for this one.
     for place, known in unknown_fields(spec, settings):
         parent, _, key = f"policy.{place}".rpartition(".")
-        raise InputError(f"{name}: {parent}.{key:.80}: is not known here; {_advice(key, known)}")
+        raise InputError(f"{name}: {parent}.{key:.80}: is not known here; {key_advice(key, known)}")
     return planning_policy(spec)
-
-
-def _advice(key: str, known: Sequence[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(key[:80], known, n=1)
-    return f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}"
 
 
 def _shown(problems: Sequence[str]) -> str:

@@ -117,36 +117,16 @@ ASSUMPTION_FIELDS = {
 """Key of `defaults`, in snake case -> field of `Assumptions`."""
 
 
-def _name(value: Any, place: Place) -> str:
-    return place.name(value)
-
-
-def _text(value: Any, place: Place) -> str:
-    return place.text(value)
-
-
-def _labels(value: Any, place: Place) -> dict[str, str]:
-    return place.text_mapping(value)
-
-
-def _resources(value: Any, place: Place) -> dict[str, int]:
-    return Fields({"": value}, place).resources("")
-
-
-def _extended(value: Any, place: Place) -> dict[str, int]:
+def _extended(place: Place, value: Any) -> dict[str, int]:
     """Kubernetes takes devices in whole numbers alone; half a GPU must not become one."""
-    amounts = _resources(value, place)
+    amounts = place.resources(value)
     for name in amounts:
         if "/" in name and not is_whole(value[name]):
             raise place.error(f"{name:.80}: {value[name]!r:.80} is not a whole number of devices")
     return amounts
 
 
-def _flag(value: Any, place: Place) -> bool:
-    return Fields({"": value}, place).flag("")
-
-
-def _taint(value: Any, place: Place) -> Taint:
+def _taint(place: Place, value: Any) -> Taint:
     """`key=value:Effect`, `key:Effect`, or an object."""
     if isinstance(value, dict):
         taint = Fields(value, place)
@@ -163,11 +143,7 @@ def _taint(value: Any, place: Place) -> Taint:
     return Taint(key, text, effect)
 
 
-def _policy(value: Any, place: Place) -> dict[str, Any]:
-    return place.mapping(value)
-
-
-def _pipelines(value: Any, place: Place) -> frozenset[str]:
+def _pipelines(place: Place, value: Any) -> frozenset[str]:
     """The namespaces that say `all`, as their label would."""
     named = place.text_mapping(value)
     for namespace, which in named.items():
@@ -187,21 +163,21 @@ _SIZE, _RATE, _TIME = amount(parse_quantity), amount(read_rate), amount(parse_du
 NODE = Form(
     NodeEntry,
     {
-        "name": _name,
+        "name": Place.name,
         "count": whole_number(MAX_NODES),
         "cpu": amount(parse_cpu),
         "memory": _SIZE,
         "pods": _SIZE,
         "extended": _extended,
         "speed": amount(read_speed),
-        "labels": _labels,
+        "labels": Place.text_mapping,
         "taints": list_of(_taint),
-        "unschedulable": _flag,
+        "unschedulable": Place.flag,
         "images": mapping_of(_SIZE),
         "storeBandwidth": _RATE,
         "pullRate": _RATE,
-        "used": _resources,
-        "scoredUsed": _resources,
+        "used": Place.resources,
+        "scoredUsed": Place.resources,
     },
     required=("name", "cpu", "memory"),
     others=dict.fromkeys(("gpu", "gpus", "nvidia.com/gpu"), "write extended: {nvidia.com/gpu: 1}"),
@@ -210,12 +186,12 @@ NODE = Form(
 CLAIM = Form(
     ClaimEntry,
     {
-        "name": _name,
-        "namespace": _text,
-        "accessModes": list_of(_text),
-        "node": _text,
-        "nodeAffinity": read_terms,
-        "usedOn": list_of(_text),
+        "name": Place.name,
+        "namespace": Place.text,
+        "accessModes": list_of(Place.text),
+        "node": Place.text,
+        "nodeAffinity": lambda place, value: read_terms(value, place),
+        "usedOn": list_of(Place.text),
     },
     required=("name",),
 )
@@ -237,14 +213,14 @@ DEFAULTS = Form(
 CLUSTER = Form(
     ClusterEntry,
     {
-        "apiVersion": _text,
-        "kind": _text,
+        "apiVersion": Place.text,
+        "kind": Place.text,
         "nodes": list_of(NODE),
         "latencies": mapping_of(mapping_of(amount(parse_latency_ms))),
         "claims": list_of(CLAIM),
         "images": mapping_of(_SIZE),
         "defaults": DEFAULTS,
-        "policy": _policy,
+        "policy": Place.mapping,
         "pipelines": _pipelines,
     },
     required=("apiVersion", "kind", "nodes"),

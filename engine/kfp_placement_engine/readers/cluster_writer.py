@@ -18,15 +18,14 @@ from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
-from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS, KIND
+from kfp_placement_engine.readers.cluster_file import node_term
+from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS, KIND, NodeEntry
 from kfp_placement_engine.readers.kubernetes.nodes import (
     from_label,
     read_rate,
     read_speed,
 )
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
-
-_DEFAULT_PODS = 110
 
 
 def write_cluster_file(cluster: Cluster) -> str:
@@ -36,23 +35,16 @@ def write_cluster_file(cluster: Cluster) -> str:
         "kind": KIND,
         "nodes": [_node(node) for node in cluster.nodes],
     }
-    latencies = _latencies(cluster)
-    if latencies:
-        document["latencies"] = latencies
-    if cluster.claims:
-        names = {node.name for node in cluster.nodes}
-        document["claims"] = [_claim(claim, names) for claim in cluster.claims]
-    if cluster.image_bytes:
-        document["images"] = _image_sizes(cluster.image_bytes)
-    policy = _policy(cluster.policy)
-    if policy:
-        document["policy"] = policy
-    defaults = _defaults(cluster)
-    if defaults:
-        document["defaults"] = defaults
-    if cluster.all_pipelines:
-        document["pipelines"] = dict.fromkeys(sorted(cluster.all_pipelines), ALL_PIPELINES)
-    return yaml_text(document)
+    names = {node.name for node in cluster.nodes}
+    optional = {
+        "latencies": _latencies(cluster),
+        "claims": [_claim(claim, names) for claim in cluster.claims],
+        "images": _image_sizes(cluster.image_bytes),
+        "policy": _policy(cluster.policy),
+        "defaults": _defaults(cluster),
+        "pipelines": dict.fromkeys(sorted(cluster.all_pipelines), ALL_PIPELINES),
+    }
+    return yaml_text(document | _given(optional))
 
 
 def _node(node: Node) -> dict[str, Any]:
@@ -63,7 +55,7 @@ def _node(node: Node) -> dict[str, Any]:
         "cpu": _amount("cpu", cpu),
         "memory": _amount("memory", memory),
     }
-    if pods != _DEFAULT_PODS:
+    if pods != NodeEntry.pods:
         entry["pods"] = pods
 
     def labelled(key: str, read: Callable[[object], float]) -> float | None:
@@ -71,7 +63,7 @@ def _node(node: Node) -> dict[str, Any]:
 
     scored = {key: node.scored_used[key] for key in ("cpu", "memory") if key in node.scored_used}
     own = {key: node.used[key] for key in ("cpu", "memory") if key in node.used}
-    optional: dict[str, Any] = {
+    optional = {
         "extended": _amounts(sizes),
         "speed": node.speed if node.speed != (labelled(SPEED_LABEL, read_speed) or 1) else None,
         "labels": _labels(node),
@@ -84,10 +76,15 @@ def _node(node: Node) -> dict[str, Any]:
         "pullRate": _rate(node.pull_bytes_per_second, labelled(PULL_RATE_LABEL, read_rate)),
         "used": _amounts(node.used),
     }
-    entry.update((key, value) for key, value in optional.items() if value)
+    entry |= _given(optional)
     if scored != own:
         entry["scoredUsed"] = _amounts(scored)
     return entry
+
+
+def _given(optional: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not empty."""
+    return {key: value for key, value in optional.items() if value}
 
 
 def _labels(node: Node) -> dict[str, str]:
@@ -141,30 +138,22 @@ def _latencies(cluster: Cluster) -> dict[str, dict[str, str]]:
 
 
 def _claim(claim: Claim, nodes: set[str]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": claim.name}
-    if claim.namespace:
-        entry["namespace"] = claim.namespace
-    if claim.access_modes:
-        entry["accessModes"] = list(claim.access_modes)
+    optional = {"namespace": claim.namespace, "accessModes": list(claim.access_modes)}
+    entry = {"name": claim.name, **_given(optional)}
     if claim.required_terms is not None:
         node = _only_node(claim.required_terms)
         if node in nodes:
             entry["node"] = node
         else:
             entry["nodeAffinity"] = [_term(term) for term in claim.required_terms]
-    if claim.used_on:
-        entry["usedOn"] = list(claim.used_on)
-    return entry
+    return entry | _given({"usedOn": list(claim.used_on)})
 
 
 def _only_node(terms: tuple[NodeSelectorTerm, ...]) -> str | None:
     """The node that the terms name, if they are one name and nothing else."""
-    if len(terms) != 1 or len(terms[0].requirements) != 1:
-        return None
-    (requirement,) = terms[0].requirements
-    if not requirement.is_field or requirement.operator != "In" or len(requirement.values) != 1:
-        return None
-    return requirement.values[0] if requirement.key == "metadata.name" else None
+    names = {name for term in terms for each in term.requirements for name in each.values}
+    name = next(iter(names), "")
+    return name if terms == (node_term(name),) else None
 
 
 def _term(term: NodeSelectorTerm) -> dict[str, Any]:

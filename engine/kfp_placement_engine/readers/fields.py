@@ -8,19 +8,15 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Self
 
-from kfp_placement_engine.exceptions import InputError, QuantityError
-from kfp_placement_engine.model.quantities import parse_resources
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.times import parse_time
-from kfp_placement_engine.readers.place import MAX_COUNT, Place, kind_of
-
-_NOTHING: dict[str, Any] = {}
+from kfp_placement_engine.readers.place import MAX_COUNT, Place
 
 
 class Fields:
     """A mapping and its place.
 
-    A method reads the field `key`. Its place in a message is the mapping's, then `at`: the key
-    unless something else is given, and nothing for "".
+    A method reads the field `key`; in a message its place is the mapping's, then the key.
 
     Attributes:
         raw: the mapping as it came.
@@ -69,19 +65,15 @@ class Fields:
         """The same mapping at a place of its own within its place, as in `Place.then`."""
         return Fields(self.raw, self.place.then(form, *values))
 
-    def closed(self) -> "Fields":
-        """The same mapping, whose fields are spelled as the mapping itself."""
-        return Fields(self.raw, self.place.closed())
-
     def error(self, message: str) -> InputError:
         """The error to raise: the mapping's place, and what is wrong there."""
         return self.place.error(message)
 
-    def where(self, key: str, at: str | None = None) -> Place:
+    def where(self, key: str) -> Place:
         """The place of a field."""
-        return self.place.field(key if at is None else at)
+        return self.place.field(key)
 
-    def text(self, key: str, at: str | None = None) -> str:
+    def text(self, key: str) -> str:
         """Text; numbers and truth values count as what they look like in YAML.
 
         Raises:
@@ -90,36 +82,36 @@ class Fields:
         value = self.raw.get(key)
         if type(value) is str:
             return value
-        return "" if value is None else self.where(key, at).text(value)
+        return "" if value is None else self.where(key).text(value)
 
-    def name(self, key: str, at: str | None = None) -> str:
+    def name(self, key: str) -> str:
         """Text that is not empty.
 
         Raises:
             InputError: it is empty, or a mapping or a list.
         """
         value = self.raw.get(key)
-        return value if value and type(value) is str else self.where(key, at).name(value)
+        return value if value and type(value) is str else self.where(key).name(value)
 
-    def texts(self, key: str, at: str | None = None) -> tuple[str, ...]:
+    def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts.
 
         Raises:
             InputError: it is not a list, or an entry is a mapping or a list.
         """
         value = self.raw.get(key)
-        return () if value is None else self.where(key, at).texts(value)
+        return () if value is None else self.where(key).texts(value)
 
-    def text_mapping(self, key: str, at: str | None = None) -> dict[str, str]:
+    def text_mapping(self, key: str) -> dict[str, str]:
         """A mapping of texts, such as labels.
 
         Raises:
             InputError: it is not a mapping, or a value is a mapping or a list.
         """
         value = self.raw.get(key)
-        return {} if value is None else self.where(key, at).text_mapping(value)
+        return {} if value is None else self.where(key).text_mapping(value)
 
-    def resources(self, key: str, at: str | None = None) -> dict[str, int]:
+    def resources(self, key: str) -> dict[str, int]:
         """A Kubernetes resource list, in canonical units.
 
         Raises:
@@ -127,47 +119,36 @@ class Fields:
             QuantityError: an amount is malformed, negative or beyond int64.
         """
         value = self.raw.get(key)
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise self.where(key, at).error(f"must be a mapping, is {kind_of(value)}")
-        try:
-            return parse_resources(value)
-        except QuantityError as error:
-            raise self.where(key, at).error(str(error), QuantityError) from error
+        return {} if value is None else self.where(key).resources(value)
 
-    def count(self, key: str, at: str | None = None, *, maximum: int = MAX_COUNT) -> int:
+    def count(self, key: str, *, maximum: int = MAX_COUNT) -> int:
         """A whole number from 0 to `maximum`; text with digits is accepted.
 
         Raises:
             InputError: it is something else.
         """
         value = self.raw.get(key)
-        return 0 if value is None else self.where(key, at).count(value, maximum=maximum)
+        return 0 if value is None else self.where(key).count(value, maximum=maximum)
 
-    def number(self, key: str, at: str | None = None) -> float:
+    def number(self, key: str) -> float:
         """A finite number of 0 or more.
 
         Raises:
             InputError: it is something else.
         """
         value = self.raw.get(key)
-        return 0.0 if value is None else self.where(key, at).number(value)
+        return 0.0 if value is None else self.where(key).number(value)
 
-    def flag(self, key: str, at: str | None = None) -> bool:
+    def flag(self, key: str) -> bool:
         """True or false.
 
         Raises:
             InputError: it is something else.
         """
         value = self.raw.get(key)
-        if value is None:
-            return False
-        if not isinstance(value, bool):
-            raise self.where(key, at).error(f"must be true or false, is {kind_of(value)}")
-        return value
+        return False if value is None else self.where(key).flag(value)
 
-    def moment(self, key: str, at: str | None = None) -> datetime | None:
+    def moment(self, key: str) -> datetime | None:
         """A time as the API server writes it, of UTC unless it says otherwise; None = nothing.
 
         Raises:
@@ -179,88 +160,73 @@ class Fields:
         try:
             return parse_time(str(value))
         except InputError as error:
-            raise self.where(key, at).error(f"{value!r:.40} is not a time") from error
+            raise self.where(key).error(f"{value!r:.40} is not a time") from error
 
-    def mapping(self, key: str, at: str | None = None) -> dict[str, Any]:
+    def mapping(self, key: str) -> dict[str, Any]:
         """A mapping as it came.
 
         Raises:
             InputError: it is something else.
         """
         value = self.raw.get(key)
-        return {} if value is None else self.where(key, at).mapping(value)
+        if value is None:
+            return {}
+        return value if type(value) is dict else self.where(key).mapping(value)
 
-    def entries(self, key: str, at: str | None = None) -> list[Any]:
+    def entries(self, key: str) -> list[Any]:
         """A list as it came.
 
         Raises:
             InputError: it is something else.
         """
         value = self.raw.get(key)
-        return [] if value is None else self.where(key, at).entries(value)
+        if value is None:
+            return []
+        return value if type(value) is list else self.where(key).entries(value)
 
-    def fields(self, key: str, at: str | None = None) -> "Fields":
+    def fields(self, key: str) -> "Fields":
         """A mapping whose fields are spelled below it: `spec.nodeName`.
 
         Raises:
             InputError: it is something else.
         """
-        return Fields.of(self.raw.get(key), self.where(key, at))
+        return Fields.of(self.raw.get(key), self.where(key))
 
-    def flat(self, key: str, at: str | None = None) -> "Fields":
+    def flat(self, key: str) -> "Fields":
         """A mapping whose fields are spelled like those of this one: `nodeName` for one of `spec`.
 
         Raises:
             InputError: it is something else.
         """
         value = self.raw.get(key)
-        if isinstance(value, dict):
+        if type(value) is dict:
             return Fields(value, self.place)
-        if value is not None:
-            raise self.where(key, at).error(f"must be a mapping, is {kind_of(value)}")
-        return Fields(_NOTHING, self.place)
+        return Fields({} if value is None else self.where(key).mapping(value), self.place)
 
-    def each(self, key: str, at: str | None = None) -> "Iterator[Fields]":
+    def each(self, key: str) -> "Iterator[Fields]":
         """The mappings of a list, whose fields are spelled below their index: `volumes[2].name`.
 
         Raises:
             InputError: it is not a list, or an entry is not a mapping.
         """
-        value = self.raw.get(key)
-        return iter(()) if value is None else Fields.each_of(value, self.where(key, at))
+        return Fields.each_of(self.raw.get(key), self.where(key))
 
-    def each_named(
-        self, key: str, form: str, at: str | None = None
-    ) -> "Iterator[tuple[str, Fields]]":
-        """The mappings of a mapping by name; each has a place of its own within this one's.
-
-        Args:
-            key: of the mapping of mappings.
-            form: what is spelled after this mapping's place, such as `": input {:.80}"`.
-            at: place of the mapping of mappings.
+    def each_named(self, key: str) -> "Iterator[tuple[str, Fields]]":
+        """The mappings of a mapping by name, whose fields are spelled below it.
 
         Raises:
             InputError: it is not a mapping, or an entry is not.
         """
-        for name, entry in self.mapping(key, at).items():
-            yield name, Fields.of(entry, self.place.then(form, name))
+        place = self.where(key)
+        for name, entry in self.mapping(key).items():
+            yield name, Fields.of(entry, place.entry(name))
 
-    def each_flat(self, key: str, at: str | None = None) -> "Iterator[Fields]":
+    def each_flat(self, key: str) -> "Iterator[Fields]":
         """The mappings of a list, whose fields are spelled like those of this mapping.
 
         Raises:
             InputError: it is not a list, or an entry is not a mapping.
         """
-        listed = self.raw.get(key)
-        if listed is None:
-            return
-        if not isinstance(listed, list):
-            raise self.where(key, at).error(f"must be a list, is {kind_of(listed)}")
-        place = self.place
-        for entry in listed:
-            if isinstance(entry, dict):
-                yield Fields(entry, place)
-            elif entry is None:
-                yield Fields(_NOTHING, place)
-            else:
-                raise self.where(key, at).error(f"must be a mapping, is {kind_of(entry)}")
+        for entry in self.entries(key):
+            flat = entry if type(entry) is dict else self.where(key).mapping(entry)
+            yield Fields(flat, self.place)

@@ -6,7 +6,7 @@ have many, a form refuses them: they are typing errors.
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -16,8 +16,8 @@ from kfp_placement_engine.readers.place import Place
 
 EntryT = TypeVar("EntryT")
 
-Reader = Callable[[Any, Place], Any]
-"""Reads the value of a key at its place; raises an `InputError` that names the place."""
+Reader = Callable[[Place, Any], Any]
+"""Reads the value of a key at its place, as the methods of `Place` do."""
 
 
 class FormError(InputError):
@@ -44,7 +44,7 @@ class Form(Generic[EntryT]):
     required: tuple[str, ...] = ()
     others: Mapping[str, str] = field(default_factory=dict)
 
-    def __call__(self, value: Any, place: Place) -> EntryT:
+    def __call__(self, place: Place, value: Any) -> EntryT:
         """Read a mapping; a key that holds nothing counts as left out.
 
         Raises:
@@ -57,7 +57,7 @@ class Form(Generic[EntryT]):
         for key, read in self.keys.items():
             with _collected(problems):
                 if key in given:
-                    values[_snake(key)] = read(given[key], place.field(key))
+                    values[_snake(key)] = read(place.field(key), given[key])
                 elif key in self.required:
                     raise place.field(key).error("is missing")
         problems += [self._unknown(str(key), place) for key in given if key not in self.keys]
@@ -66,21 +66,25 @@ class Form(Generic[EntryT]):
         return self.entry(**values)
 
     def _unknown(self, key: str, place: Place) -> str:
-        near = difflib.get_close_matches(key[:80], self.keys, n=1)
-        advice = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(self.keys)}"
-        advice = self.others.get(key, advice)
+        advice = self.others.get(key) or key_advice(key, tuple(self.keys))
         return str(place.field(key[:80]).error(f"is not known here; {advice}"))
+
+
+def key_advice(key: str, known: Sequence[str]) -> str:
+    """What to write in place of a key that is not known."""
+    near = difflib.get_close_matches(key[:80], known, n=1)
+    return f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}"
 
 
 def list_of(read: Reader) -> Reader:
     """Reads a list of values into a tuple."""
 
-    def read_list(value: Any, place: Place) -> tuple[Any, ...]:
+    def read_list(place: Place, value: Any) -> tuple[Any, ...]:
         problems: list[str] = []
         values = []
         for index, each in enumerate(place.entries(value)):
             with _collected(problems):
-                values.append(read(each, place.item(index)))
+                values.append(read(place.item(index), each))
         if problems:
             raise FormError(problems)
         return tuple(values)
@@ -91,12 +95,12 @@ def list_of(read: Reader) -> Reader:
 def mapping_of(read: Reader) -> Reader:
     """Reads a mapping of names to values."""
 
-    def read_mapping(value: Any, place: Place) -> dict[str, Any]:
+    def read_mapping(place: Place, value: Any) -> dict[str, Any]:
         problems: list[str] = []
         values = {}
         for key, each in place.mapping(value).items():
             with _collected(problems):
-                values[str(key)] = read(each, place.then(".{:.80}", str(key)))
+                values[str(key)] = read(place.entry(str(key)), each)
         if problems:
             raise FormError(problems)
         return values
@@ -107,7 +111,7 @@ def mapping_of(read: Reader) -> Reader:
 def amount(parse: Callable[[Any], Any]) -> Reader:
     """Reads what a parser of quantities, durations or latencies reads."""
 
-    def read_amount(value: Any, place: Place) -> Any:
+    def read_amount(place: Place, value: Any) -> Any:
         try:
             return parse(value)
         except QuantityError as error:
@@ -119,7 +123,7 @@ def amount(parse: Callable[[Any], Any]) -> Reader:
 def whole_number(maximum: int) -> Reader:
     """Reads a whole number from 1 to `maximum`."""
 
-    def read_number(value: Any, place: Place) -> int:
+    def read_number(place: Place, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
             raise place.error(f"{value!r:.60} is not a whole number from 1 to {maximum}")
         return value

@@ -6,7 +6,8 @@ A `Place` is a chain of parts, and becomes text when a message needs it:
 
 from typing import Any
 
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.model.quantities import parse_resources
 
 MAX_COUNT = 2**31
 """The largest whole number that is read, where nothing else is said."""
@@ -49,7 +50,7 @@ class Place:
         form: str,
         values: tuple[Any, ...] = (),
         above: "Place | None" = None,
-        joint: str | None = ": ",
+        joint: str = ": ",
     ) -> None:
         """Name a place.
 
@@ -57,8 +58,7 @@ class Place:
             form: its text; with values, a format that they fill.
             values: what fills the format; without any, the text stands as it is.
             above: the place that it is in, which is spelled before it; None = it is outermost.
-            joint: what is between it and the name of a field in it; None = a field in it is
-                spelled as the place itself.
+            joint: what is between it and the name of a field in it.
         """
         self._form = form
         self._values = values
@@ -72,14 +72,12 @@ class Place:
         return own if self._above is None else f"{self._above.spelled}{own}"
 
     def field(self, name: str) -> "Place":
-        """The place of a field; "" is the place itself."""
-        if not name or self._joint is None:
-            return self
+        """The place of a field."""
         return Place(self._joint + name, (), self, ".")
 
-    def closed(self) -> "Place":
-        """The same place, where fields are spelled as the place itself."""
-        return Place("", (), self, None)
+    def entry(self, name: str) -> "Place":
+        """The place of an entry of a mapping, whose name others chose."""
+        return Place(".{:.80}", (name,), self, ".")
 
     def item(self, index: int) -> "Place":
         """The place of an entry of a list."""
@@ -163,9 +161,31 @@ class Place:
             InputError: it is not a mapping, or a value is a mapping or a list.
         """
         return {
-            str(key): entry if type(entry) is str else Place(".{}", (key,), above=self).text(entry)
+            str(key): entry if type(entry) is str else self.entry(str(key)).text(entry)
             for key, entry in self.mapping(value).items()
         }
+
+    def resources(self, value: Any) -> dict[str, int]:
+        """A Kubernetes resource list, in canonical units.
+
+        Raises:
+            InputError: it is not a mapping.
+            QuantityError: an amount is malformed, negative or beyond int64.
+        """
+        try:
+            return parse_resources(self.mapping(value))
+        except QuantityError as error:
+            raise self.error(str(error), QuantityError) from error
+
+    def flag(self, value: Any) -> bool:
+        """True or false.
+
+        Raises:
+            InputError: it is something else.
+        """
+        if value is not None and not isinstance(value, bool):
+            raise self.error(f"must be true or false, is {kind_of(value)}")
+        return bool(value)
 
     def count(self, value: Any, *, maximum: int = MAX_COUNT) -> int:
         """A whole number from 0 to `maximum`; text with digits is accepted.

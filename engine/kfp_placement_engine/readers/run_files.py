@@ -4,7 +4,7 @@ The reader of a format is imported when a file of that format comes: a fifth of 
 small package costs would be the import of the others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ def _parts(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:
     # A PipelineVersion object, or what KFP's API answers, holds both documents of a package.
     holder = Fields(document, place)
     if document.get("kind") == "PipelineVersion":
-        holder = holder.flat("spec")
+        holder = holder.fields("spec")
     for pipeline, platform in _WRAPPERS:
         if isinstance(holder.get(pipeline), dict):
             nested = holder.mapping(pipeline)
@@ -126,6 +126,12 @@ def _read(
 
         beside += misread_notices(run["root"], data)
     return replace(graph, notices=(*graph.notices, *beside))
+
+
+def run_in(document: Any, place: Place) -> str:
+    """What run a document of a file describes, in words; "" = none."""
+    parts = _parts(document, place) if isinstance(document, dict) else []
+    return next((_READERS[read] for part in parts if (read := _reader_of(part))), "")
 
 
 def _reader_of(document: dict[str, Any]) -> _Reader | None:
@@ -161,6 +167,13 @@ def _read_wfformat(documents: list[dict[str, Any]], name: str, options: ReadOpti
     from kfp_placement_engine.readers.wfformat import read_wfformat
 
     return read_wfformat(documents[0], name, options)
+
+
+_READERS: Mapping[_Reader, str] = {
+    _read_package: "a KFP pipeline package",
+    _read_workflow: "an Argo Workflow",
+    _read_wfformat: "a workflow in wfformat",
+}
 
 
 def _unused_notices(documents: list[dict[str, Any]]) -> list[Notice]:

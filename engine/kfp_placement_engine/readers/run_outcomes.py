@@ -20,10 +20,8 @@ class PodRole(StrEnum):
 
     DRIVER = "driver"
     EXECUTOR = "executor"
-    IMPORTER = "importer"
-    DRIVER_ONLY = "driver-only"
-    SINGLE = "importer or driver-only"
-    """By the grammar alone these two cannot be told apart."""
+    OTHER = "other"
+    """An importer, or what KFP's driver does itself."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +32,16 @@ class PodIdentity:
         name: the step or group, as in the run graph; the root group is "". With `[*]` where the
             graph has fewer iterations: the step or group as a whole.
         role: what the pod does for it.
-        is_group: it belongs to a group (a driver of a DAG, loop or iteration); None = not known.
+        is_group: it belongs to a group (a driver of a DAG, loop or iteration).
         iteration: loop indexes, outermost first.
         attempt: 0 for the first pod, higher for retries.
-        warning: what does not fit the graph, in words, or "".
     """
 
     name: str
     role: PodRole
-    is_group: bool | None = None
+    is_group: bool = False
     iteration: tuple[int, ...] = ()
     attempt: int = 0
-    warning: str = ""
 
 
 class RunIndex(Protocol):

@@ -3,17 +3,17 @@
 Task ids are opaque names. Data moves from task to task directly; there are no driver pods.
 """
 
-import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError
+from kfp_placement_engine.exceptions import ArgumentError, LimitError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.tree.task_order import ordered
 
 SOURCE = "wfformat"
 
@@ -58,7 +58,7 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     if options.arguments or options.loop_widths:
         raise ArgumentError(f"{name}: a workflow instance takes neither arguments nor loop widths")
     instance = Fields(document, Place(name))
-    workflow = instance.flat("workflow")
+    workflow = instance.fields("workflow")
     sizes: dict[str, int] = {}
     if "specification" in workflow:
         tasks = _tasks(workflow, sizes)
@@ -69,9 +69,9 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     if len(tasks) > options.max_steps:
         raise LimitError(f"{name}: {len(tasks)} tasks; at most {options.max_steps} are planned")
     parents = _parents(tasks, options, name)
-    steps = tuple(
-        _step(tasks[task], parents[task], tasks, sizes) for task in _ordered(parents, name)
-    )
+    position = {task: index for index, task in enumerate(parents)}
+    order = ordered(parents, position.__getitem__, instance.place)
+    steps = tuple(_step(tasks[task], parents[task], tasks, sizes) for task in order)
     version = instance.text("schemaVersion")
     notices: tuple[Notice, ...] = ()
     if version not in _KNOWN_VERSIONS:
@@ -89,20 +89,20 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
 
 def _tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
     """Tasks of version 1.5; `sizes` is filled with the sizes of all files."""
-    specification = workflow.flat("specification", at="workflow.specification")
-    for file in specification.each_flat("files"):
-        key = file.name("id", at="files: id")
+    specification = workflow.fields("specification")
+    for file in specification.each("files"):
+        key = file.name("id")
         sizes[key] = _bytes(file.at(": file {:.80}", key), "sizeInBytes")
-    execution = workflow.flat("execution", at="workflow.execution")
+    execution = workflow.fields("execution")
     measured: dict[str, Fields] = {}
-    for fields in execution.each_flat("tasks", at="execution.tasks"):
-        key = fields.name("id", at="execution.tasks: id")
+    for fields in execution.each("tasks"):
+        key = fields.name("id")
         if key in measured:
-            raise fields.where("execution.tasks").error(f"task {key!r:.80} appears twice")
+            raise fields.place.error(f"task {key!r:.80} appears twice")
         measured[key] = fields
     tasks: dict[str, _WorkflowTask] = {}
-    for fields in specification.each_flat("tasks", at="specification.tasks"):
-        key = fields.where("specification.tasks: id").name(fields.get("id") or fields.get("name"))
+    for fields in specification.each("tasks"):
+        key = fields.where("id").name(fields.get("id") or fields.get("name"))
         task = fields.at(": task {:.80}", key)
         workflow_task = _WorkflowTask(
             id=key,
@@ -121,15 +121,15 @@ def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _Workflow
     """Tasks up to version 1.4, where tasks refer to each other by name and list their files."""
     tasks: dict[str, _WorkflowTask] = {}
     listed = "tasks" if "tasks" in workflow else "jobs"
-    for fields in workflow.each_flat(listed, at="workflow.tasks"):
-        key = fields.name("name", at="workflow.tasks: name")
+    for fields in workflow.each(listed):
+        key = fields.name("name")
         task = fields.at(": task {:.80}", key)
         files: dict[str, list[str]] = {"input": [], "output": []}
-        for file in task.each_flat("files"):
-            file_id = file.text("path", at="files") + file.name("name", at="files: name")
+        for file in task.each("files"):
+            file_id = file.text("path") + file.name("name")
             size = "sizeInBytes" if "sizeInBytes" in file else "size"
-            sizes[file_id] = _bytes(file.at(": file {:.80}", file_id), size, at="sizeInBytes")
-            link = file.text("link", at="files").lower()
+            sizes[file_id] = _bytes(file.at(": file {:.80}", file_id), size)
+            link = file.text("link").lower()
             files["input" if link == "input" else "output"].append(file_id)
         workflow_task = _WorkflowTask(
             id=key,
@@ -161,10 +161,10 @@ def _add(tasks: dict[str, _WorkflowTask], task: _WorkflowTask, file: Place) -> N
     tasks[task.id] = task
 
 
-def _bytes(fields: Fields, key: str, at: str | None = None) -> int:
-    number = fields.number(key, at)
+def _bytes(fields: Fields, key: str) -> int:
+    number = fields.number(key)
     if number >= 2**63:
-        raise fields.where(key, at).error(f"{fields.get(key)!r:.40} bytes are more than there are")
+        raise fields.where(key).error(f"{fields.get(key)!r:.40} bytes are more than there are")
     return int(number)
 
 
@@ -183,33 +183,6 @@ def _parents(
     if sum(map(len, parents_of.values())) > options.max_dependencies:
         raise LimitError(f"{name}: more than {options.max_dependencies} dependencies")
     return {task: tuple(sorted(parents)) for task, parents in parents_of.items()}
-
-
-def _ordered(parents: Mapping[str, tuple[str, ...]], name: str) -> list[str]:
-    """Tasks after their parents, otherwise in the order of the file."""
-    position = {task: index for index, task in enumerate(parents)}
-    children: dict[str, list[str]] = {task: [] for task in parents}
-    for task, before in parents.items():
-        for parent in before:
-            children[parent].append(task)
-    waiting = {task: len(before) for task, before in parents.items()}
-    ready = [(position[task], task) for task, count in waiting.items() if count == 0]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        _, task = heapq.heappop(ready)
-        order.append(task)
-        for child in children[task]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                heapq.heappush(ready, (position[child], child))
-    if len(order) < len(parents):
-        circle = [task for task, count in waiting.items() if count][:5]
-        raise InputError(
-            f"{name}: tasks wait for each other in a circle, among them "
-            + ", ".join(f"{task:.80}" for task in circle)
-        )
-    return order
 
 
 def _step(

@@ -152,11 +152,11 @@ def tasks_of(pipeline: dict[str, Any]) -> dict[str, Any]:
         ),
         (
             lambda p: p["components"].update(body=a_dag({"x": a_task("body")})),
-            "component body contains itself",
+            "component body: contains itself",
         ),
         (
             lambda p: tasks_of(p)["loop"]["parameterIterator"]["items"].update(raw="[1, 2"),
-            "task loop: parameterIterator: items, line 1: not valid JSON",
+            "task loop: parameterIterator.items, line 1: not valid JSON",
         ),
         (
             lambda p: tasks_of(p)["loop"]["parameterIterator"]["items"].update(raw='{"a": 1}'),

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import ChangeError
 from kfp_placement_engine.model.changes import (
-    ACCESS_MODES,
     AddNodes,
     ChangeStep,
     ClaimAccess,
@@ -17,7 +16,6 @@ from kfp_placement_engine.model.changes import (
     RemoveNodes,
     ResizeNodes,
 )
-from kfp_placement_engine.model.quantities import MIN_MEMORY_BYTES
 from kfp_placement_engine.readers.changes import FORMS, read_change
 
 GIBIBYTE = 2**30
@@ -131,45 +129,6 @@ def test_a_message_shows_every_form():
     with pytest.raises(ChangeError) as caught:
         read_change("more of everything")
     assert all(form in str(caught.value) for form in FORMS)
-
-
-def least_memory(amounts):
-    """Bytes without a unit are refused where no container could start in them."""
-    return {"memory": amounts["memory"] + MIN_MEMORY_BYTES} if "memory" in amounts else {}
-
-
-NAMES = st.from_regex(r"[a-z]([-a-z0-9.]{0,20}[a-z0-9])?", fullmatch=True)
-COUNTS = st.integers(1, 1000)
-AMOUNTS = st.dictionaries(
-    st.sampled_from(["cpu", "memory", "pods", "example.com/gpu"]), st.integers(0, 2**50)
-).map(lambda amounts: tuple({**amounts, **least_memory(amounts)}.items()))
-POSITIVE = st.floats(1e-3, 1e5).map(lambda number: float(f"{number:.6g}"))
-SPEEDS = st.floats(1e-3, 1e3).map(lambda number: float(f"{number:.6g}"))
-RESIZED = st.builds(ResizeNodes, NAMES, AMOUNTS, st.none() | SPEEDS).filter(
-    lambda change: change.resources or change.speed
-)
-STEPS = st.builds(
-    ChangeStep,
-    st.from_regex(r"[a-z][-a-z0-9. ]{0,20}[a-z0-9]", fullmatch=True),
-    AMOUNTS.filter(lambda amounts: "pods" not in dict(amounts)),
-    st.none() | NAMES,
-    st.none() | POSITIVE,
-    st.none() | POSITIVE | st.just(math.inf),
-).filter(lambda change: change.text != f"step {change.step}")
-CHANGES = st.one_of(
-    st.builds(AddNodes, NAMES, COUNTS),
-    st.builds(RemoveNodes, NAMES, COUNTS),
-    RESIZED,
-    STEPS,
-    st.builds(LoopLimit, NAMES, st.none() | COUNTS),
-    st.builds(HoldImage, NAMES),
-    st.builds(ClaimAccess, NAMES, st.sampled_from(ACCESS_MODES)),
-)
-
-
-@given(CHANGES)
-def test_what_a_change_says_of_itself_is_read_back(change):
-    assert read_change(change.text) == change
 
 
 @given(st.text())

@@ -26,6 +26,13 @@ def mounting(*sources):
     return {"exec-work": {"pvcMount": mounts}}
 
 
+def with_maker(tasks, **options):
+    """A package in which the component `make` makes a claim."""
+    executors = {**MAKER_EXECUTOR, **options.pop("executors", {})}
+    components = {**MAKER, **options.pop("components", {})}
+    return a_package(tasks, components=components, executors=executors, **options)
+
+
 def uses(graph) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for step in graph.steps:
@@ -62,10 +69,8 @@ def test_existing_claims_are_named_in_every_form(read, mount) -> None:
 )
 def test_a_claim_made_by_the_run_has_its_maker_and_modes(read, form) -> None:
     access = inputs(access_modes=["ReadWriteMany"], pvc_name_suffix="-x")
-    documents = a_package(
+    documents = with_maker(
         {"make": a_task("make", inputs=access), "work": a_task(after=["make"])},
-        components=MAKER,
-        executors=MAKER_EXECUTOR,
         kubernetes={"exec-work": {"pvcMount": [form]}},
     )
     graph = read(documents)
@@ -86,10 +91,9 @@ def test_it_is_followed_into_loops_and_back_from_nested_pipelines(read) -> None:
         "maker": a_task("maker", inputs=modes),
         "loop": a_loop("user", [1, 2], inputs=inputs(volume=output_of("maker", "claim"))),
     }
-    documents = a_package(
+    documents = with_maker(
         tasks,
-        components={**MAKER, "maker": maker, "user": user},
-        executors=MAKER_EXECUTOR,
+        components={"maker": maker, "user": user},
         kubernetes=mounting(input_of_dag("volume")),
     )
     graph = read(documents)
@@ -100,10 +104,9 @@ def test_it_is_followed_into_loops_and_back_from_nested_pipelines(read) -> None:
 @READERS
 def test_each_iteration_makes_its_own_claim(read) -> None:
     tasks = {"make": a_task("make"), "work": a_task(after=["make"])}
-    documents = a_package(
+    documents = with_maker(
         {"loop": a_loop("body", [1, 2])},
-        components={**MAKER, "body": a_dag(tasks)},
-        executors=MAKER_EXECUTOR,
+        components={"body": a_dag(tasks)},
         kubernetes=mounting(output_of("make", "name")),
     )
     graph = read(documents)
@@ -114,10 +117,8 @@ def test_each_iteration_makes_its_own_claim(read) -> None:
 def test_a_claim_made_under_a_fixed_name_is_that_claim(read) -> None:
     """Whether a step mounts it by the maker's output or by its name."""
     access = inputs(access_modes=["ReadWriteOnce"], pvc_name="scratch")
-    documents = a_package(
+    documents = with_maker(
         {"make": a_task("make", inputs=access), "work": a_task(after=["make"])},
-        components=MAKER,
-        executors=MAKER_EXECUTOR,
         kubernetes=mounting(output_of("make", "name"), {"runtimeValue": {"constant": "scratch"}}),
     )
     graph = read(documents)
@@ -134,10 +135,10 @@ def test_names_of_claims_are_unique(read) -> None:
         "last": a_task("other", after=["make"]),
     }
     other = {"pvcMount": [{"pvcNameParameter": output_of("make", "name")}]}
-    documents = a_package(
+    documents = with_maker(
         tasks,
-        components={**MAKER, "other": {"executorLabel": "exec-other"}},
-        executors={**MAKER_EXECUTOR, "exec-other": {"container": {"image": "x"}}},
+        components={"other": {"executorLabel": "exec-other"}},
+        executors={"exec-other": {"container": {"image": "x"}}},
         kubernetes={**mounting({"runtimeValue": {"constant": "make"}}), "exec-other": other},
     )
     graph = read(documents)
@@ -203,10 +204,8 @@ def test_without_a_workspace_nothing_is_mounted(read) -> None:
 def test_a_claim_may_be_named_before_it_is_made(read) -> None:
     """A step that mounts it by name without waiting for its maker."""
     access = inputs(access_modes=["ReadWriteOnce"], pvc_name="scratch")
-    documents = a_package(
+    documents = with_maker(
         {"early": a_task(), "make": a_task("make", inputs=access)},
-        components=MAKER,
-        executors=MAKER_EXECUTOR,
         kubernetes=mounting({"runtimeValue": {"constant": "scratch"}}),
     )
     graph = read(documents)

@@ -235,12 +235,6 @@ def test_brackets_in_text_are_no_nesting() -> None:
     assert load(text) == [json.loads(text)]
 
 
-def test_size_is_limited() -> None:
-    assert load(b"a: 1", max_bytes=4) == [{"a": 1}]
-    with pytest.raises(LimitError, match="larger than"):
-        load(b"a: 12", max_bytes=4)
-
-
 def test_progress_goes_from_nothing_to_all() -> None:
     """For JSON by objects, for YAML by bytes."""
     items = [{"name": f"n{number}", "labels": {"a": "b"}} for number in range(20_000)]

@@ -26,9 +26,12 @@ READERS = pytest.mark.parametrize("read", [read_package, read_as_workflow])
 @READERS
 def test_groups_have_the_path_of_their_steps(read) -> None:
     components = {"outer": a_dag({"loop": a_loop("body", ["a", "b"])}), **BODY}
-    graph = read(a_package({"nested": a_task("outer")}, components=components))
-    assert [step.name for step in graph.steps] == ["nested.loop[0].work", "nested.loop[1].work"]
-    assert {step.task for step in graph.steps} == {"nested.loop[*].work"}
+    tasks = {"before": a_task(), "nested": a_task("outer", after=["before"])}
+    graph = read(a_package(tasks, components=components))
+    names = [step.name for step in graph.steps]
+    assert names == ["before", "nested.loop[0].work", "nested.loop[1].work"]
+    assert {step.task for step in graph.steps} == {"before", "nested.loop[*].work"}
+    assert [group.depends_on for group in graph.groups] == [(), *[("before",)] * 4]
     assert [(group.name, group.kind, group.parent) for group in graph.groups] == [
         ("", GroupKind.ROOT, ""),
         ("nested", GroupKind.DAG, ""),
@@ -38,23 +41,6 @@ def test_groups_have_the_path_of_their_steps(read) -> None:
     ]
     assert graph.step("nested.loop[1].work").group == "nested.loop[1]"
     assert graph.step("nested.loop[1].work").iteration == (1,)
-
-
-@READERS
-def test_a_group_is_waited_for_as_a_whole(read) -> None:
-    """What follows a loop waits for the last steps of all its iterations."""
-    components = {"body": a_dag({"first": a_task(), "second": a_task(after=["first"])})}
-    tasks = {
-        "before": a_task(),
-        "loop": a_loop("body", [1, 2], dependentTasks=["before"]),
-        "after": a_task(after=["loop"]),
-    }
-    graph = read(a_package(tasks, components=components))
-    assert graph.step("after").depends_on == ("loop[0].second", "loop[1].second")
-    assert graph.step("loop[0].first").depends_on == ("before",)
-    assert graph.step("loop[0].second").depends_on == ("loop[0].first",)
-    depends = {group.name: group.depends_on for group in graph.groups}
-    assert depends == {"": (), "loop": ("before",), "loop[0]": ("before",), "loop[1]": ("before",)}
 
 
 @READERS
@@ -216,20 +202,6 @@ def test_conditions_add_up_from_outside_in(read) -> None:
     tasks = {"outer": a_task("outer", triggerPolicy={"condition": "a"})}
     graph = read(a_package(tasks, components=components))
     assert graph.step("outer.inner.work").conditions == ("a", "b")
-
-
-@READERS
-def test_exit_tasks_run_after_all_and_nothing_waits_for_them(read) -> None:
-    """A nested pipeline as exit task: all in it are exit steps, under the path of the package."""
-    tasks = {
-        "handler": a_task("body"),
-        "cleanup": an_exit_task("handler", component="body"),
-        "after": a_task(after=["handler"]),
-    }
-    graph = read(a_package(tasks, components=BODY))
-    assert [step.name for step in graph.steps if step.exit_task] == ["cleanup.work"]
-    assert graph.step("cleanup.work").depends_on == ("handler.work",)
-    assert graph.step("after").depends_on == ("handler.work",)
 
 
 @READERS

@@ -1,13 +1,16 @@
 """Fifty pipelines compiled by the real SDK: the graph says what the pipeline's author asked for."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
+import yaml
 
 from kfp_placement_engine.contract.keys import LOCATION_LABEL, SCHEDULER_LABEL, TYPE_LABEL
 from kfp_placement_engine.model.run_graph import DurationSource, GroupKind, RunGraph, Step
 from kfp_placement_engine.readers import read_run
 from tests.support.generated_pipelines import GeneratedPipeline, TrueTask, generate
+from tests.support.packages import read_as_workflow
 from tests.support.true_graphs import must_precede, true_steps
 
 SEEDS = range(50)
@@ -36,6 +39,15 @@ def test_steps_are_those_of_the_pipeline(generated, seed: int) -> None:
     for step in steps:
         found = graph.step(step.name)
         assert found.iteration == tuple(index for _, index in step.levels if index is not None)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_its_workflow_gives_the_same_graph(generated, seed: int) -> None:
+    """Of the stand-in for KFP's compiler; `test_workflow_emitter.py` holds that to the real one."""
+    pipeline, graph = generated(seed)
+    documents = list(yaml.load_all(pipeline.package, Loader=yaml.CSafeLoader))
+    from_workflow = read_as_workflow(documents)
+    assert replace(from_workflow, source=graph.source) == graph
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -118,9 +118,12 @@ def test_a_task_s_own_settings_come_on_top() -> None:
     [
         (lambda spec: spec.update(entrypoint="gone"), "template gone: does not exist"),
         (lambda spec: spec["templates"].append(spec["templates"][0]), "two templates"),
-        (lambda spec: spec.update(templates={}), "spec.templates: must be a list"),
+        (lambda spec: spec.update(templates={}), "flow.yaml: templates: must be a list"),
         (lambda spec: spec.update(tolerations="all"), "task work: toleration, line 1"),
-        (lambda spec: spec.update(volumeClaimTemplates=[{}]), "volumeClaimTemplates: name"),
+        (
+            lambda spec: spec.update(volumeClaimTemplates=[{}]),
+            "metadata.name: is empty",
+        ),
         (
             lambda spec: spec["arguments"]["parameters"].append(
                 {"name": "components-root", "value": "{"}

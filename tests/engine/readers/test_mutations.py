@@ -185,25 +185,6 @@ def test_mutated_files_are_read_or_refused(seed: int) -> None:
     read_or_refuse(rng.choice(["\n", "\n---\n"]).join(texts).encode())
 
 
-@settings(max_examples=150)
-@given(st.integers(0, 2**32))
-def test_damaged_bytes_are_read_or_refused(seed: int) -> None:
-    """Cut, doubled, overwritten."""
-    rng = random.Random(seed)
-    small = [documents for documents in sources() if len(str(documents)) < 60_000]
-    data = bytearray(yaml.dump_all(rng.choice(small), Dumper=yaml.CSafeDumper), "utf-8")
-    for _ in range(rng.choice([1, 3, 10])):
-        start = rng.randrange(len(data))
-        end = min(len(data), start + rng.choice([1, 5, 100, 5000]))
-        piece = rng.choice(
-            [b"", b"\x00", b"\xff", b"{", b"&a *a", b"- ", bytes(data[start:end]) * 2]
-        )
-        data[start:end] = piece
-        if not data:
-            break
-    read_or_refuse(bytes(data))
-
-
 @pytest.mark.parametrize("documents", [small_package(), [emit_workflow(*small_package())]])
 def test_every_single_value_may_be_missing_or_odd(documents: list[Any]) -> None:
     """Each place of a small run, one after the other."""

@@ -1,15 +1,11 @@
 """Numbers that steps are given: from packages and from Workflows alike, and no texts."""
 
-import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
-import yaml
 from kfp import compiler, dsl
 
 from kfp_placement_engine.readers import ReadOptions, read_run
-from tests.support.kfp_workflow_emitter import emit_workflow
 from tests.support.packages import a_package, a_task, inputs, read_as_workflow, read_package
 
 
@@ -76,14 +72,6 @@ def test_numbers_are_those_that_are_known_before_the_run(package):
     graph = read_run(package, name="run")
     assert {step.name: dict(step.arguments) for step in graph.steps} == EXPECTED
     assert all(list(step.arguments) == sorted(step.arguments) for step in graph.steps)
-
-
-def test_a_workflow_says_the_same(package):
-    documents = list(yaml.load_all(package, Loader=yaml.CSafeLoader))
-    graph = read_run(package, name="run")
-    workflow = emit_workflow(documents[0], documents[1] if len(documents) > 1 else None)
-    from_workflow = read_run(json.dumps(workflow).encode(), name="run")
-    assert replace(from_workflow, source=graph.source) == graph
 
 
 def test_arguments_of_the_run_are_passed_down(package):

@@ -305,7 +305,7 @@ def test_the_entrypoint_gets_the_workflow_s_parameters() -> None:
     arguments = {"parameters": [{"name": "tag", "value": "old"}]}
     step = read([work], arguments=arguments, given={"tag": "new"}).step("main")
     assert (step.image, step.requests) == ("work:new", {"cpu": 2000})
-    with pytest.raises(InputError, match="no parameter 'tga'; it has tag"):
+    with pytest.raises(InputError, match="no parameter 'tga'; did you mean 'tag'"):
         read([work], arguments=arguments, given={"tga": "new"})
 
 

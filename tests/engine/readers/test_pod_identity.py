@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from kfp_placement_engine.readers import read_run, read_run_file
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex, identify_by_grammar
-from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
+from kfp_placement_engine.readers.run_outcomes import PodRole
 from tests.support.data import data_path
 from tests.support.packages import (
     a_dag,
@@ -15,8 +15,6 @@ from tests.support.packages import (
     a_package,
     a_task,
     an_exit_task,
-    inputs,
-    output_of,
     read_as_workflow,
     read_package,
 )
@@ -43,18 +41,16 @@ def recorded_pods():
 def test_every_recorded_pod_is_a_step_or_group_of_its_graph() -> None:
     """980 pods; 309 are drivers of groups; images of executors are those of the steps."""
     roles: Counter[PodRole] = Counter()
-    groups = warned = 0
+    groups = beyond = 0
     for _, index, graph, pod in recorded_pods():
         found = index.identify(pod["metadata"]["annotations"][NODE_NAME])
         assert found is not None
-        assert "no step or group" not in found.warning
         roles[found.role] += 1
         groups += found.is_group is True
         assert found.attempt == 0
         main = next(c for c in pod["spec"]["containers"] if c["name"] == "main")
-        if found.warning:
-            warned += 1
-            assert "[*]" in found.name
+        if "[*]" in found.name:
+            beyond += 1
         elif found.role is PodRole.EXECUTOR:
             assert graph.step(found.name).image == main["image"]
             assert found.iteration == graph.step(found.name).iteration
@@ -62,103 +58,26 @@ def test_every_recorded_pod_is_a_step_or_group_of_its_graph() -> None:
             assert "driver" in main["image"]
     assert sum(roles.values()) == 980
     assert groups == 309
-    assert roles[PodRole.IMPORTER] == 5
-    assert roles[PodRole.DRIVER_ONLY] == 2
-    assert warned > 0
-
-
-def test_loop_indexes_of_recorded_pods_are_those_in_their_names() -> None:
-    """The recordings' loops always ran twice; a known width of one is warned of."""
-    for _, index, _, pod in recorded_pods():
-        node_name = pod["metadata"]["annotations"][NODE_NAME]
-        found = index.identify(node_name)
-        expected = tuple(
-            int(part.split("(")[1].split(":")[0])
-            for part in node_name.split(".")
-            if part.startswith("iteration-iterations(")
-        )
-        assert found is not None
-        assert found.iteration == expected
-
-
-def test_the_grammar_alone_agrees_on_recorded_pods() -> None:
-    """Wherever no task has a tricky name."""
-    for _, index, _, pod in recorded_pods():
-        node_name = pod["metadata"]["annotations"][NODE_NAME]
-        found = index.identify(node_name)
-        workflow = pod["metadata"]["labels"]["workflows.argoproj.io/workflow"]
-        guess = identify_by_grammar(node_name, workflow)
-        assert found is not None
-        assert guess is not None
-        assert (guess.iteration, guess.attempt) == (found.iteration, found.attempt)
-        if not found.warning:
-            assert guess.name == found.name
-
-
-@pytest.mark.parametrize(
-    ("node_name", "name", "iteration", "attempt", "role"),
-    [
-        ("ts-ab1.root-driver", "", (), 0, "driver"),
-        ("ts-ab1.root.train-driver", "train", (), 0, "driver"),
-        ("ts-ab1.root.train.executor", "train", (), 0, "executor"),
-        ("ts-ab1(0).root(0).train(0).executor(1)", "train", (), 1, "executor"),
-        ("ts-ab1.root.for-loop-2.iteration-driver", "for-loop-2", (), 0, "driver"),
-        (
-            "ts-ab1.root.for-loop-2.iteration-iterations(1:1).iteration-item-driver",
-            "for-loop-2[1]",
-            (1,),
-            0,
-            "driver",
-        ),
-        (
-            "ts-ab1.root.for-loop-2.iteration-iterations(1:1).iteration-item.predict-driver",
-            "for-loop-2[1].predict",
-            (1,),
-            0,
-            "driver",
-        ),
-        (
-            "ts-ab1(0).root(0).for-loop-2(0).iteration-iterations(1:1)(0)"
-            ".iteration-item(0).predict(0).executor(0)",
-            "for-loop-2[1].predict",
-            (1,),
-            0,
-            "executor",
-        ),
-        (
-            "ts-ab1(0).root(0).exit-handler-1.onExit(0).print-op(0).executor(0)",
-            "print-op",
-            (),
-            0,
-            "executor",
-        ),
-        ("ts-ab1.root.importer", "importer", (), 0, "importer or driver-only"),
-        ("ts-ab1(0).root-driver(2)", "", (), 2, "driver"),
-    ],
-)
-def test_the_documented_names_are_read_by_grammar(
-    node_name: str, name: str, iteration: tuple[int, ...], attempt: int, role: str
-) -> None:
-    found = identify_by_grammar(node_name, "ts-ab1")
-    if name == "" and found is not None:
-        # Without a graph the root DAG goes by its own name.
-        assert found.name in ("", "root")
-        found = PodIdentity("", found.role, found.is_group, found.iteration, found.attempt)
-    assert found is not None
-    assert (found.name, found.iteration, found.attempt, found.role.value) == (
-        name,
-        iteration,
-        attempt,
-        role,
-    )
+    assert roles[PodRole.OTHER] == 7
+    assert beyond > 0
 
 
 @pytest.mark.parametrize(
     "node_name",
-    ["", "other.root.train.executor", "ts-ab1", "ts-ab1train", "ts-ab1.root..x", "ts-ab1.root.x(1"],
+    [
+        "",
+        "other.root.train.executor",
+        "ts-ab1",
+        "ts-ab1train",
+        "ts-ab1x.root.train.executor",
+        "ts-ab1.root.gone.executor",
+        "ts-ab1.root..x",
+        "ts-ab1.root.x(1",
+    ],
 )
 def test_other_names_are_no_pods_of_the_run(node_name: str) -> None:
-    assert identify_by_grammar(node_name, "ts-ab1") is None
+    graph = read_package(a_package({"train": a_task(), "x": a_task()}))
+    assert PodIndex(graph, "ts-ab1").identify(node_name) is None
 
 
 LOOPS = {"body": a_dag({"work": a_task()}), "deep": a_dag({"inner": a_loop("body", [1, 2])})}
@@ -213,8 +132,8 @@ def steps(prefix: str, suffix: str = "") -> list[str]:
         ),
         ("root.work.onExit.tidy.executor", "tidy", PodRole.EXECUTOR, ()),
         ("root.work.onExit.tidy-driver", "tidy", PodRole.DRIVER, ()),
-        ("root.make", "make", PodRole.DRIVER_ONLY, ()),
-        ("root.bring", "bring", PodRole.IMPORTER, ()),
+        ("root.make", "make", PodRole.OTHER, ()),
+        ("root.bring", "bring", PodRole.OTHER, ()),
     ],
 )
 def test_pods_are_found_along_the_graph(read, node, name, role, iteration) -> None:
@@ -242,7 +161,6 @@ def test_pods_are_found_along_the_graph(read, node, name, role, iteration) -> No
         found = index.identify(node_name)
         assert found is not None
         assert (found.name, found.role, found.iteration) == (name, role, iteration)
-        assert found.warning == ""
         assert found.attempt == 0
 
 
@@ -279,7 +197,6 @@ def test_iterations_beyond_the_graph_count_for_the_whole() -> None:
         found = index.identify(node_name)
         assert found is not None
         assert (found.name, found.is_group, found.iteration) == (name, is_group, iteration)
-        assert "fewer iterations" in found.warning
 
 
 def test_tasks_called_like_argo_s_own_levels_are_not_misread() -> None:
@@ -308,7 +225,7 @@ def test_tasks_called_like_argo_s_own_levels_are_not_misread() -> None:
     ):
         found = index.identify(node_name)
         assert found is not None
-        assert (found.name, found.role, found.warning) == (name, role, "")
+        assert (found.name, found.role) == (name, role)
 
 
 def test_an_importer_called_driver_is_an_importer() -> None:
@@ -319,17 +236,7 @@ def test_an_importer_called_driver_is_an_importer() -> None:
     )
     found = PodIndex(read_package(documents), "wf").identify("wf.root.data-driver")
     assert found is not None
-    assert (found.name, found.role) == ("data-driver", PodRole.IMPORTER)
-
-
-def test_pods_outside_the_graph_are_read_by_grammar_with_a_warning() -> None:
-    index = PodIndex(read_package(a_package({"work": a_task()})), "wf")
-    found = index.identify("wf.root.gone.executor")
-    assert found is not None
-    assert (found.name, found.role) == ("gone", PodRole.EXECUTOR)
-    assert "not a step or group" in found.warning
-    assert index.identify("another.root.work.executor") is None
-    assert index.identify("wfx.root.work.executor") is None
+    assert (found.name, found.role) == ("data-driver", PodRole.OTHER)
 
 
 @pytest.mark.parametrize("cut", range(0, 120, 3))
@@ -342,7 +249,6 @@ def test_any_part_of_a_name_is_read_or_refused(cut: int) -> None:
     index = PodIndex(graph, "wf")
     for text in (name[:cut], name[cut:], name[:cut] + "((" + name[cut:]):
         index.identify(text)
-        identify_by_grammar(text, "wf")
 
 
 def test_pods_of_plain_workflows_are_their_paths() -> None:
@@ -390,7 +296,7 @@ spec:
         found = index.identify(node_name)
         assert found is not None, node_name
         assert (found.name, found.iteration, found.attempt) == (name, iteration, attempt)
-        assert (found.role, found.warning) == (PodRole.EXECUTOR, "")
+        assert found.role is PodRole.EXECUTOR
 
 
 def test_a_workflow_of_one_pod_has_its_name() -> None:
@@ -407,17 +313,3 @@ spec: {entrypoint: main, templates: [{name: main, container: {image: work}}]}
     retried = index.identify("alone(3)")
     assert retried is not None
     assert retried.attempt == 3
-
-
-def test_dynamic_loops_use_the_assumed_width() -> None:
-    source = inputs(items=output_of("list"))
-    tasks = {"list": a_task(), "loop": a_loop("body", "items", inputs=source)}
-    index = PodIndex(read_package(a_package(tasks, components=LOOPS)), "wf")
-    start = "wf.root.loop.iteration-iterations"
-    within = index.identify(f"{start}(2:2).iteration-item.work.executor")
-    beyond = index.identify(f"{start}(3:3).iteration-item.work.executor")
-    assert within is not None
-    assert beyond is not None
-    assert (within.name, within.warning) == ("loop[2].work", "")
-    assert beyond.name == "loop[*].work"
-    assert beyond.warning

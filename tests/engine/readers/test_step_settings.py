@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import (
     DurationSource,
     NodeAffinity,
@@ -29,6 +29,17 @@ from tests.support.packages import (
 
 READERS = pytest.mark.parametrize("read", [read_package, read_as_workflow])
 HINTS = "kfp-placement.dev/hints"
+MARKUP = "<script>alert(1)</script> $(rm -rf) `id` ; & \" ' é"
+
+
+def after_another(work, **options):
+    """A package whose tasks `work` come after `decide`, which is another container."""
+    return a_package(
+        {"decide": a_task("small"), **work},
+        components={"small": {"executorLabel": "exec-small"}},
+        executors={"exec-small": {"container": {"image": "small:1"}}},
+        **options,
+    )
 
 
 def step_of(read, *, resources=None, kubernetes=None, task=None, parameters=None, **options):
@@ -53,7 +64,7 @@ def step_of(read, *, resources=None, kubernetes=None, task=None, parameters=None
         ({"resourceCpuRequest": "500m", "cpuRequest": 9.0}, {"cpu": 500}),
         ({"cpuRequest": 0.25, "memoryRequest": 0.268435456}, {"cpu": 250, "memory": 268435456}),
         ({"cpuLimit": 2, "memoryLimit": 1}, {"cpu": 2000, "memory": 10**9}),
-        ({"resourceCpuLimit": "3", "resourceCpuRequest": "1"}, {"cpu": 1000}),
+        ({"resourceCpuLimit": "1000m", "resourceCpuRequest": "1"}, {"cpu": 1000}),
         ({"resourceMemoryLimit": "2Gi", "memoryRequest": 1.5}, {"memory": 1_500_000_000}),
         (
             {"accelerator": {"resourceType": "nvidia.com/gpu", "resourceCount": "2"}},
@@ -94,16 +105,6 @@ def test_placeholders_are_followed_through_pipelines_and_defaults(read) -> None:
     assert read(documents).step("nested.work").requests == {"cpu": 1500, "memory": 2 * 2**30}
 
 
-def test_an_argument_reaches_resources() -> None:
-    resources = {"resourceCpuRequest": "{{$.inputs.parameters['cpu']}}"}
-    task = {"inputs": inputs(cpu=input_of_dag("cores"))}
-    parameters = {"cores": {"parameterType": "NUMBER_INTEGER", "defaultValue": 1}}
-    step, _ = step_of(
-        read_package, resources=resources, task=task, parameters=parameters, arguments={"cores": 3}
-    )
-    assert step.requests == {"cpu": 3000}
-
-
 @READERS
 def test_items_of_a_loop_give_each_iteration_its_resources(read) -> None:
     resources = {"resourceMemoryRequest": "{{$.inputs.parameters['memory']}}"}
@@ -136,12 +137,6 @@ def test_a_request_above_its_limit_is_said(read, resources, shown: str) -> None:
 
 
 @READERS
-def test_a_request_within_its_limit_is_fine(read) -> None:
-    _, graph = step_of(read, resources={"resourceCpuRequest": "1", "resourceCpuLimit": "1000m"})
-    assert graph.notices == ()
-
-
-@READERS
 @pytest.mark.parametrize("field", ["resourceMemoryRequest", "resourceMemoryLimit"])
 def test_memory_without_its_unit_is_said(read, field: str) -> None:
     step, graph = step_of(read, resources={field: "4"})
@@ -152,10 +147,8 @@ def test_memory_without_its_unit_is_said(read, field: str) -> None:
 @READERS
 def test_several_resources_known_only_at_run_time_are_one_sentence(read, golden) -> None:
     at_run_time = "{{$.inputs.parameters['size']}}"
-    documents = a_package(
-        {"decide": a_task("small"), "work": a_task(inputs=inputs(size=output_of("decide")))},
-        components={"small": {"executorLabel": "exec-small"}},
-        executors={"exec-small": {"container": {"image": "small:1"}}},
+    documents = after_another(
+        {"work": a_task(inputs=inputs(size=output_of("decide")))},
         container={
             "resources": {
                 "resourceCpuRequest": at_run_time,
@@ -177,11 +170,8 @@ def test_what_a_task_s_output_decides_is_unknown(read) -> None:
         "resourceMemoryRequest": "1Gi",
     }
     passed = inputs(cpu=output_of("decide"))
-    documents = a_package(
-        {"decide": a_task("small"), "loop": a_loop("work", [1, 2, 3], inputs=passed)},
-        components={"small": {"executorLabel": "exec-small"}},
-        executors={"exec-small": {"container": {"image": "small:1"}}},
-        container={"resources": resources},
+    documents = after_another(
+        {"loop": a_loop("work", [1, 2, 3], inputs=passed)}, container={"resources": resources}
     )
     graph = read(documents)
     for index in range(3):
@@ -284,13 +274,7 @@ def test_constraints_given_as_json_parameters_are_followed(read) -> None:
 @READERS
 def test_constraints_known_only_at_run_time_are_said(read) -> None:
     kubernetes = {"exec-work": {"tolerations": [{"tolerationJson": output_of("decide")}]}}
-    documents = a_package(
-        {"decide": a_task("small"), "work": a_task(after=["decide"])},
-        components={"small": {"executorLabel": "exec-small"}},
-        executors={"exec-small": {"container": {"image": "small:1"}}},
-        kubernetes=kubernetes,
-    )
-    graph = read(documents)
+    graph = read(after_another({"work": a_task(after=["decide"])}, kubernetes=kubernetes))
     assert graph.step("work").tolerations == ()
     assert [(notice.code, notice.step) for notice in graph.notices] == [
         ("unknown-constraint", "work")
@@ -424,23 +408,19 @@ def test_metadata_of_a_package_that_is_no_text_is_said(kind: str, what: str, gol
 
 
 @READERS
-def test_names_with_markup_are_kept_as_they_are(read) -> None:
-    """Escaping is the report's task; readers neither execute nor change anything."""
-    name = "<script>alert(1)</script> $(rm -rf) `id` ; & \" ' é"
-    graph = read(a_package({"work": a_task(taskInfo={"name": name})}))
-    assert graph.step("work").display_name == name
-
-
-@READERS
-def test_a_blank_display_name_is_not_a_name(read) -> None:
-    graph = read(a_package({"work": a_task(taskInfo={"name": "  "})}))
-    assert graph.step("work").display_name == ""
-
-
-@READERS
-def test_a_display_name_is_bounded(read) -> None:
-    graph = read(a_package({"work": a_task(taskInfo={"name": "x" * 60_000})}))
-    assert graph.step("work").display_name == "x" * MAX_DISPLAY_NAME
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        # Escaping is the report's task; readers neither execute nor change anything.
+        (MARKUP, MARKUP),
+        ("  ", ""),
+        ("x" * 60_000, "x" * MAX_DISPLAY_NAME),
+    ],
+    ids=["markup", "blank", "long"],
+)
+def test_a_display_name_is_kept_as_it_is_up_to_a_bound(read, name: str, shown: str) -> None:
+    step, _ = step_of(read, task={"taskInfo": {"name": name}})
+    assert step.display_name == shown
 
 
 @READERS
@@ -467,9 +447,8 @@ def test_data_is_followed_to_the_step_that_wrote_it(read) -> None:
     source = {"taskOutputArtifact": {"producerTask": "loop", "outputArtifactKey": "tables"}}
     reads = {"artifacts": {"all": source, "own": {"componentInputArtifact": "given"}}}
     documents = a_package(
-        {"loop": a_loop("body", [1, 2]), "use": a_task("user", inputs=reads)},
-        components={"body": body, "user": {"executorLabel": "exec-user"}},
-        executors={"exec-user": {"container": {"image": "user:1"}}},
+        {"loop": a_loop("body", [1, 2]), "use": a_task(inputs=reads)},
+        components={"body": body},
         kubernetes={"exec-work": sizes},
     )
     step = read(documents).step("use")
@@ -486,23 +465,13 @@ def test_a_step_s_own_input_sizes_count_before_the_writer_s(read) -> None:
     """And data from outside the run is named by the hint alone."""
     hints = '{"v":1,"inputs":{"table":"5Mi","bucket":"1Gi"}}'
     source = {"taskOutputArtifact": {"producerTask": "make", "outputArtifactKey": "table"}}
-    documents = a_package(
-        {"make": a_task(), "use": a_task("user", inputs={"artifacts": {"table": source}})},
-        components={"user": {"executorLabel": "exec-user"}},
-        executors={"exec-user": {"container": {"image": "user:1"}}},
-        kubernetes={"exec-user": {"podMetadata": {"annotations": {HINTS: hints}}}},
-    )
-    step = read(documents).step("use")
+    tasks = {"make": a_task(), "work": a_task(inputs={"artifacts": {"table": source}})}
+    config = {"exec-work": {"podMetadata": {"annotations": {HINTS: hints}}}}
+    step = read(a_package(tasks, kubernetes=config)).step("work")
     assert [(data.producer, data.key, data.size_bytes) for data in step.inputs] == [
         ("make", "table", 5 * 2**20),
         ("", "bucket", 2**30),
     ]
-
-
-def test_a_bad_quantity_is_a_quantity_error() -> None:
-    """Callers may tell it from other malformed input."""
-    with pytest.raises(QuantityError):
-        step_of(read_package, resources={"resourceCpuRequest": "fast"})
 
 
 def test_a_disabled_cache_shows_in_the_workflow_only() -> None:

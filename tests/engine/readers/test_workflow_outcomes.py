@@ -19,9 +19,9 @@ from kfp_placement_engine.readers.argo.workflow_nodes import (
     ArgoNode,
     read_nodes,
 )
-from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader, enclosing
+from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
+from kfp_placement_engine.readers.run_outcomes import RunOutcome
 from tests.support.data import data_path
 
 FOLDERS = [("argo-4.0.5", "kfp-2.17.0/workflows"), ("labelled/recordings", "labelled/workflows")]
@@ -167,12 +167,6 @@ def test_iterations_beyond_the_graph_are_seen():
     outcome = outcome_of(GRAPH, [node(path, "Running", "Pod")])
     assert outcome.seen == {"loop": 8}
     assert outcome.widths == {}
-
-
-def test_enclosing_groups_and_loops():
-    assert enclosing("a[0].b.c") == ["a", "a[0]", "a[0].b"]
-    assert loop_indexes("a[0].b[2].c", (0, 2)) == [("a", 0), ("a[0].b", 2)]
-    assert loop_indexes("a[*].b[*].c", (4, 1)) == [("a", 4), ("a[4].b", 1)]
 
 
 @pytest.mark.parametrize("nodes", [[], "x", 3])

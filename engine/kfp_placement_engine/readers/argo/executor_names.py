@@ -6,16 +6,17 @@ Whoever has a plan takes the first reading that the plan has a row for.
 
 from collections.abc import Collection, Iterator, Sequence
 
-from kfp_placement_engine.readers.argo.node_names import Segment, split_node_name
+from kfp_placement_engine.readers.argo.node_names import (
+    EXECUTOR,
+    ROOT,
+    Segment,
+    kfp_path,
+    plain_path,
+    split_node_name,
+)
 
 MAX_NODE_NAME_CHARACTERS = 16_384
 """A longer node name is not read; items of loops are free text within it."""
-
-_ROOT = "root"
-_EXECUTOR = "executor"
-_EXIT = "onExit"
-_ITERATIONS = "iteration-iterations"
-_ITEM = "iteration-item"
 
 
 def step_of_executor(node_name: str, workflow: str, steps: Collection[str]) -> str | None:
@@ -41,30 +42,6 @@ def step_of_executor(node_name: str, workflow: str, steps: Collection[str]) -> s
 
 
 def _readings(segments: Sequence[Segment]) -> Iterator[str]:
-    if len(segments) > 2 and segments[0].name == _ROOT and segments[-1].name == _EXECUTOR:
-        yield _kfp_path(segments[1:-1])
-    yield ".".join(_indexed(segment.name, segment.index) for segment in segments)
-
-
-def _kfp_path(segments: Sequence[Segment]) -> str:
-    """The dotted path of KFP's tasks: without the levels that its loops and exit tasks add."""
-    names: list[str] = []
-    position = 0
-    while position < len(segments):
-        segment = segments[position]
-        following = segments[position + 1 : position + 2]
-        if names and segment.name == _EXIT:
-            # An exit task is beside the task that it follows.
-            names.pop()
-        elif names and segment.name == _ITERATIONS and segment.index is not None:
-            names[-1] = _indexed(names[-1], segment.index)
-            if following and following[0].name == _ITEM:
-                position += 1
-        else:
-            names.append(_indexed(segment.name, segment.index))
-        position += 1
-    return ".".join(names)
-
-
-def _indexed(name: str, index: int | None) -> str:
-    return name if index is None else f"{name}[{index}]"
+    if len(segments) > 2 and segments[0].name == ROOT and segments[-1].name == EXECUTOR:
+        yield kfp_path(segments[1:-1])
+    yield plain_path(segments)

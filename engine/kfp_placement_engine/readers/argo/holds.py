@@ -32,26 +32,26 @@ PREEMPTED_SELECTOR = f"{PREEMPTED_LABEL}=true"
 
 def is_held(workflow: Mapping[str, Any]) -> bool:
     """Whether a Workflow waits in a queue."""
-    labels = _mapping(_mapping(workflow.get("metadata")).get("labels"))
+    labels = _metadata(workflow, "labels")
     return labels.get(INSTANCE_LABEL) == QUEUE_INSTANCE
 
 
 def is_preempted(workflow: Mapping[str, Any]) -> bool:
     """Whether its queue has suspended a Workflow; one that others have suspended is theirs."""
-    annotations = _mapping(_mapping(workflow.get("metadata")).get("annotations"))
+    annotations = _metadata(workflow, "annotations")
     is_suspended = _mapping(workflow.get("spec")).get("suspend") is True
     return is_suspended and bool(annotations.get(PREEMPTED_ANNOTATION))
 
 
 def is_for_others(workflow: Mapping[str, Any]) -> bool:
     """Whether a Workflow asks for another workflow controller, so that Argo does not look at it."""
-    labels = _mapping(_mapping(workflow.get("metadata")).get("labels"))
+    labels = _metadata(workflow, "labels")
     return bool(labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE)
 
 
 def has_ended(workflow: Mapping[str, Any]) -> bool:
     """Whether Argo is done with a Workflow."""
-    labels = _mapping(_mapping(workflow.get("metadata")).get("labels"))
+    labels = _metadata(workflow, "labels")
     return bool(labels.get(COMPLETED_LABEL) == "true")
 
 
@@ -124,8 +124,12 @@ def hold_operations(
     if before is not None and not _is_as_good_as_new(before):
         return []
     if metadata.get("labels") is None:
-        return [_adding("/metadata/labels", {INSTANCE_LABEL: QUEUE_INSTANCE})]
-    return [_adding(f"/metadata/labels/{_escaped(INSTANCE_LABEL)}", QUEUE_INSTANCE)]
+        return [
+            {"op": "add", "path": "/metadata/labels", "value": {INSTANCE_LABEL: QUEUE_INSTANCE}}
+        ]
+    # A slash within a key (RFC 6901).
+    path = f"/metadata/labels/{INSTANCE_LABEL.replace('/', '~1')}"
+    return [{"op": "add", "path": path, "value": QUEUE_INSTANCE}]
 
 
 def _is_as_good_as_new(before: Mapping[str, Any]) -> bool:
@@ -136,15 +140,6 @@ def _is_as_good_as_new(before: Mapping[str, Any]) -> bool:
 
 def _is_completed(labels: Mapping[str, str]) -> bool:
     return labels.get(COMPLETED_LABEL) == "true"
-
-
-def _adding(path: str, value: object) -> dict[str, Any]:
-    return {"op": "add", "path": path, "value": value}
-
-
-def _escaped(key: str) -> str:
-    """A key as a part of a path (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _suspension(version: str, preempted_for: str | None, *, suspend: bool | None) -> dict[str, Any]:
@@ -158,6 +153,10 @@ def _suspension(version: str, preempted_for: str | None, *, suspend: bool | None
 
 def _versioned(version: str, **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"resourceVersion": version, **metadata}}
+
+
+def _metadata(workflow: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    return _mapping(_mapping(workflow.get("metadata")).get(kind))
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

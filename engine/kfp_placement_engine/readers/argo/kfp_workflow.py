@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any
 
 from kfp_placement_engine.contract.keys import RUN_ID_LABEL
-from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.readers.argo.workflow_defaults import WorkflowDefaults
 from kfp_placement_engine.readers.argo.workflow_templates import (
     Arguments,
@@ -25,7 +24,7 @@ from kfp_placement_engine.readers.kfp.leaves import container_leaf, importer_lea
 from kfp_placement_engine.readers.kfp.tasks import dag_outputs, dependencies, read_task
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
-from kfp_placement_engine.readers.tree.tasks import MAX_TREE_DEPTH, Dag, Leaf, Task, TaskTree
+from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Nesting, Task, TaskTree
 
 SOURCE = "argo-workflow"
 CONTAINER_DRIVER = "system-container-driver"
@@ -67,13 +66,15 @@ def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:
     reader = _WorkflowReader(spec)
     component, runtime, template = reader.entry()
     file = spec.place
-    values = Fields(runtime.raw, file).mapping("parameterValues", at="runtime-config")
+    values = Fields(runtime.raw, file).mapping("parameterValues")
     defaults, missing = pipeline_arguments(Fields(component.raw, file), {})
     root = reader.dag(template, component)
-    labels = metadata.flat("labels", at="labels")
     missing = [parameter for parameter in missing if parameter not in values]
     return TaskTree(
-        name=reader.pipeline_name() or _display_name(metadata, file),
+        name=reader.pipeline_name()
+        or metadata.text("generateName").rstrip("-")
+        or metadata.text("name")
+        or file.spelled,
         source=SOURCE,
         root=root,
         arguments={**defaults, **values},
@@ -83,19 +84,14 @@ def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:
         notices=tuple(missing_notices(missing)),
         workflow=metadata.text("name"),
         namespace=metadata.text("namespace"),
-        run_id=labels.text(RUN_ID_LABEL, at="labels"),
+        run_id=metadata.fields("labels").text(RUN_ID_LABEL),
     )
-
-
-def _display_name(metadata: Fields, file: Place) -> str:
-    generated = metadata.text("generateName")
-    return generated.rstrip("-") or Fields(metadata.raw, file).text("name", at="") or file.spelled
 
 
 class _WorkflowReader:
     def __init__(self, spec: Fields) -> None:
         self._file = spec.place
-        self._entrypoint = spec.name("entrypoint", at="spec.entrypoint")
+        self._entrypoint = spec.name("entrypoint")
         self._templates = WorkflowTemplates(spec)
         self._defaults = WorkflowDefaults(spec, self._templates)
         options = self._templates.command_line(DAG_DRIVER, CONTAINER_DRIVER)
@@ -104,7 +100,7 @@ class _WorkflowReader:
         off = ("--cache_disabled", "--cache_disabled=true")
         self._caching = not any(option in off for option in options)
         self._dags: dict[str, Dag] = {}
-        self._open: list[str] = []
+        self._nesting = Nesting()
 
     def entry(self) -> tuple[Fields, Fields, str]:
         """The root component, the runtime config and the root DAG's template."""
@@ -114,7 +110,7 @@ class _WorkflowReader:
         others = [task for task in tasks.values() if task.get("template") != DAG_DRIVER]
         if len(drivers) != 1 or len(others) != 1:
             raise place.error("must hold the root driver and the root DAG")
-        arguments = named_parameters(drivers[0].get("arguments"), place)
+        arguments = named_parameters(drivers[0])
         runtime = self._templates.json_fields(arguments.get("runtime-config", "{}") or "{}", place)
         template = others[0].name("template")
         component = self._templates.json_fields(arguments.get("component", "{}"), place)
@@ -132,71 +128,51 @@ class _WorkflowReader:
         if template in self._dags:
             return self._dags[template]
         place = self._templates.place(template)
-        if template in self._open:
-            raise place.error("contains itself")
-        if len(self._open) > MAX_TREE_DEPTH:
-            raise self._file.error(
-                f"pipelines nested deeper than {MAX_TREE_DEPTH} levels", LimitError
-            )
-        self._open.append(template)
         component = Fields(component.raw, place)
-        parameters, artifacts = dag_outputs(component)
-        defaults = input_defaults(component)
-        dag = Dag(self._tasks(template, place), parameters, artifacts, defaults, place)
+        with self._nesting.inside(template, place):
+            tasks = self._tasks(template, place)
+        dag = Dag(tasks, dag_outputs(component), input_defaults(component), place)
         self._dags[template] = dag
-        self._open.pop()
         return dag
 
     def _tasks(self, template: str, place: Place) -> dict[str, Task]:
-        dag_tasks = self._templates.dag_tasks(template)
-        drivers = _drivers(dag_tasks)
+        own = _with_drivers(self._templates.dag_tasks(template))
         exits: dict[str, list[str]] = {}
         tasks: dict[str, Task] = {}
-        names = [name for name in dag_tasks if name not in drivers]
-        for name in names:
-            hook = _exit_hook(dag_tasks[name])
+        for name, (task, _) in own.items():
+            hook = task.fields("hooks").fields("exit").text("template")
             if hook:
                 exits.setdefault(hook, []).append(name)
-        exit_names = {key: self._exit_names(key) for key in exits}
-        known = {*names, *(name for listed in exit_names.values() for name in listed)}
-        for name in names:
-            driver = dag_tasks.get(f"{name}-driver") if f"{name}-driver" in drivers else None
-            tasks[name] = self._task(dag_tasks[name], driver, known, (), place)
+        with_drivers = {key: _with_drivers(self._templates.dag_tasks(key)) for key in exits}
+        known = {*own, *(name for inside in with_drivers.values() for name in inside)}
+        for name, (task, driver) in own.items():
+            tasks[name] = self._task(name, task, driver, known, ())
         for key, after in exits.items():
-            inside = self._templates.dag_tasks(key)
-            for name in exit_names[key]:
-                driver = inside.get(f"{name}-driver")
-                targets = tuple(sorted(after))
+            targets = tuple(sorted(after))
+            for name, (task, driver) in with_drivers[key].items():
                 if name in tasks:
                     raise place.error(f"two tasks are called {name:.80}")
-                tasks[name] = self._task(inside[name], driver, known, targets, place)
+                tasks[name] = self._task(name, task, driver, known, targets)
         return tasks
-
-    def _exit_names(self, template: str) -> list[str]:
-        dag_tasks = self._templates.dag_tasks(template)
-        drivers = _drivers(dag_tasks)
-        return [name for name in dag_tasks if name not in drivers]
 
     def _task(
         self,
+        name: str,
         task: Fields,
         driver: Fields | None,
         known: set[str],
         exit_of: tuple[str, ...],
-        dag_place: Place,
     ) -> Task:
-        name = Fields(task.raw, dag_place).name("name", at="task name")
-        task = Fields(task.raw, dag_place.then(": task {:.80}", name))
-        waits = _depends(Fields((driver or task).raw, task.place))
-        waits = tuple(other for other in waits if other != f"{name}-driver")
+        waits = _SUCCEEDED.findall((driver or task).text("depends"))
+        waits = [other for other in waits if other != f"{name}-driver"]
         loop = self._loop_tasks(task)
         if loop is not None:
             iteration_driver, item, item_driver, parallelism = loop
-            arguments = self._task_arguments(iteration_driver, task.place)
+            arguments = named_parameters(iteration_driver)
             body, inputs = self._body(item, item_driver, task.place)
         else:
             parallelism = 0
-            arguments = self._task_arguments(driver or task, task.place)
+            arguments = named_parameters(driver or task)
             body, inputs = self._body(task, driver, task.place)
         spec = self._templates.json_fields(arguments.get("task", "{}"), task.place)
         if parallelism:
@@ -217,9 +193,9 @@ class _WorkflowReader:
         self, task: Fields, driver: Fields | None, place: Place
     ) -> tuple[Leaf | Dag, Mapping[str, Expression]]:
         """What a task runs; all that is read for it is at one place, that of the task."""
-        template = Fields(task.raw, place).name("template")
-        own = named_parameters(task.get("arguments"), place)
-        arguments = self._task_arguments(driver or task, place)
+        template = task.name("template")
+        own = named_parameters(task)
+        arguments = named_parameters(driver or task)
         component = self._templates.json_fields(arguments.get("component", "{}"), place)
         if template.startswith(IMPORTER):
             importer = self._templates.json_fields(arguments.get("importer", "{}"), place)
@@ -236,12 +212,12 @@ class _WorkflowReader:
         spec = self._templates.json_fields(arguments.get("task", "{}"), place)
         if not self._caching:
             spec = Fields({**spec.raw, "cachingOptions": {}}, place)
-        leaf_with_inputs = container_leaf(container, config, component, spec)
-        return self._defaults.under(leaf_with_inputs.leaf, template), leaf_with_inputs.inputs
+        leaf, inputs = container_leaf(container, config, component, spec)
+        return self._defaults.under(leaf, template), inputs
 
     def _loop_tasks(self, task: Fields) -> tuple[Fields, Fields, Fields | None, int] | None:
         """Driver, body task and body driver of a loop's iterations, and its parallelism."""
-        name = task.text("template", at="")
+        name = task.text("template")
         template = self._templates.template(name)
         if "dag" not in template:
             return None
@@ -250,34 +226,28 @@ class _WorkflowReader:
         if iterations is None or "withSequence" not in iterations:
             return None
         driver = tasks.get("iteration-driver")
-        inside = self._templates.dag_tasks(Fields(iterations.raw, task.place).name("template"))
+        inside = self._templates.dag_tasks(iterations.name("template"))
         item = inside.get("iteration-item")
         if driver is None or item is None:
             raise task.error("loop without iteration-driver or iteration-item")
-        limit = Fields(template.raw, task.place).count("parallelism")
+        limit = template.count("parallelism")
         return driver, item, inside.get("iteration-item-driver"), limit
 
-    def _task_arguments(self, task: Fields, place: Place) -> Arguments:
-        return named_parameters(task.get("arguments"), place.then(": arguments"))
 
-
-def _drivers(tasks: dict[str, Fields]) -> set[str]:
-    """Names of the tasks that only prepare another one of the same DAG."""
-    return {
+def _with_drivers(tasks: dict[str, Fields]) -> dict[str, tuple[Fields, Fields | None]]:
+    """Tasks of a DAG, each with the task of the same DAG that only prepares it, if there is one."""
+    drivers = {
         name
         for name, task in tasks.items()
         if task.get("template") in (CONTAINER_DRIVER, DAG_DRIVER)
         and name.endswith("-driver")
         and name.removesuffix("-driver") in tasks
     }
-
-
-def _depends(task: Fields) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_SUCCEEDED.findall(task.text("depends"))))
-
-
-def _exit_hook(task: Fields) -> str:
-    return task.flat("hooks").flat("exit", at="hooks.exit").text("template", at="hooks.exit")
+    return {
+        name: (task, tasks[f"{name}-driver"] if f"{name}-driver" in drivers else None)
+        for name, task in tasks.items()
+        if name not in drivers
+    }
 
 
 def _pod_metadata(arguments: Arguments) -> dict[str, dict[str, str]]:

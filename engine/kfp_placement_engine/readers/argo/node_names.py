@@ -6,7 +6,14 @@ names joined by dots; `(1:...)` after a name is a loop index and its item, a las
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+ROOT = "root"
+EXECUTOR = "executor"
+_EXIT = "onExit"
+_ITERATIONS = "iteration-iterations"
+_ITERATION_ITEM = "iteration-item"
 
 _NAME = re.compile(r"[^.()\[\]]+")
 _GROUP = re.compile(r"\[[0-9]{1,9}\]")
@@ -82,3 +89,44 @@ def _skip_groups(text: str, position: int) -> int:
     while match := _GROUP.match(text, position):
         position = match.end()
     return position
+
+
+def plain_path(segments: Iterable[Segment]) -> str:
+    """The dotted path of a plain Workflow's steps."""
+    return ".".join(_indexed(segment.name, segment.index) for segment in segments)
+
+
+def kfp_path(segments: Sequence[Segment]) -> str:
+    """The dotted path of KFP's tasks: without the levels that its loops and exit tasks add.
+
+    These are known by where they stand, so that tasks may be called `iteration-item`.
+    """
+    names: list[str] = []
+    position = 0
+    while position < len(segments):
+        segment = segments[position]
+        following = segments[position + 1 : position + 2]
+        if names and segment.name == _EXIT:
+            # An exit task is beside the task that it follows.
+            names.pop()
+        elif names and segment.name == _ITERATIONS and segment.index is not None:
+            names[-1] = _indexed(names[-1], segment.index)
+            if following and following[0].name == _ITERATION_ITEM:
+                position += 1
+        else:
+            names.append(_indexed(segment.name, segment.index))
+        position += 1
+    return ".".join(names)
+
+
+def enclosing(name: str) -> list[str]:
+    """Names of all groups around a step, outermost first: `a`, `a[0]`, `a[0].b` of `a[0].b.c`."""
+    groups = []
+    for position, letter in enumerate(name):
+        if letter in ".[" and position:
+            groups.append(name[:position])
+    return list(dict.fromkeys(groups))
+
+
+def _indexed(name: str, index: int | None) -> str:
+    return name if index is None else f"{name}[{index}]"

@@ -61,10 +61,10 @@ def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
         InputError: malformed.
     """
     defaults = {}
-    for fields in template.flat("inputs").each_flat("parameters", at="inputs.parameters"):
+    for fields in template.fields("inputs").each("parameters"):
         value = tags.text(fields.get("value", fields.get("default")))
         if isinstance(value, Constant) and value.value is not None:
-            defaults[fields.text("name", at="inputs.parameters")] = value.value
+            defaults[fields.text("name")] = value.value
     return defaults
 
 
@@ -85,15 +85,11 @@ def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
 def _containers(template: Fields, patch: Fields) -> list[Fields]:
     """The pod's containers, the main one first."""
     containers = [
-        template.flat(kind) for kind in ("container", "script") if template.get(kind) is not None
+        template.fields(kind) for kind in ("container", "script") if template.get(kind) is not None
     ]
-    listed = [
-        *template.flat("containerSet").entries("containers", at="containerSet"),
-        *template.entries("sidecars"),
-    ]
-    place = template.where("containers")
-    containers.extend(Fields(place.mapping(entry), template.place) for entry in listed)
-    for fields in patch.each_flat("containers", at="podSpecPatch.containers"):
+    containers.extend(template.fields("containerSet").each("containers"))
+    containers.extend(template.each("sidecars"))
+    for fields in patch.each("containers"):
         if containers and fields.get("name") in ("main", containers[0].get("name")):
             containers[0] = Fields(merge(containers[0].raw, fields.raw), template.place)
     return containers
@@ -106,8 +102,7 @@ def _metadata(
     metadata = Fields(merged, template.where("metadata"))
     labels_and_annotations = []
     for kind in ("labels", "annotations"):
-        place = metadata.where(kind)
-        texts = {key: place.text(text) for key, text in metadata.mapping(kind).items()}
+        texts = metadata.text_mapping(kind)
         labels_and_annotations.append({key: tags.text(text) for key, text in texts.items()})
     return labels_and_annotations[0], labels_and_annotations[1]
 
@@ -136,7 +131,7 @@ def _affinities(
     template: Fields, spec: Fields, patch: Fields, tags: TagReader
 ) -> tuple[Expression, ...]:
     for source in (patch, template, spec):
-        affinity = source.flat("affinity")
+        affinity = source.fields("affinity")
         if affinity:
             own = affinity.get("nodeAffinity")
             return (tags.structure(own),) if own else ()
@@ -147,19 +142,17 @@ def _claims(
     template: Fields, spec: Fields, containers: list[Fields], tags: TagReader
 ) -> tuple[Expression, ...]:
     claims: dict[str, Expression] = {}
-    for entry in spec.entries("volumeClaimTemplates"):
-        name = Fields.of(entry, spec.place).flat("metadata", at="").text("name", at="")
+    for claim in spec.each("volumeClaimTemplates"):
+        name = claim.fields("metadata").text("name")
         claims[name] = Constant(name)
-    for volume in (*spec.entries("volumes"), *template.entries("volumes")):
-        fields = Fields(template.where("volumes").mapping(volume), template.place)
-        source = fields.flat("persistentVolumeClaim", at="volumes")
-        if source.get("claimName") is not None:
-            name = fields.text("name", at="volumes")
-            claims[name] = tags.text(source.get("claimName"))
+    for volume in (*spec.each("volumes"), *template.each("volumes")):
+        claim_name = volume.fields("persistentVolumeClaim").get("claimName")
+        if claim_name is not None:
+            claims[volume.text("name")] = tags.text(claim_name)
     mounted = {
-        Fields.of(mount, template.place).text("name", at="volumeMounts")
-        for container in [*containers, *template.each_flat("initContainers")]
-        for mount in container.entries("volumeMounts")
+        mount.text("name")
+        for container in [*containers, *template.each("initContainers")]
+        for mount in container.each("volumeMounts")
     }
     return tuple(claim for name, claim in claims.items() if name in mounted)
 

@@ -9,13 +9,14 @@ from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,
     Input,
-    Joined,
     Listed,
     LoopItem,
     Mapped,
     Runtime,
     Selected,
     TaskOutput,
+    text_with_gaps,
+    within,
 )
 
 _TAG = re.compile(r"\{\{([^{}]*)\}\}")
@@ -42,16 +43,7 @@ class TagReader:
         """A scalar that may hold tags."""
         if not isinstance(value, str):
             return Constant(value)
-        parts: list[Expression] = []
-        position = 0
-        for match in _TAG.finditer(value):
-            if match.start() > position:
-                parts.append(Constant(value[position : match.start()]))
-            parts.append(self._tag(match.group(1).strip()))
-            position = match.end()
-        if position < len(value) or not parts:
-            parts.append(Constant(value[position:]))
-        return parts[0] if len(parts) == 1 else Joined(tuple(parts))
+        return text_with_gaps(value, _TAG, lambda match: self._tag(match[1].strip()))
 
     def structure(self, value: Any) -> Expression:
         """A mapping or list of which any text may hold tags."""
@@ -92,18 +84,6 @@ class TagReader:
         return Runtime()
 
 
-def output_tasks(expression: Expression) -> tuple[str, ...]:
+def output_tasks(expression: Expression) -> list[str]:
     """Names of the tasks whose outputs an expression reads."""
-    match expression:
-        case TaskOutput(task, _):
-            return (task,)
-        case Joined(parts):
-            return tuple(name for part in parts for name in output_tasks(part))
-        case Listed(entries):
-            return tuple(name for entry in entries for name in output_tasks(entry))
-        case Mapped(pairs):
-            return tuple(name for _, entry in pairs for name in output_tasks(entry))
-        case Selected(source, _):
-            return output_tasks(source)
-        case _:
-            return ()
+    return [part.task for part in within(expression) if isinstance(part, TaskOutput)]

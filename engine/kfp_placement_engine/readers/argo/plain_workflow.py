@@ -1,11 +1,10 @@
 """Plain Argo Workflows (DAG and steps templates with our labels on their pods) -> task tree."""
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.exceptions import ArgumentError, LimitError
+from kfp_placement_engine.exceptions import ArgumentError
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.argo.kfp_workflow import SOURCE
 from kfp_placement_engine.readers.argo.plain_templates import (
@@ -21,7 +20,7 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
     run_claims,
 )
 from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.kfp.arguments import missing_notices
+from kfp_placement_engine.readers.kfp.arguments import missing_notices, unknown_parameter
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.place import Place, scalar_text
 from kfp_placement_engine.readers.tree.expressions import (
@@ -29,12 +28,15 @@ from kfp_placement_engine.readers.tree.expressions import (
     Expression,
     NumberSequence,
     Runtime,
+    TaskOutput,
 )
 from kfp_placement_engine.readers.tree.tasks import (
-    MAX_TREE_DEPTH,
     Dag,
     Leaf,
     Loop,
+    Nesting,
+    OutputKind,
+    Outputs,
     OutputSources,
     Task,
     TaskTree,
@@ -78,17 +80,11 @@ def plain_workflow_tree(spec: Fields, metadata: Fields, options: ReadOptions) ->
 
 
 def _parameters(spec: Fields, options: ReadOptions) -> tuple[dict[str, str], list[str]]:
-    place = spec.place.then(": spec.arguments")
-    arguments = Fields.of(spec.get("arguments"), place.closed())
-    names = [parameter.name("name") for parameter in arguments.each_flat("parameters")]
+    names = [entry.name("name") for entry in spec.fields("arguments").each("parameters")]
     for given in options.arguments:
         if given not in names:
-            close = difflib.get_close_matches(str(given), names, 3) or names[:5]
-            hint = f"it has {', '.join(close)}" if close else "it has no parameters"
-            raise spec.place.error(
-                f"the Workflow has no parameter {given!r:.80}; {hint}", ArgumentError
-            )
-    values = named_parameters(spec.get("arguments"), place)
+            raise spec.place.error(unknown_parameter(str(given), names), ArgumentError)
+    values = named_parameters(spec)
     values.update({key: scalar_text(value) for key, value in options.arguments.items()})
     return values, [key for key in names if key not in values]
 
@@ -100,20 +96,20 @@ class _PlainReader:
         self._defaults = spec.mapping("templateDefaults")
         self._templates = WorkflowTemplates(spec)
         self._bodies: dict[str, Leaf | Dag | None] = {}
-        self._open: list[str] = []
+        self._nesting = Nesting()
         self.notices: list[Notice] = []
 
     def root(self, parameters: Mapping[str, str]) -> Dag:
         """The outermost DAG; a Workflow of a single pod is one of a single task."""
-        place = self._spec.where("spec.entrypoint")
+        place = self._spec.where("entrypoint")
         entrypoint = place.name(self._tags.plain(self._spec.get("entrypoint")))
         body = self._named(entrypoint, place)
         inputs = {name: Constant(text) for name, text in parameters.items()}
         lone = {entrypoint: Task(entrypoint, body, inputs=inputs)}
         tasks = dict(body.tasks) if isinstance(body, Dag) else lone
-        handler = self._spec.text("onExit", at="spec.onExit")
+        handler = self._spec.text("onExit")
         if handler:
-            exit_body = self._named(handler, self._spec.where("spec.onExit"))
+            exit_body = self._named(handler, self._spec.where("onExit"))
             tasks["onExit"] = Task("onExit", exit_body, exit_of=tuple(tasks))
         defaults = body.defaults if isinstance(body, Dag) else {}
         return Dag(tasks, defaults=defaults, place=self._spec.place)
@@ -125,21 +121,15 @@ class _PlainReader:
             template: its name.
             place: of what names it.
         """
-        if template in self._open:
+        if template in self._nesting:
             message = f"{place.spelled}: template {template:.80} calls itself; it is planned once"
             self.notices.append(Notice("recursive-template", message))
             return None
-        if len(self._open) > MAX_TREE_DEPTH:
-            raise place.error(f"templates nested deeper than {MAX_TREE_DEPTH} levels", LimitError)
         if template not in self._templates:
             raise place.error(f"template {template!r:.80} does not exist")
         if template not in self._bodies:
-            self._open.append(template)
-            template_fields = Fields(
-                self._templates.template(template).raw, self._templates.place(template)
-            )
-            self._bodies[template] = self._body(template_fields)
-            self._open.pop()
+            with self._nesting.inside(template, self._templates.place(template)):
+                self._bodies[template] = self._body(self._templates.template(template))
         return self._bodies[template]
 
     def _body(self, template: Fields) -> Leaf | Dag | None:
@@ -155,8 +145,8 @@ class _PlainReader:
     def _dag(self, template: Fields) -> Dag:
         tasks: dict[str, Task] = {}
         if template.get("dag") is not None:
-            entries = list(template.flat("dag").each_flat("tasks", at="dag.tasks"))
-            names = {entry.name("name", at="dag.tasks: name") for entry in entries}
+            entries = list(template.fields("dag").each("tasks"))
+            names = {entry.name("name") for entry in entries}
             for entry in entries:
                 self._add_task(tasks, entry, self._dag_dependencies(entry, names))
         else:
@@ -165,17 +155,16 @@ class _PlainReader:
                 steps = Fields(
                     {"steps": group if isinstance(group, list) else [group]}, template.place
                 )
-                entries = list(steps.each_flat("steps"))
+                entries = list(steps.each("steps"))
                 for entry in entries:
                     self._add_task(tasks, entry, before)
-                here = tuple(entry.name("name", at="steps") for entry in entries)
+                here = tuple(entry.name("name") for entry in entries)
                 before = here or before
-        parameters, artifacts = self._outputs(template)
         defaults = template_defaults(template, self._tags)
-        return Dag(tasks, parameters, artifacts, defaults, template.place)
+        return Dag(tasks, self._outputs(template), defaults, template.place)
 
     def _dag_dependencies(self, entry: Fields, names: set[str]) -> tuple[str, ...]:
-        task = entry.at(": task {:.80}", entry.text("name", at=""))
+        task = entry.at(": task {:.80}", entry.text("name"))
         listed = list(task.texts("dependencies"))
         listed.extend(_DEPENDENCY.findall(task.text("depends")))
         inputs, artifacts = self._arguments(task)
@@ -186,7 +175,7 @@ class _PlainReader:
         return tuple(dict.fromkeys(listed))
 
     def _add_task(self, tasks: dict[str, Task], entry: Fields, depends_on: tuple[str, ...]) -> None:
-        name = entry.name("name", at="task name")
+        name = entry.name("name")
         task = entry.at(": task {:.80}", name)
         if name in tasks:
             raise entry.error(f"two tasks are called {name:.80}")
@@ -201,7 +190,7 @@ class _PlainReader:
             condition=task.text("when"),
             loop=self._loop(task),
         )
-        hook = task.flat("hooks").flat("exit", at="hooks.exit")
+        hook = task.fields("hooks").fields("exit")
         handler = task.where("onExit").text(hook.get("template") or task.get("onExit"))
         if handler:
             exit_name = f"{name}.onExit"
@@ -209,7 +198,7 @@ class _PlainReader:
 
     def _task_body(self, task: Fields) -> Leaf | Dag | None:
         if task.get("inline") is not None:
-            return self._body(task.flat("inline"))
+            return self._body(task.fields("inline"))
         if task.get("templateRef") is not None:
             target = task.fields("templateRef").text("name")
             message = (
@@ -226,15 +215,15 @@ class _PlainReader:
         return self._named(name, task.place)
 
     def _arguments(self, task: Fields) -> tuple[dict[str, Expression], dict[str, Expression]]:
-        arguments = task.flat("arguments")
+        arguments = task.fields("arguments")
         inputs: dict[str, Expression] = {}
-        for fields in arguments.each_flat("parameters", at="arguments.parameters"):
-            name = fields.name("name", at="arguments.parameters: name")
+        for fields in arguments.each("parameters"):
+            name = fields.name("name")
             value = fields.get("value")
             inputs[name] = Runtime() if value is None else self._tags.text(value)
         artifacts: dict[str, Expression] = {}
-        for fields in arguments.each_flat("artifacts", at="arguments.artifacts"):
-            name = fields.name("name", at="arguments.artifacts: name")
+        for fields in arguments.each("artifacts"):
+            name = fields.name("name")
             source = fields.get("from")
             artifacts[name] = self._tags.text(source) if isinstance(source, str) else Runtime()
         return inputs, artifacts
@@ -242,11 +231,10 @@ class _PlainReader:
     def _outside_artifacts(self, task: Fields) -> dict[str, Expression]:
         """Input artifacts whose place the task's template names itself."""
         template = self._templates.template(str(task.get("template")))
-        inputs = template.flat("inputs", at="inputs.artifacts")
         artifacts: dict[str, Expression] = {}
-        for fields in inputs.each_flat("artifacts", at="inputs.artifacts"):
+        for fields in template.fields("inputs").each("artifacts"):
             if set(fields.raw) - {"name", "path", "mode", "optional", "archive", "globalName"}:
-                artifacts[fields.name("name", at="inputs.artifacts")] = Runtime()
+                artifacts[fields.name("name")] = Runtime()
         return artifacts
 
     def _loop(self, task: Fields) -> Loop | None:
@@ -255,29 +243,22 @@ class _PlainReader:
         if task.get("withParam") is not None:
             return Loop(self._tags.text(task.get("withParam")))
         if task.get("withSequence") is not None:
-            fields = task.flat("withSequence")
+            fields = task.fields("withSequence")
             count = self._tags.text(fields.get("count")) if "count" in fields else None
             end = self._tags.text(fields.get("end")) if "end" in fields else None
             return Loop(NumberSequence(self._tags.text(fields.get("start", "0")), end, count))
         return None
 
-    def _outputs(
-        self, template: Fields
-    ) -> tuple[Mapping[str, OutputSources], Mapping[str, OutputSources]]:
-        outputs = template.flat("outputs")
-        parameters = {}
-        for fields in outputs.each_flat("parameters", at="outputs.parameters"):
-            source = fields.flat("valueFrom", at="outputs.parameters")
-            name = fields.text("name", at="outputs.parameters")
-            parameters[name] = self._output(source.get("parameter"))
-        artifacts = {}
-        for fields in outputs.each_flat("artifacts", at="outputs.artifacts"):
-            artifacts[fields.text("name", at="outputs.artifacts")] = self._output(
-                fields.get("from")
-            )
-        return parameters, artifacts
+    def _outputs(self, template: Fields) -> Outputs:
+        listed = template.fields("outputs")
+        outputs: dict[tuple[OutputKind, str], OutputSources] = {}
+        for fields in listed.each("parameters"):
+            source = fields.fields("valueFrom").get("parameter")
+            outputs["parameters", fields.text("name")] = self._output(source)
+        for fields in listed.each("artifacts"):
+            outputs["artifacts", fields.text("name")] = self._output(fields.get("from"))
+        return outputs
 
     def _output(self, source: Any) -> OutputSources:
         expression = self._tags.text(source)
-        task, key = getattr(expression, "task", None), getattr(expression, "key", None)
-        return ((task, key),) if isinstance(task, str) and isinstance(key, str) else ()
+        return ((expression.task, expression.key),) if isinstance(expression, TaskOutput) else ()

@@ -63,12 +63,12 @@ def _spec(workflow: Fields) -> Fields:
     """The spec of a run, at the place of its file."""
     spec = workflow.flat("spec")
     if workflow.get("kind") == "CronWorkflow":
-        spec = spec.flat("workflowSpec", at="spec.workflowSpec")
+        spec = spec.flat("workflowSpec")
     if spec.get("workflowTemplateRef") is None:
         return spec
-    stored = workflow.flat("status").flat("storedWorkflowTemplateSpec", at="status")
+    stored = workflow.flat("status").flat("storedWorkflowTemplateSpec")
     if not stored:
-        reference = spec.flat("workflowTemplateRef", at="spec.workflowTemplateRef")
+        reference = spec.fields("workflowTemplateRef")
         raise workflow.error(
             f"its steps are in WorkflowTemplate {reference.get('name')!r:.80}; give that "
             "template, or the Workflow as Argo stores it once it runs"

@@ -31,10 +31,10 @@ class WorkflowDefaults:
         Raises:
             InputError: malformed.
         """
-        self._spec = spec.closed()
+        self._spec = spec
         self._templates = templates
         self._defaults = spec.mapping("templateDefaults")
-        self._patch = pod_spec_patch(spec.at(": spec"), TagReader({}, {}))
+        self._patch = pod_spec_patch(spec, TagReader({}, {}))
 
     def under(self, leaf: Leaf, template: str) -> Leaf:
         """The leaf with the defaults of its pod's template under its own settings.
@@ -68,18 +68,18 @@ class WorkflowDefaults:
 
     def _pod_template(self, template: str) -> str:
         """The template that is the pod: KFP's executors are DAGs of one task."""
-        dag = self._templates.template(template).flat("dag", at="")
-        tasks = dag.entries("tasks", at="")
+        dag = self._templates.template(template).fields("dag")
+        tasks = dag.entries("tasks")
         if not tasks:
             return template
-        return Fields.of(tasks[0], dag.place).text("template", at="")
+        return Fields.of(tasks[0], dag.place).text("template")
 
     def _constraint(self, pod: Fields, key: str) -> Any:
         return pod.get(key) or self._defaults.get(key) or self._spec.get(key)
 
     def _affinities(self, leaf: Leaf, affinity: Any) -> tuple[Expression, ...]:
         """The task's own terms, and the kinds of terms that it does not set."""
-        fields = Fields.of(affinity, self._spec.place).flat("nodeAffinity")
+        fields = Fields.of(affinity, self._spec.place).fields("nodeAffinity")
         kinds = {_REQUIRED, _PREFERRED}
         for own in leaf.affinities:
             kinds -= set(own.value) if isinstance(own, Constant) else kinds

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_state import StepState
+from kfp_placement_engine.readers.argo.node_names import enclosing
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode
 from kfp_placement_engine.readers.run_outcomes import (
     PodIdentity,
@@ -107,15 +108,6 @@ class OutcomeReader:
         for name in self._step_names:
             if name not in steps and not prefixes.isdisjoint(enclosing(name)):
                 steps[name] = StepOutcome(StepState.SKIPPED)
-
-
-def enclosing(name: str) -> list[str]:
-    """Names of all groups around a step, outermost first: `a`, `a[0]`, `a[0].b` of `a[0].b.c`."""
-    groups = []
-    for position, letter in enumerate(name):
-        if letter in ".[" and position:
-            groups.append(name[:position])
-    return list(dict.fromkeys(groups))
 
 
 def _collect(step_nodes: _StepNodes, node: ArgoNode, identity: PodIdentity) -> None:

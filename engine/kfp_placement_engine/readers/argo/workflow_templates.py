@@ -12,18 +12,18 @@ _PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")
 Arguments = dict[str, str]
 
 
-def named_parameters(value: object, place: Place) -> Arguments:
-    """Argo's list of parameters as name -> text; those without a value are left out.
+def named_parameters(holder: Fields) -> Arguments:
+    """The parameters of its `arguments` as name -> text; those without a value are left out.
 
     Raises:
         InputError: malformed.
     """
     arguments: Arguments = {}
-    for parameter in Fields.of(value, place).each_flat("parameters", at=""):
-        name = parameter.name("name", at="parameter name")
-        text = parameter.get("value", parameter.get("default"))
-        if text is not None:
-            arguments[name] = place.then(": parameter {:.80}", name).text(text)
+    for parameter in holder.fields("arguments").each("parameters"):
+        name = parameter.name("name")
+        key = "value" if "value" in parameter else "default"
+        if parameter.get(key) is not None:
+            arguments[name] = parameter.text(key)
     return arguments
 
 
@@ -37,9 +37,9 @@ def run_claims(spec: Fields) -> dict[str, tuple[str, ...]]:
         InputError: malformed.
     """
     access_modes = {}
-    for claim in spec.at(": spec.volumeClaimTemplates").each_flat("volumeClaimTemplates", at=""):
-        name = claim.flat("metadata", at="").name("name")
-        access_modes[name] = claim.flat("spec", at="").texts("accessModes")
+    for claim in spec.each("volumeClaimTemplates"):
+        name = claim.fields("metadata").name("name")
+        access_modes[name] = claim.fields("spec").texts("accessModes")
     return access_modes
 
 
@@ -56,16 +56,14 @@ class WorkflowTemplates:
             InputError: malformed, or two templates of one name.
         """
         self._file = spec.place
-        self._arguments = named_parameters(
-            spec.get("arguments"), self._file.then(": spec.arguments")
-        )
+        self._arguments = named_parameters(spec)
         self._parsed: dict[str, dict[str, Any]] = {}
         self._templates: dict[str, Fields] = {}
-        for template in spec.each_flat("templates", at="spec.templates"):
-            name = template.name("name", at="spec.templates: name")
+        for template in spec.each("templates"):
+            name = template.name("name")
             if name in self._templates:
                 raise self._file.error(f"two templates are called {name:.80}")
-            self._templates[name] = template
+            self._templates[name] = Fields(template.raw, self.place(name))
 
     def __contains__(self, template: object) -> bool:
         return template in self._templates
@@ -75,11 +73,11 @@ class WorkflowTemplates:
         return self._file.then(": template {:.80}", template)
 
     def template(self, name: str) -> Fields:
-        """A template at the place of the file, without any field if there is none of that name."""
-        return self._templates.get(name, Fields({}, self._file))
+        """A template, without any field if there is none of that name."""
+        return self._templates.get(name) or Fields({}, self._file)
 
     def dag_tasks(self, name: str) -> dict[str, Fields]:
-        """The tasks of a DAG template, at the template's place.
+        """The tasks of a DAG template by name.
 
         Raises:
             InputError: there is no such template, or it is malformed.
@@ -88,11 +86,11 @@ class WorkflowTemplates:
         if name not in self._templates:
             raise place.error("does not exist")
         tasks: dict[str, Fields] = {}
-        for task in Fields(self._templates[name].raw, place).flat("dag").each_flat("tasks"):
-            task_name = task.name("name", at="task name")
+        for task in self._templates[name].fields("dag").each("tasks"):
+            task_name = task.name("name")
             if task_name in tasks:
                 raise place.error(f"two tasks are called {task_name:.80}")
-            tasks[task_name] = task
+            tasks[task_name] = Fields(task.raw, place.then(": task {:.80}", task_name))
         return tasks
 
     def json_fields(self, text: str, place: Place) -> Fields:

@@ -33,20 +33,21 @@ def pipeline_arguments(root: Fields, given: Mapping[str, Any]) -> tuple[dict[str
         ArgumentError: an argument that the pipeline does not have, or of the wrong type.
         InputError: the definitions are malformed.
     """
-    definitions = root.flat("inputDefinitions", at="root.inputDefinitions")
-    parameters = definitions.mapping("parameters", at="root parameters")
+    definitions = root.fields("inputDefinitions")
+    parameters = definitions.mapping("parameters")
     for name in given:
         if name not in parameters:
-            raise ArgumentError(f"{root.place.spelled}: {_unknown(str(name), list(parameters))}")
+            raise ArgumentError(
+                f"{root.place.spelled}: {unknown_parameter(str(name), list(parameters))}"
+            )
     values: dict[str, Any] = {}
     missing = []
-    named = definitions.each_named("parameters", ": root parameter {:.80}", at="root parameters")
-    for name, fields in named:
+    for name, fields in definitions.each_named("parameters"):
         if name in given:
             values[name] = _typed(name, given[name], fields, root.place)
         elif "defaultValue" in fields:
             values[name] = fields.get("defaultValue")
-        elif fields.flag("isOptional", at=""):
+        elif fields.flag("isOptional"):
             values[name] = None
         else:
             missing.append(name)
@@ -86,36 +87,37 @@ def missing_notices(missing: list[str]) -> list[Notice]:
     return [Notice("missing-argument", message)]
 
 
-def _unknown(name: str, known: list[str]) -> str:
+def unknown_parameter(name: str, known: list[str]) -> str:
+    """What to say of an argument for a parameter that there is none of."""
     close = difflib.get_close_matches(name, known, 1)
     has = f"it has {listed(known)}" if known else "it has no parameters"
     hint = f"did you mean {close[0]!r:.80}?" if close else has
     return f"the pipeline has no parameter {name!r:.80}; {hint}"
 
 
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "STRING": (str, "text"),
+    "NUMBER_INTEGER": (int, "a whole number"),
+    "NUMBER_DOUBLE": ((int, float), "a number"),
+    "BOOLEAN": (bool, "true or false"),
+    "LIST": (list, "a list, as JSON"),
+    "STRUCT": (dict, "a mapping, as JSON"),
+}
+"""Types of parameters: what their values are, in Python and in words."""
+
+
 def _typed(name: str, value: Any, definition: Fields, place: Place) -> Any:
-    kind = place.then(": parameter {:.80}", name).text(
-        definition.get("parameterType") or definition.get("type")
-    )
+    kind = definition.text("parameterType") or definition.text("type")
     kind = _OLD_TYPES.get(kind, kind)
+    if kind not in _KINDS:
+        return value
+    expected, words = _KINDS[kind]
     where = place.then(": argument {:.80}", name)
-    if isinstance(value, str) and kind not in ("STRING", ""):
+    if isinstance(value, str) and kind != "STRING":
         value = _from_text(value, kind, where)
-    checks: dict[str, type | tuple[type, ...]] = {
-        "STRING": str,
-        "NUMBER_INTEGER": int,
-        "NUMBER_DOUBLE": (int, float),
-        "BOOLEAN": bool,
-        "LIST": list,
-        "STRUCT": dict,
-    }
-    expected = checks.get(kind)
-    numeric = kind.startswith("NUMBER")
-    if expected is not None and (
-        not isinstance(value, expected) or (numeric and isinstance(value, bool))
-    ):
+    if not isinstance(value, expected) or (kind.startswith("NUMBER") and isinstance(value, bool)):
         given = f"{kind_of(value)} ({value!r:.60})"
-        raise where.error(f"takes {_words(kind)}, not {given}", ArgumentError)
+        raise where.error(f"takes {words}, not {given}", ArgumentError)
     if isinstance(value, float) and not math.isfinite(value):
         raise where.error(f"{value} is not a finite number", ArgumentError)
     return value
@@ -123,34 +125,12 @@ def _typed(name: str, value: Any, definition: Fields, place: Place) -> Any:
 
 def _from_text(text: str, kind: str, where: Place) -> Any:
     try:
-        if kind == "NUMBER_INTEGER":
-            return int(text)
-        if kind == "NUMBER_DOUBLE":
-            return float(text)
-    except ValueError as error:
-        raise _not_of(kind, text, where) from error
-    if kind == "BOOLEAN":
-        if text.lower() not in _TRUTH:
-            raise _not_of(kind, text, where)
-        return _TRUTH[text.lower()]
-    if kind in ("LIST", "STRUCT"):
-        try:
+        if kind in ("LIST", "STRUCT"):
             return parse_json(text, place=where)
-        except InputError as error:
-            raise ArgumentError(str(error)) from error
-    return text
-
-
-def _not_of(kind: str, text: str, where: Place) -> InputError:
-    return where.error(f"{text!r:.60} is not {_words(kind)}", ArgumentError)
-
-
-def _words(kind: str) -> str:
-    return {
-        "STRING": "text",
-        "NUMBER_INTEGER": "a whole number",
-        "NUMBER_DOUBLE": "a number",
-        "BOOLEAN": "true or false",
-        "LIST": "a list, as JSON",
-        "STRUCT": "a mapping, as JSON",
-    }.get(kind, kind)
+        if kind == "BOOLEAN":
+            return _TRUTH[text.lower()]
+        return int(text) if kind == "NUMBER_INTEGER" else float(text)
+    except InputError as error:
+        raise ArgumentError(str(error)) from error
+    except (KeyError, ValueError) as error:
+        raise where.error(f"{text!r:.60} is not {_KINDS[kind][1]}", ArgumentError) from error

@@ -1,6 +1,6 @@
 """KFP's Kubernetes settings of one executor -> constraints and claims of its leaf."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kfp_placement_engine.readers.fields import Fields
@@ -26,55 +26,55 @@ class KubernetesConfig:
 
     def node_selectors(self) -> tuple[Expression, ...]:
         """Each evaluates to a mapping of labels."""
-        selector = self._config.flat("nodeSelector")
+        selector = self._config.fields("nodeSelector")
         if not selector or not self.on_pod("KUBERNETES_NODE_SELECTOR"):
             return ()
         if selector.get("nodeSelectorJson") is not None:
-            given = self._config.fields("nodeSelector").fields("nodeSelectorJson", at="")
-            return (self._parameter(given, "nodeSelector"),)
-        return (Constant(selector.text_mapping("labels", at="nodeSelector")),)
+            return (self._parameter(selector.fields("nodeSelectorJson")),)
+        return (Constant(selector.text_mapping("labels")),)
 
     def tolerations(self) -> tuple[Expression, ...]:
         """Each evaluates to one toleration or a list."""
-        tolerations: list[Expression] = []
-        if self.on_pod("KUBERNETES_TOLERATIONS"):
-            for entry in self._config.each("tolerations"):
-                if entry.get("tolerationJson") is not None:
-                    tolerations.append(self._parameter(entry.flat("tolerationJson", at="")))
-                else:
-                    tolerations.append(Constant(entry.raw))
-        return tuple(tolerations)
+        entries = self._entries("KUBERNETES_TOLERATIONS", "tolerations")
+        return tuple(
+            self._given(entry, "tolerationJson") or Constant(entry.raw) for entry in entries
+        )
 
     def affinities(self) -> tuple[Expression, ...]:
         """Each evaluates to a Kubernetes node affinity."""
         affinities: list[Expression] = []
-        if self.on_pod("KUBERNETES_AFFINITY"):
-            for entry in self._config.each("nodeAffinity"):
-                if entry.get("nodeAffinityJson") is not None:
-                    affinities.append(self._parameter(entry.flat("nodeAffinityJson", at="")))
-                elif entry.get("matchExpressions") or entry.get("matchFields"):
-                    affinities.append(Constant(_affinity(entry.raw)))
+        for entry in self._entries("KUBERNETES_AFFINITY", "nodeAffinity"):
+            if given := self._given(entry, "nodeAffinityJson"):
+                affinities.append(given)
+            elif entry.get("matchExpressions") or entry.get("matchFields"):
+                affinities.append(Constant(_affinity(entry.raw)))
         return tuple(affinities)
 
     def claims(self) -> tuple[Expression, ...]:
         """Each evaluates to the name of a claim."""
         claim_names: list[Expression] = []
-        if self.on_pod("KUBERNETES_VOLUMES"):
-            for entry in self._config.each("pvcMount"):
-                if entry.get("pvcNameParameter") is not None:
-                    claim_names.append(self._parameter(entry.flat("pvcNameParameter", at="")))
-                elif "constant" in entry:
-                    claim_names.append(Constant(entry.text("constant", at="")))
-                else:
-                    claim_names.append(self._parameter(entry))
+        for entry in self._entries("KUBERNETES_VOLUMES", "pvcMount"):
+            if given := self._given(entry, "pvcNameParameter"):
+                claim_names.append(given)
+            elif "constant" in entry:
+                claim_names.append(Constant(entry.text("constant")))
+            else:
+                claim_names.append(self._parameter(entry))
         return tuple(claim_names)
 
-    def _parameter(self, spec: Fields, name: str = "") -> Expression:
-        """A value from outside of the task; it is an input called as its place unless named."""
+    def _entries(self, setting: str, key: str) -> Iterable[Fields]:
+        return self._config.each(key) if self.on_pod(setting) else ()
+
+    def _given(self, entry: Fields, key: str) -> Expression | None:
+        """What a parameter gives for an entry; None where it is written out."""
+        return None if entry.get(key) is None else self._parameter(entry.fields(key))
+
+    def _parameter(self, spec: Fields) -> Expression:
+        """A value from outside of the task; it is an input called as its place."""
         source = parameter_source(spec)
         if isinstance(source, Constant):
             return text_with_inputs(source.value) if isinstance(source.value, str) else source
-        name = name or spec.place.spelled
+        name = spec.place.spelled
         self.inputs[name] = source
         return Input(name)
 
@@ -91,8 +91,5 @@ def _affinity(term: Mapping[str, Any]) -> dict[str, Any]:
 
 def on_pod_settings(component: Fields) -> Mapping[str, bool]:
     """Settings that a component wants for itself (trainer jobs) instead of on its pod."""
-    settings: dict[str, bool] = {}
-    for entry in component.each_flat("taskConfigPassthroughs"):
-        field = entry.text("field", at="taskConfigPassthroughs")
-        settings[field] = entry.flag("applyToTask")
-    return settings
+    entries = component.each("taskConfigPassthroughs")
+    return {entry.text("field"): entry.flag("applyToTask") for entry in entries}

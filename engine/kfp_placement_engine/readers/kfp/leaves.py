@@ -6,7 +6,6 @@ volumes from the same three pieces at run time.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_engine.model.history import text_digest
@@ -33,18 +32,12 @@ _DRIVER_RESOURCES = (
 _MAX_ATTEMPTS = 1000
 
 
-@dataclass(frozen=True)
-class LeafWithInputs:
-    """A leaf, and inputs that it reads besides those of its task."""
-
-    leaf: Leaf
-    inputs: Mapping[str, Expression]
-
-
 def container_leaf(
     container: Fields, kubernetes: Fields, component: Fields, task: Fields
-) -> LeafWithInputs:
+) -> tuple[Leaf, Mapping[str, Expression]]:
     """A container task, or one that KFP's driver does itself (createpvc, deletepvc).
+
+    Beside the leaf come the inputs that it reads besides those of its task.
 
     Args:
         container: the container spec, at the task's place like all others.
@@ -57,12 +50,12 @@ def container_leaf(
     """
     image = container.text("image")
     if image in DRIVER_ONLY_IMAGES:
-        return LeafWithInputs(_driver_leaf(image, component), {})
+        return _driver_leaf(image, component), {}
     config = KubernetesConfig(kubernetes, on_pod_settings(component))
-    metadata = kubernetes.flat("podMetadata")
-    retries = task.flat("retryPolicy").count("maxRetryCount")
-    caching = task.flat("cachingOptions")
-    resources = container.flat("resources")
+    metadata = kubernetes.fields("podMetadata")
+    retries = task.fields("retryPolicy").count("maxRetryCount")
+    caching = task.fields("cachingOptions")
+    resources = container.fields("resources")
     leaf = Leaf(
         image=text_with_inputs(image),
         component=_component_digest(container),
@@ -80,7 +73,7 @@ def container_leaf(
         numeric_inputs=_numeric_inputs(component),
         place=task.place,
     )
-    return LeafWithInputs(leaf, config.inputs)
+    return leaf, config.inputs
 
 
 def _component_digest(container: Fields) -> str:
@@ -139,12 +132,12 @@ def _numeric_inputs(component: Fields) -> frozenset[str]:
 
 
 def _parameters(component: Fields) -> Iterable[tuple[str, Fields]]:
-    definitions = component.flat("inputDefinitions")
-    return definitions.each_named("parameters", ": input parameter {:.80}", at="input parameters")
+    definitions = component.fields("inputDefinitions")
+    return definitions.each_named("parameters")
 
 
 def _resources(resources: Fields) -> tuple[ResourceSpec, ...]:
-    accelerator = resources.flat("accelerator")
+    accelerator = resources.fields("accelerator")
     specs = [
         ResourceSpec(
             Constant("cpu"),
@@ -174,4 +167,4 @@ def _amount(resources: Fields, new: str, old: str, unit: str) -> Expression | No
 
 
 def _either(fields: Fields, new: str, old: str) -> Expression:
-    return text_with_inputs(fields.text(new) or fields.text(old, at=""))
+    return text_with_inputs(fields.text(new) or fields.text(old))

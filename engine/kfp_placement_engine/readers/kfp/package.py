@@ -1,15 +1,14 @@
 """KFP pipeline packages (IR YAML, both documents) -> task tree."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp.leaves import (
     DRIVER_ONLY_IMAGES,
-    LeafWithInputs,
     container_leaf,
     importer_leaf,
     input_defaults,
@@ -24,10 +23,10 @@ from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
 from kfp_placement_engine.readers.tree.tasks import (
-    MAX_TREE_DEPTH,
     WORKSPACE_CLAIM,
     Dag,
     Leaf,
+    Nesting,
     Task,
     TaskTree,
 )
@@ -51,7 +50,7 @@ def package_tree(
         LimitError: nested too deeply.
     """
     package = Fields(pipeline, Place(name))
-    info, root = package.fields("pipelineInfo"), package.flat("root")
+    info, root = package.fields("pipelineInfo"), package.fields("root")
     if "dag" not in root:
         raise InputError(f"{name}: root: has no dag; is this a component instead of a pipeline?")
     reader = _PackageReader(package, Fields(platform, package.place))
@@ -85,11 +84,11 @@ class _PackageReader:
     def __init__(self, package: Fields, platform: Fields) -> None:
         self._file = package.place
         self._components = package.mapping("components")
-        self._executors = package.flat("deploymentSpec").mapping("executors")
+        self._executors = package.fields("deploymentSpec").mapping("executors")
         self._platform = platform.fields("platforms").fields("kubernetes")
-        self._configs = self._platform.flat("deploymentSpec", at="").mapping("executors", at="")
+        self._configs = self._platform.fields("deploymentSpec").mapping("executors")
         self._dags: dict[str, Dag] = {}
-        self._open: list[str] = []
+        self._nesting = Nesting()
         self.notices: list[Notice] = []
 
     def run_claims(self) -> dict[str, tuple[str, ...]]:
@@ -97,32 +96,27 @@ class _PackageReader:
         config = self._platform.fields("pipelineConfig")
         if config.get("workspace") is None:
             return {}
-        workspace = Fields.of(config.get("workspace"), config.place.then(".workspace"))
-        patch = workspace.flat("kubernetes", at="").flat("pvcSpecPatch", at="")
+        patch = config.fields("workspace").fields("kubernetes").fields("pvcSpecPatch")
         return {WORKSPACE_CLAIM: patch.texts("accessModes")}
 
     def dag(self, name: str, component: Fields) -> Dag:
         """The DAG of a component; one object however often it is used."""
         if name in self._dags:
             return self._dags[name]
-        if name in self._open:
-            raise self._file.error(f"component {name:.80} contains itself")
-        if len(self._open) > MAX_TREE_DEPTH:
-            raise self._file.error(
-                f"pipelines nested deeper than {MAX_TREE_DEPTH} levels", LimitError
-            )
         component = Fields(component.raw, self._file.then(": {:.80}", name))
-        self._open.append(name)
-        specs = dict(component.flat("dag").each_named("tasks", ": task {:.80}"))
-        tasks = self._tasks(specs, component.place)
-        parameters, artifacts = dag_outputs(component)
-        dag = Dag(tasks, parameters, artifacts, input_defaults(component), component.place)
-        self._dags[name] = dag
-        self._open.pop()
-        return dag
+        with self._nesting.inside(name, self._file.then(": component {:.80}", name)):
+            tasks = self._tasks(component)
+        outputs, defaults = dag_outputs(component), input_defaults(component)
+        self._dags[name] = Dag(tasks, outputs, defaults, component.place)
+        return self._dags[name]
 
-    def _tasks(self, specs: dict[str, Fields], place: Place) -> dict[str, Task]:
-        exits = exit_targets(specs, lambda task: self._can_have_exit(specs[task], place), place)
+    def _tasks(self, component: Fields) -> dict[str, Task]:
+        place = component.place
+        specs = {
+            name: Fields.of(spec, place.then(": task {:.80}", name))
+            for name, spec in component.fields("dag").mapping("tasks").items()
+        }
+        exits = self._exit_targets(specs, place)
         tasks = {}
         for name, spec in specs.items():
             place.name(name)
@@ -136,12 +130,11 @@ class _PackageReader:
                 )
                 continue
             body, inputs = self._body(spec)
-            waits = dependencies(spec)
             tasks[name] = read_task(
                 name,
                 spec,
                 body,
-                depends_on=() if name in exits else waits,
+                depends_on=() if name in exits else dependencies(spec),
                 exit_of=exits.get(name, ()),
                 extra_inputs=inputs,
             )
@@ -159,8 +152,7 @@ class _PackageReader:
         name, component = self._component(spec)
         if "dag" in component:
             return self.dag(name, component), {}
-        leaf_with_inputs = self._leaf(component, spec)
-        return leaf_with_inputs.leaf, leaf_with_inputs.inputs
+        return self._leaf(component, spec)
 
     def _executor(self, component: Fields) -> tuple[str, Fields]:
         """The executor of a task's component, as a part of the task, and its label."""
@@ -175,56 +167,45 @@ class _PackageReader:
         executor = self._file.then(": executor {:.80}", label).mapping(self._executors[label])
         return label, Fields(executor, component.place)
 
-    def _leaf(self, component: Fields, spec: Fields) -> LeafWithInputs:
+    def _leaf(self, component: Fields, spec: Fields) -> tuple[Leaf, Mapping[str, Expression]]:
         label, executor = self._executor(component)
         if executor.get("importer") is not None:
-            return LeafWithInputs(importer_leaf(executor.flat("importer"), component), {})
+            return importer_leaf(executor.fields("importer"), component), {}
         if executor.get("container") is None:
             kinds = ", ".join(executor.raw) or "nothing"
             raise spec.error(f"runs {kinds:.80}, which KFP on Kubernetes cannot run")
-        container = executor.flat("container")
+        container = executor.fields("container")
         config = self._file.then(": platform of {:.80}", label).mapping(self._configs.get(label))
         return container_leaf(container, Fields(config, spec.place), component, spec)
 
-    def _can_have_exit(self, spec: Fields, place: Place) -> bool:
+    def _can_have_exit(self, spec: Fields) -> bool:
         """KFP's compiler attaches exit tasks to containers and DAGs only."""
         if spec.get("parameterIterator") is not None or spec.get("artifactIterator") is not None:
             return False
-        _, component = self._component(Fields(spec.raw, place))
+        _, component = self._component(spec)
         if "dag" in component:
             return True
         _, executor = self._executor(component)
-        image = executor.flat("container").text("image")
+        image = executor.fields("container").text("image")
         return "container" in executor and image not in DRIVER_ONLY_IMAGES
 
+    def _exit_targets(self, specs: dict[str, Fields], place: Place) -> dict[str, tuple[str, ...]]:
+        """Exit tasks of a DAG and the tasks after which each runs; none = it never runs.
 
-def exit_targets(
-    specs: dict[str, Fields], can_have_exit: Callable[[str], bool], place: Place
-) -> dict[str, tuple[str, ...]]:
-    """Exit tasks of a DAG and the tasks after which each runs; none = it never runs.
-
-    As KFP's compiler does it: every task that an exit task waits for gets it as its exit hook, and
-    of two exit tasks of one task the last by name wins.
-
-    Args:
-        specs: PipelineTaskSpecs of the DAG, by the task's name.
-        can_have_exit: whether a task, by name, may get an exit hook.
-        place: of the DAG.
-
-    Raises:
-        InputError: a spec is malformed, or an exit task waits for a task that does not exist.
-    """
-    exits = [name for name in sorted(specs) if is_exit_task(Fields(specs[name].raw, place))]
-    owner: dict[str, str] = {}
-    for name in exits:
-        for other in dependencies(specs[name]):
-            if other not in specs:
-                raise place.error(
-                    f"task {name!r:.80} waits for {other!r:.80}, which does not exist"
-                )
-            owner[other] = name
-    targets: dict[str, list[str]] = {name: [] for name in exits}
-    for other, name in sorted(owner.items()):
-        if other not in targets and can_have_exit(other):
-            targets[name].append(other)
-    return {name: tuple(others) for name, others in targets.items()}
+        As KFP's compiler does it: every task that an exit task waits for gets it as its exit hook,
+        and of two exit tasks of one task the last by name wins.
+        """
+        exits = [name for name in sorted(specs) if is_exit_task(specs[name])]
+        owner: dict[str, str] = {}
+        for name in exits:
+            for other in dependencies(specs[name]):
+                if other not in specs:
+                    raise place.error(
+                        f"task {name!r:.80} waits for {other!r:.80}, which does not exist"
+                    )
+                owner[other] = name
+        targets: dict[str, list[str]] = {name: [] for name in exits}
+        for other, name in sorted(owner.items()):
+            if other not in targets and self._can_have_exit(specs[other]):
+                targets[name].append(other)
+        return {name: tuple(others) for name, others in targets.items()}

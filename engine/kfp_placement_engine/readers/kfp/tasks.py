@@ -1,6 +1,6 @@
 """KFP's PipelineTaskSpec -> `Task`, for packages and Workflows alike."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kfp_placement_engine.readers.fields import Fields
@@ -15,17 +15,23 @@ from kfp_placement_engine.readers.tree.expressions import (
     LoopItem,
     Runtime,
     TaskOutput,
+    input_names,
 )
-from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Loop, OutputSources, Task
+from kfp_placement_engine.readers.tree.tasks import (
+    Dag,
+    Leaf,
+    Loop,
+    OutputKind,
+    Outputs,
+    OutputSources,
+    Task,
+)
 
 EXIT_STRATEGY = "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
 MAX_DISPLAY_NAME = 256
 """A display name may hold any text; of a longer one, people could not read more than this."""
-
-_INPUT = ": input {:.80}"
-_OUTPUT = ": output {:.80}"
 
 
 def dependencies(spec: Fields) -> tuple[str, ...]:
@@ -35,11 +41,11 @@ def dependencies(spec: Fields) -> tuple[str, ...]:
         InputError: malformed.
     """
     names = dict.fromkeys(spec.texts("dependentTasks"))
-    inputs = spec.flat("inputs")
+    inputs = spec.fields("inputs")
     for kind, key in (("parameters", "taskOutputParameter"), ("artifacts", "taskOutputArtifact")):
-        for _, source in inputs.each_named(kind, _INPUT, at="inputs"):
+        for _, source in inputs.each_named(kind):
             if source.get(key) is not None:
-                names[source.flat(key, at="").name("producerTask")] = None
+                names[source.fields(key).name("producerTask")] = None
     return tuple(names)
 
 
@@ -50,7 +56,7 @@ def is_exit_task(spec: Fields) -> bool:
         InputError: malformed.
     """
     # Protocol buffers write the strategy's name, or its number.
-    return spec.flat("triggerPolicy").text("strategy") in (EXIT_STRATEGY, "2")
+    return spec.fields("triggerPolicy").text("strategy") in (EXIT_STRATEGY, "2")
 
 
 def read_task(
@@ -78,7 +84,7 @@ def read_task(
     inputs, own_inputs = _parameters(spec)
     inputs.update(extra_inputs or {})
     loop = _loop(spec, inputs)
-    trigger = spec.flat("triggerPolicy")
+    trigger = spec.fields("triggerPolicy")
     shown = spec.fields("taskInfo").text("name")[:MAX_DISPLAY_NAME]
     return Task(
         name=name,
@@ -94,46 +100,38 @@ def read_task(
     )
 
 
-def dag_outputs(
-    component: Fields,
-) -> tuple[dict[str, OutputSources], dict[str, OutputSources]]:
+def dag_outputs(component: Fields) -> Outputs:
     """Where a DAG's output parameters and artifacts come from.
 
     Raises:
         InputError: malformed.
     """
-    outputs = component.flat("dag").flat("outputs")
-    parameters = {}
-    for name, output in outputs.each_named("parameters", _OUTPUT, at="outputs"):
-        selectors = output.flat("valueFromOneof", at="").entries("parameterSelectors", at="")
+    listed = component.fields("dag").fields("outputs")
+    outputs: dict[tuple[OutputKind, str], OutputSources] = {}
+    for name, output in listed.each_named("parameters"):
+        selectors = output.fields("valueFromOneof").each("parameterSelectors")
         if output.get("valueFromParameter") is not None:
-            selectors = [output.get("valueFromParameter")]
-        parameters[name] = _sources(selectors, "outputParameterKey", output.place.closed())
-    artifacts = {}
-    for name, output in outputs.each_named("artifacts", _OUTPUT, at="outputs"):
-        selectors = output.entries("artifactSelectors", at="")
-        artifacts[name] = _sources(selectors, "outputArtifactKey", output.place.closed())
-    return parameters, artifacts
+            selectors = iter([output.fields("valueFromParameter")])
+        outputs["parameters", name] = _sources(selectors, "outputParameterKey")
+    for name, output in listed.each_named("artifacts"):
+        selectors = output.each("artifactSelectors")
+        outputs["artifacts", name] = _sources(selectors, "outputArtifactKey")
+    return outputs
 
 
-def _sources(selectors: list[Any], key: str, place: Place) -> OutputSources:
-    sources = []
-    for selector in selectors:
-        fields = Fields.of(selector, place)
-        task = fields.text("producerSubtask")
-        sources.append((task, fields.text(key)))
-    return tuple(sources)
+def _sources(selectors: Iterable[Fields], key: str) -> OutputSources:
+    return tuple((fields.text("producerSubtask"), fields.text(key)) for fields in selectors)
 
 
 def _parameters(spec: Fields) -> tuple[dict[str, Expression], dict[str, Expression]]:
     """Inputs from the DAG, and those put together from the task's other inputs."""
     inputs: dict[str, Expression] = {}
     own: dict[str, Expression] = {}
-    for name, source in spec.flat("inputs").each_named("parameters", _INPUT, at="inputs"):
+    for name, source in spec.fields("inputs").each_named("parameters"):
         expression = parameter_source(source)
         if isinstance(expression, Constant) and isinstance(expression.value, str):
             expression = text_with_inputs(expression.value)
-            if tuple(expression.input_names()):
+            if input_names(expression):
                 own[name] = expression
                 continue
         inputs[name] = expression
@@ -142,10 +140,9 @@ def _parameters(spec: Fields) -> tuple[dict[str, Expression], dict[str, Expressi
 
 def _artifacts(spec: Fields) -> dict[str, Expression]:
     artifacts: dict[str, Expression] = {}
-    for name, source in spec.flat("inputs").each_named("artifacts", _INPUT, at="inputs"):
-        fields = source.closed()
+    for name, fields in spec.fields("inputs").each_named("artifacts"):
         if fields.get("taskOutputArtifact") is not None:
-            output = fields.flat("taskOutputArtifact")
+            output = fields.fields("taskOutputArtifact")
             task = output.text("producerTask")
             artifacts[name] = TaskOutput(task, output.text("outputArtifactKey"))
         elif fields.get("componentInputArtifact") is not None:
@@ -157,18 +154,18 @@ def _artifacts(spec: Fields) -> dict[str, Expression]:
 
 def _loop(spec: Fields, inputs: dict[str, Expression]) -> Loop | None:
     """The task's loop; its item becomes one more input."""
-    parallelism = spec.flat("iteratorPolicy").count("parallelismLimit")
+    parallelism = spec.fields("iteratorPolicy").count("parallelismLimit")
     if spec.get("artifactIterator") is not None:
         return Loop(Runtime(), parallelism)
     if spec.get("parameterIterator") is None:
         return None
-    iterator = spec.flat("parameterIterator").at(": parameterIterator")
-    items = iterator.flat("items", at="")
-    item_input = iterator.text("itemInput", at="")
+    iterator = spec.fields("parameterIterator")
+    items = iterator.fields("items")
+    item_input = iterator.text("itemInput")
     if items.get("raw") is not None:
-        source = _raw_items(items.text("raw", at=""), inputs, iterator.place)
+        source = _raw_items(items.text("raw"), inputs, iterator.place)
     else:
-        name = items.text("inputParameter", at="")
+        name = items.text("inputParameter")
         source = inputs.get(name, Runtime())
     if item_input:
         inputs[item_input] = LoopItem()

@@ -7,10 +7,10 @@ from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,
     Input,
-    Joined,
     Runtime,
     Selected,
     TaskOutput,
+    text_with_gaps,
 )
 
 _INPUT = re.compile(r"""\{\{\$\.inputs\.parameters\[(?:'([^']*)'|"([^"]*)")\]\}\}""")
@@ -19,16 +19,7 @@ _SELECTOR = re.compile(r"""^parseJson\(string_value\)\["(.*)"\]$""", re.DOTALL)
 
 def text_with_inputs(text: str) -> Expression:
     """Text in which `{{$.inputs.parameters['x']}}` stands for the task's own input x."""
-    parts: list[Expression] = []
-    position = 0
-    for match in _INPUT.finditer(text):
-        if match.start() > position:
-            parts.append(Constant(text[position : match.start()]))
-        parts.append(Input(match.group(1) if match.group(1) is not None else match.group(2)))
-        position = match.end()
-    if position < len(text) or not parts:
-        parts.append(Constant(text[position:]))
-    return parts[0] if len(parts) == 1 else Joined(tuple(parts))
+    return text_with_gaps(text, _INPUT, lambda match: Input(match[1] or match[2] or ""))
 
 
 def parameter_source(spec: Fields) -> Expression:
@@ -37,16 +28,15 @@ def parameter_source(spec: Fields) -> Expression:
     Raises:
         InputError: malformed.
     """
-    spec = spec.closed()
     source: Expression
     if "componentInputParameter" in spec:
         source = Input(spec.text("componentInputParameter"))
     elif "taskOutputParameter" in spec:
-        output = spec.flat("taskOutputParameter")
+        output = spec.fields("taskOutputParameter")
         task = output.text("producerTask")
         source = TaskOutput(task, output.text("outputParameterKey"))
     elif "runtimeValue" in spec:
-        source = _runtime_value(spec.flat("runtimeValue"))
+        source = _runtime_value(spec.fields("runtimeValue"))
     else:
         source = Runtime()
     selector = spec.text("parameterExpressionSelector")

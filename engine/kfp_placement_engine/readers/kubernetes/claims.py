@@ -18,7 +18,7 @@ def read_volume(volume: Fields) -> tuple[str, tuple[NodeSelectorTerm, ...] | Non
     Raises:
         InputError: it is malformed.
     """
-    name = volume.flat("metadata", at="").text("name", at="metadata.name")
+    name = volume.flat("metadata").text("name")
     volume = volume.at(" {:.80}", name)
     affinity = volume.flat("spec").fields("nodeAffinity")
     if affinity.get("required") is None:
@@ -66,12 +66,12 @@ def mounted_claims(pod: Fields) -> list[ClaimKey]:
         InputError: the object is malformed.
     """
     metadata = pod.flat("metadata")
-    namespace = metadata.text("namespace", at="") or "default"
+    namespace = metadata.text("namespace") or "default"
     claims = []
-    for volume in pod.flat("spec", at="").each_flat("volumes"):
+    for volume in pod.flat("spec").each_flat("volumes"):
         if volume.get("persistentVolumeClaim") is not None:
-            claim = volume.flat("persistentVolumeClaim", at="volumes")
-            claims.append(ClaimKey(namespace, claim.text("claimName", at="volumes")))
+            claim = volume.flat("persistentVolumeClaim")
+            claims.append(ClaimKey(namespace, claim.text("claimName")))
         elif volume.get("ephemeral") is not None:
             pod_name, own_name = metadata.get("name"), volume.get("name")
             claims.append(ClaimKey(namespace, f"{pod_name}-{own_name}"))

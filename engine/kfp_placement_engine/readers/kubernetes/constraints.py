@@ -50,7 +50,7 @@ def read_node_affinity(fields: Fields) -> NodeAffinity:
     preferred = []
     for item in fields.each(_PREFERRED):
         weight = item.count("weight", maximum=100)
-        preferred.append(PreferredTerm(weight, read_term(item.fields("preference", at=""))))
+        preferred.append(PreferredTerm(weight, read_term(item.fields("preference"))))
     return NodeAffinity(terms, tuple(preferred))
 
 

@@ -84,9 +84,9 @@ def read_node_affinity(pod: Mapping[str, Any]) -> NodeAffinity:
         InputError: it is malformed.
     """
     nodes = Fields(pod, _POD).flat("spec").flat("affinity").flat("nodeAffinity")
-    required = nodes.flat(REQUIRED, at="required terms")
-    terms = required.entries("nodeSelectorTerms", at="required terms")
+    required = nodes.flat(REQUIRED)
+    terms = required.entries("nodeSelectorTerms")
     for term in terms:
         Fields(_POD.field("term").mapping(term), _POD).entries("matchExpressions")
-    preferred = nodes.entries(PREFERRED, at="preferred terms")
+    preferred = nodes.entries(PREFERRED)
     return NodeAffinity(preferred, required.raw, terms)

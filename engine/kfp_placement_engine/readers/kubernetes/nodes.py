@@ -36,13 +36,12 @@ def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
     Raises:
         InputError: it is malformed, or an amount is malformed, negative or absurd.
     """
-    metadata, spec, status = raw.fields("metadata"), raw.flat("spec"), raw.flat("status")
-    name = metadata.text("name")
+    name = raw.fields("metadata").text("name")
     if not name:
         raise raw.error("has no name; every node needs metadata.name")
-    place = raw.place.then(" {:.80}", name)
-    spec, status = Fields(spec.raw, place), Fields(status.raw, place)
-    labels = Fields(metadata.raw, place).text_mapping("labels", at="metadata.labels")
+    raw = raw.at(" {:.80}", name)
+    spec, status = raw.fields("spec"), raw.fields("status")
+    labels = raw.fields("metadata").text_mapping("labels")
     notices: list[Notice] = []
     size = "allocatable" if "allocatable" in status else "capacity"
     if status.get(size) is None:
@@ -50,7 +49,7 @@ def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
     cordoned = spec.get("unschedulable") is True
     node = Node(
         name=name,
-        allocatable=room(status.resources(size, at="status.allocatable")),
+        allocatable=room(status.resources(size)),
         labels=labels,
         taints=_taints(spec, status, cordoned),
         unschedulable=cordoned,
@@ -142,10 +141,8 @@ def from_label(
 
 def _taints(spec: Fields, status: Fields, cordoned: bool) -> tuple[Taint, ...]:
     taints = []
-    for raw in spec.each_flat("taints", at="spec.taints"):
-        key, value, effect = (
-            raw.text(each, at=f"taint {each}") for each in ("key", "value", "effect")
-        )
+    for raw in spec.each("taints"):
+        key, value, effect = (raw.text(each) for each in ("key", "value", "effect"))
         if not key or effect not in EFFECTS:
             raise raw.error(
                 f"taint {key:.80}={value:.80}:{effect:.80}; it needs a key and one of the"
@@ -163,7 +160,7 @@ def _taints(spec: Fields, status: Fields, cordoned: bool) -> tuple[Taint, ...]:
 
 def _not_ready(status: Fields) -> bool:
     """Whether the node says that it is not ready; one that says nothing counts as ready."""
-    for condition in status.each_flat("conditions", at="status.conditions"):
+    for condition in status.each("conditions"):
         if condition.get("type") == "Ready":
             return condition.get("status") != "True"
     return False
@@ -171,9 +168,9 @@ def _not_ready(status: Fields) -> bool:
 
 def _images(status: Fields) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for image in status.each_flat("images", at="status.images"):
+    for image in status.each("images"):
         size_bytes = _size_bytes(image)
-        for name in image.texts("names", at="image names"):
+        for name in image.texts("names"):
             # kube-scheduler never finds names without a tag: it adds one to what pods ask for.
             if normalised(name) == name and not name.startswith("<none>"):
                 sizes.setdefault(name, size_bytes)
@@ -184,4 +181,4 @@ def _size_bytes(image: Fields) -> int:
     try:
         return parse_resource("sizeBytes", image.get("sizeBytes", 0))
     except QuantityError as error:
-        raise image.where("image").error(f"{error}", QuantityError) from error
+        raise image.place.error(f"{error}", QuantityError) from error

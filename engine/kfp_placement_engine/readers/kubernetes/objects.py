@@ -21,9 +21,9 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.resources import Resources, add_to, bounded, with_pod
+from kfp_placement_engine.model.resources import add_to, bounded, with_pod
 from kfp_placement_engine.model.round_trips import latencies_from_labels, with_places
-from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
+from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.claims import (
     mounted_claims,
@@ -123,7 +123,7 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
 def _of_all_pipelines(raw: Fields) -> str:
     """The name of a namespace in which all steps of KFP runs count as marked; "" of any other."""
     metadata = raw.at(", namespace").fields("metadata")
-    labels = metadata.flat("labels")
+    labels = metadata.fields("labels")
     if labels.get(PIPELINES_LABEL) != ALL_PIPELINES or labels.get(ENABLED_LABEL) == "false":
         return ""
     return metadata.text("name")
@@ -131,25 +131,20 @@ def _of_all_pipelines(raw: Fields) -> str:
 
 def _collect(value: Any, collected: _Collected, place: Place) -> None:
     """Sort an object, or the items of a list, by kind; lists within lists are followed."""
-    waiting: list[tuple[Any, Place, str]] = [(value, place, "")]
+    waiting = [(value, place, "")]
     while waiting:
         value, place, list_kind = waiting.pop()
         if isinstance(value, list):
-            waiting.extend(_items(value, place, ""))
-            continue
-        raw = Fields.of(value, place)
-        kind = raw.text("kind") or list_kind
-        if kind.endswith("List") and "items" in raw:
-            items = raw.entries("items")
-            waiting.extend(_items(items, place.then(": items"), kind.removesuffix("List")))
-            continue
-        _sort(raw, kind, collected)
-
-
-def _items(values: list[Any], place: Place, kind: str) -> Iterator[tuple[Any, Place, str]]:
-    """The items of a list with their places and the kind that the list gives them, last first."""
-    for index in reversed(range(len(values))):
-        yield values[index], place.then("[{}]", index), kind
+            items, place, kind = value, place, ""
+        else:
+            raw = Fields.of(value, place)
+            kind = raw.text("kind") or list_kind
+            if not kind.endswith("List") or "items" not in raw:
+                _sort(raw, kind, collected)
+                continue
+            items, place, kind = raw.entries("items"), raw.where("items"), kind.removesuffix("List")
+        # The last one first, so that they are taken in their order.
+        waiting += [(each, place.item(index), kind) for index, each in enumerate(items)][::-1]
 
 
 def _sort(raw: Fields, kind: str, collected: _Collected) -> None:
@@ -213,11 +208,10 @@ def _with_used_room(
         collected.notices.append(
             Notice("unknown-node", f"{bound} bound to nodes that are not in the file")
         )
-    return tuple(_with_room(node, used[node.name], scored[node.name]) for node in nodes)
-
-
-def _with_room(node: Node, used: Resources, scored: Resources) -> Node:
-    return replace(node, used=bounded(used), scored_used=bounded(scored))
+    return tuple(
+        replace(node, used=bounded(used[node.name]), scored_used=bounded(scored[node.name]))
+        for node in nodes
+    )
 
 
 def _bound_to(raw: Fields) -> tuple[str | None, tuple[str, str]]:
@@ -225,7 +219,7 @@ def _bound_to(raw: Fields) -> tuple[str | None, tuple[str, str]]:
     metadata = raw.fields("metadata")
     name, namespace = metadata.text("name"), metadata.text("namespace") or "default"
     pod = raw.at(", pod {:.80}", name)
-    status, spec = pod.flat("status"), pod.fields("spec")
+    status, spec = pod.fields("status"), pod.fields("spec")
     node_name = spec.text("nodeName")
     if not node_name or status.get("phase") in _ENDED:
         return None, (namespace, name)
@@ -235,20 +229,14 @@ def _bound_to(raw: Fields) -> tuple[str | None, tuple[str, str]]:
 def _read_claims(
     collected: _Collected, users: Mapping[ClaimKey, Iterable[str]]
 ) -> tuple[Claim, ...]:
-    volumes: dict[str, tuple[NodeSelectorTerm, ...]] = {}
-    for name, terms in _each(
-        collected, "PersistentVolume", lambda raw: read_volume(raw.at(", volume"))
-    ):
-        if terms is not None:
-            volumes[name] = terms
-    claims: dict[ClaimKey, Claim] = {}
-    for claim in _each(
+    read = _each(collected, "PersistentVolume", lambda raw: read_volume(raw.at(", volume")))
+    volumes = {name: terms for name, terms in read if terms is not None}
+    claims = _each(
         collected,
         "PersistentVolumeClaim",
         lambda raw: read_claim(raw.at(", claim"), volumes, users),
-    ):
-        claims[ClaimKey(claim.namespace, claim.name)] = claim
-    return tuple(claims.values())
+    )
+    return tuple({ClaimKey(claim.namespace, claim.name): claim for claim in claims}.values())
 
 
 def _each(collected: _Collected, kind: str, read: Callable[[Fields], Any]) -> Iterator[Any]:

@@ -25,9 +25,9 @@ def read_label_selector(fields: Fields, key: str) -> LabelSelector | None:
     """
     if fields.get(key) is None:
         return None
-    raw = fields.flat(key, at="")
-    labels = raw.flat("matchLabels", at="")
-    equal = tuple(Requirement(each, "In", (labels.text(each, at=""),)) for each in labels.raw)
+    raw = fields.flat(key)
+    labels = raw.flat("matchLabels")
+    equal = tuple(Requirement(each, "In", (labels.text(each),)) for each in labels.raw)
     # A label selector's expressions have the form of a node selector term's.
     expressions = {"matchExpressions": raw.get("matchExpressions")}
     return LabelSelector(equal + read_term(Fields(expressions, raw.place)).requirements)
@@ -40,12 +40,10 @@ def read_pod_affinity(raw: Fields, namespace: str) -> PodAffinity:
         InputError: it is malformed.
     """
     preferred = []
-    for entry in raw.each_flat(_PREFERRED, at=""):
+    for entry in raw.each_flat(_PREFERRED):
         weight = entry.count("weight", maximum=100)
-        preferred.append(
-            WeightedTerm(weight, _pod_term(entry.flat("podAffinityTerm", at=""), namespace))
-        )
-    required = [_pod_term(each, namespace) for each in raw.each_flat(_REQUIRED, at="")]
+        preferred.append(WeightedTerm(weight, _pod_term(entry.flat("podAffinityTerm"), namespace)))
+    required = [_pod_term(each, namespace) for each in raw.each_flat(_REQUIRED)]
     return PodAffinity(tuple(required), tuple(preferred))
 
 
@@ -57,16 +55,16 @@ def read_spread(spec: Fields, labels: Mapping[str, str]) -> tuple[SpreadConstrai
     """
     constraints = []
     place = spec.place.field("spread")
-    for item in spec.each_flat("topologySpreadConstraints", at="spread"):
+    for item in spec.each_flat("topologySpreadConstraints"):
         raw = Fields(item.raw, place)
         selector = read_label_selector(raw, "labelSelector")
-        own = [key for key in raw.texts("matchLabelKeys", at="") if key in labels]
+        own = [key for key in raw.texts("matchLabelKeys") if key in labels]
         if selector is not None and own:
             extra = tuple(Requirement(key, "In", (labels[key],)) for key in own)
             selector = LabelSelector(extra + selector.requirements)
         constraints.append(
             SpreadConstraint(
-                topology_key=raw.text("topologyKey", at=""),
+                topology_key=raw.text("topologyKey"),
                 max_skew=raw.count("maxSkew") if "maxSkew" in raw else 1,
                 required=raw.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule",
                 selector=selector,
@@ -79,11 +77,11 @@ def read_spread(spec: Fields, labels: Mapping[str, str]) -> tuple[SpreadConstrai
 
 
 def _pod_term(raw: Fields, namespace: str) -> PodAffinityTerm:
-    names = raw.texts("namespaces", at="")
+    names = raw.texts("namespaces")
     if not names and raw.get("namespaceSelector") is None:
         names = (namespace,)
     return PodAffinityTerm(
-        topology_key=raw.text("topologyKey", at=""),
+        topology_key=raw.text("topologyKey"),
         selector=read_label_selector(raw, "labelSelector"),
         namespaces=frozenset(names),
         namespace_selector=read_label_selector(raw, "namespaceSelector"),

@@ -62,7 +62,7 @@ def read_requests(pod: Fields) -> PodRequests:
     spec, status = pod.flat("spec"), pod.flat("status")
     containers = _containers(spec, status)
     pod_level = _pod_level(spec)
-    overhead = spec.resources("overhead", at="spec.overhead")
+    overhead = spec.resources("overhead")
     real = _total(containers, {}, pod_level, overhead)
     missing = _SCORED_DEFAULTS
     if pod_level:
@@ -122,7 +122,7 @@ def is_schedulable(name: str) -> bool:
 
 def _pod_level(spec: Fields) -> dict[str, int]:
     """What is given to the pod as a whole."""
-    given = spec.mapping("resources", at="spec.resources")
+    given = spec.mapping("resources")
     if not given:
         return {}
     requested = _requested(Fields(given, spec.place.then(": spec.resources")))
@@ -137,7 +137,7 @@ def _containers(spec: Fields, status: Fields) -> list[_Container]:
     reported = {
         str(each.get("name")): each
         for kind in ("containerStatuses", "initContainerStatuses")
-        for each in status.each_flat(kind, at="")
+        for each in status.each_flat(kind)
         if each.get("resources") is not None
     }
     infeasible = _resize_infeasible(status)
@@ -146,7 +146,7 @@ def _containers(spec: Fields, status: Fields) -> list[_Container]:
         for raw in spec.each_flat(kind):
             name = str(raw.get("name"))
             container = raw.at(": container {:.80}", name)
-            requests = _requested(container.flat("resources", at=""))
+            requests = _requested(container.flat("resources"))
             is_init = kind == "initContainers"
             is_sidecar = is_init and raw.get("restartPolicy") == "Always"
             if name in reported and (is_sidecar or not is_init):
@@ -164,8 +164,8 @@ def _requested(resources: Fields) -> dict[str, int]:
 
 def _resized(requests: Mapping[str, int], status: Fields, infeasible: bool) -> dict[str, int]:
     """The larger of what is asked for, allocated and in force (determineEffectiveRequests)."""
-    actual = status.flat("resources", at="").resources("requests", at="")
-    lists = [actual, status.resources("allocatedResources", at="")]
+    actual = status.flat("resources").resources("requests")
+    lists = [actual, status.resources("allocatedResources")]
     if not infeasible:
         lists.append(dict(requests))
     largest: dict[str, int] = {}
@@ -175,7 +175,7 @@ def _resized(requests: Mapping[str, int], status: Fields, infeasible: bool) -> d
 
 
 def _resize_infeasible(status: Fields) -> bool:
-    for condition in status.each_flat("conditions", at=""):
+    for condition in status.each_flat("conditions"):
         if condition.get("type") == "PodResizePending":
             return condition.get("reason") == "Infeasible"
     return False
@@ -209,7 +209,7 @@ def _total(
 
 def _image_volumes(spec: Fields) -> tuple[str, ...]:
     return tuple(
-        volume.flat("image", at="").text("reference", at="image")
+        volume.flat("image").text("reference")
         for volume in spec.each_flat("volumes")
         if volume.get("image") is not None
     )
@@ -222,6 +222,6 @@ def _host_ports(init: Iterable[Fields], main: Iterable[Fields]) -> tuple[HostPor
         for raw in container.each_flat("ports"):
             port = raw.count("hostPort")
             if port > 0:
-                protocol = raw.text("protocol", at="") or "TCP"
-                ports.append(HostPort(port, protocol, raw.text("hostIP", at="") or ANY_ADDRESS))
+                protocol = raw.text("protocol") or "TCP"
+                ports.append(HostPort(port, protocol, raw.text("hostIP") or ANY_ADDRESS))
     return tuple(ports)

@@ -34,16 +34,16 @@ def is_unsatisfiable(pod: Fields) -> bool:
     return any(
         isinstance(host, str) and host.startswith(NO_NODE_WITHIN)
         for each in _asked(pod)
-        for host in each.entries("values", at="affinity")
+        for host in each.entries("values")
     )
 
 
 def _asked(pod: Fields) -> Iterator[Fields]:
-    affinity = pod.flat("spec", at="affinity").flat("affinity")
+    affinity = pod.flat("spec").flat("affinity")
     if not affinity:
         return
-    required = affinity.flat("nodeAffinity", at="affinity").flat(_REQUIRED, at="affinity")
-    for term in required.each_flat("nodeSelectorTerms", at="affinity"):
-        for expression in term.each_flat("matchExpressions", at="affinity"):
+    required = affinity.flat("nodeAffinity").flat(_REQUIRED)
+    for term in required.each_flat("nodeSelectorTerms"):
+        for expression in term.each_flat("matchExpressions"):
             if expression.get("key") == HOST_LABEL:
                 yield expression

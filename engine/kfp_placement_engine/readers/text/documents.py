@@ -256,16 +256,8 @@ def _nested_deeper(data: bytes, limit: int) -> bool:
 
 def _refuse_surrogates(values: list[Any], place: Place) -> None:
     """Half a character cannot be written to any output."""
-    waiting: list[Any] = list(values)
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting.extend(value.keys())
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-        elif isinstance(value, str):
-            try:
-                value.encode("utf-8")
-            except UnicodeEncodeError as error:
-                raise place.error(f"{value!r:.60} holds half a surrogate pair") from error
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        around = error.object[max(0, error.start - 30) : error.end]
+        raise place.error(f"{around!r} holds half a surrogate pair") from error

@@ -7,7 +7,7 @@ text, times stay text, there are no base-60 numbers.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -22,6 +22,12 @@ _CACHED_CHARACTERS = 40
 _CACHED_SCALARS = 50_000
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset({_TAG + kind for kind in ("str", "timestamp", "binary")} | {"!"})
+_SCALAR_TAGS: Mapping[str, type | tuple[type, ...]] = {
+    _TAG + "int": int,
+    _TAG + "float": (int, float),
+    _TAG + "bool": bool,
+    _TAG + "null": type(None),
+}
 _COLLECTION_TAGS = frozenset({_TAG + kind for kind in ("map", "seq", "set", "omap")} | {"!"})
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
@@ -126,8 +132,8 @@ class _Builder:
         """All documents but the empty ones."""
         handlers: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
-            yaml.MappingStartEvent: self._start_mapping,
-            yaml.SequenceStartEvent: self._start_sequence,
+            yaml.MappingStartEvent: self._start,
+            yaml.SequenceStartEvent: self._start,
             yaml.MappingEndEvent: self._end,
             yaml.SequenceEndEvent: self._end,
             yaml.AliasEvent: self._alias,
@@ -144,23 +150,15 @@ class _Builder:
     def _start_document(self, _event: Any) -> None:
         self._anchors.clear()
 
-    def _start_mapping(self, event: Any) -> None:
-        self._start(event, {})
-
-    def _start_sequence(self, event: Any) -> None:
-        self._start(event, [])
-
-    def _start(self, event: Any, values: dict[str, Any] | list[Any]) -> None:
+    def _start(self, event: Any) -> None:
         if event.tag is not None and event.tag not in _COLLECTION_TAGS:
             raise self._error(event, f"tag {event.tag:.60} is not allowed; write plain values")
         if self._stack and self._expects_key():
             raise self._error(event, "a list or mapping as key; keys must be text")
         if len(self._stack) >= self._max_depth:
-            line = event.start_mark.line + 1
-            raise LimitError(
-                f"{self._name}, line {line}: nested deeper than {self._max_depth} levels"
-            )
+            raise self._error(event, f"nested deeper than {self._max_depth} levels", LimitError)
         self._values += 1
+        values: dict[str, Any] | list[Any] = [] if type(event) is yaml.SequenceStartEvent else {}
         self._stack.append(_Frame(values, event.anchor, self._values))
         if event.anchor is not None:
             self._anchors.pop(event.anchor, None)
@@ -203,13 +201,7 @@ class _Builder:
     def _tagged(self, event: Any, text: str) -> Any:
         if event.tag in _TEXT_TAGS:
             return text
-        kinds: dict[str, type | tuple[type, ...]] = {
-            "int": int,
-            "float": (int, float),
-            "bool": bool,
-            "null": type(None),
-        }
-        expected = kinds.get(event.tag.removeprefix(_TAG))
+        expected = _SCALAR_TAGS.get(event.tag)
         if expected is None:
             raise self._error(event, f"tag {event.tag:.60} is not allowed; write plain values")
         try:
@@ -230,9 +222,11 @@ class _Builder:
         self._aliased += count
         self._values += count
         if self._aliased > MAX_ALIASED_VALUES:
-            raise LimitError(
-                f"{self._name}, line {event.start_mark.line + 1}: aliases repeat more than "
-                f"{MAX_ALIASED_VALUES} values; write the values out or remove the aliases"
+            raise self._error(
+                event,
+                f"aliases repeat more than {MAX_ALIASED_VALUES} values; write the values out or"
+                " remove the aliases",
+                LimitError,
             )
         if self._stack and self._expects_key():
             if not isinstance(value, str):
@@ -280,5 +274,5 @@ class _Builder:
             for key, value in source.items():
                 frame.values.setdefault(key, value)
 
-    def _error(self, event: Any, problem: str) -> InputError:
-        return InputError(f"{self._name}, line {event.start_mark.line + 1}: {problem}")
+    def _error(self, event: Any, problem: str, kind: type[InputError] = InputError) -> InputError:
+        return kind(f"{self._name}, line {event.start_mark.line + 1}: {problem}")

@@ -6,11 +6,13 @@ source was. A DAG's end is the end of its sinks: the tasks that no other task of
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.history import text_digest
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
+from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.expansion_results import (
     DagResult,
@@ -26,7 +28,7 @@ from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
 from kfp_placement_engine.readers.tree.step_inputs import DataIndex, numeric_arguments
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
-from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Task, TaskTree
+from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, OutputKind, Task, TaskTree
 from kfp_placement_engine.readers.tree.values import (
     UNKNOWN,
     Known,
@@ -46,8 +48,7 @@ def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
         LimitError: more steps or dependencies than `options` allows.
     """
     check_size(tree.root, options)
-    expander = _Expander(tree, options)
-    return expander.run()
+    return _Expander(tree, options).run()
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,6 @@ class _Position:
 
     Attributes:
         prefix: what step names begin with: "", or a path and a dot.
-        task_prefix: the same with `[*]` in place of loop indexes.
         group: name of the innermost group.
         iteration: loop indexes, outermost first.
         items: of the same loops: digests of the items, or indexes of those that are not known.
@@ -67,7 +67,6 @@ class _Position:
     """
 
     prefix: str = ""
-    task_prefix: str = ""
     group: str = ""
     iteration: tuple[int, ...] = ()
     items: tuple[str, ...] = ()
@@ -75,15 +74,6 @@ class _Position:
     upstream: tuple[str, ...] = ()
     exit_task: bool = False
     assumed: bool = False
-
-
-@dataclass(frozen=True)
-class _IterationScopes:
-    """Scopes of one iteration."""
-
-    parameters: Scope
-    artifacts: Scope
-    item: Value
 
 
 class _Expander:
@@ -98,6 +88,7 @@ class _Expander:
         self._steps: dict[str, Step] = {}
         self._groups: dict[str, Group] = {}
         self._dependencies = 0
+        self._error = tree.root.place.error
 
     def run(self) -> RunGraph:
         if self._tree.has_drivers:
@@ -110,7 +101,7 @@ class _Expander:
             inputs.setdefault(name, Missing(name))
         self._dag(self._tree.root, _Position(), inputs, {})
         if not self._steps:
-            raise self._tree.root.place.error("holds no step; nothing can be planned")
+            raise self._error("holds no step; nothing can be planned")
         self._widths.check_used()
         return RunGraph(
             name=self._tree.name,
@@ -133,14 +124,11 @@ class _Expander:
     ) -> DagResult:
         results: dict[str, Result] = {}
 
-        def parameter(task: str, key: str) -> Value:
-            return results[task].parameter(key) if task in results else UNKNOWN
+        def output(kind: OutputKind, task: str, key: str) -> Value:
+            return results[task].output(kind, key) if task in results else UNKNOWN
 
-        def artifact(task: str, key: str) -> Value:
-            return results[task].artifact(key) if task in results else UNKNOWN
-
-        scope = Scope(inputs, parameter)
-        artifact_scope = Scope(artifacts, artifact)
+        scope = Scope(inputs, partial(output, "parameters"))
+        artifact_scope = Scope(artifacts, partial(output, "artifacts"))
         for task in ordered_tasks(dag):
             waits = task.depends_on + task.exit_of
             upstream = (
@@ -165,14 +153,13 @@ class _Expander:
             name = position.prefix + task.name
             self._add_group(Group(name, GroupKind.DAG, position.group, position.upstream))
             position = replace(position, group=name)
-        return self._body(task, position, task.name, task.name, scope, artifacts)
+        return self._body(task, position, task.name, scope, artifacts)
 
     def _body(
         self,
         task: Task,
         position: _Position,
         name: str,
-        task_name: str,
         scope: Scope,
         artifact_scope: Scope,
     ) -> Result:
@@ -183,23 +170,18 @@ class _Expander:
         artifacts = {key: value.evaluate(artifact_scope) for key, value in task.artifacts.items()}
         body = task.body
         if isinstance(body, Dag):
-            inside = replace(
-                position,
-                prefix=f"{position.prefix}{name}.",
-                task_prefix=f"{position.task_prefix}{task_name}.",
-            )
+            inside = replace(position, prefix=f"{position.prefix}{name}.")
             return self._dag(body, inside, _with_defaults(inputs, body.defaults), artifacts)
         assert body is not None
         inputs = _with_defaults(inputs, body.defaults)
-        return self._leaf(task, body, position, (name, task_name), inputs, artifacts)
+        return self._leaf(task, body, position, position.prefix + name, inputs, artifacts)
 
     def _loop(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> Result:
         assert task.loop is not None
         name = position.prefix + task.name
-        task_name = position.task_prefix + task.name
         value = task.loop.items.evaluate(scope)
         items, parameter = known_list(value), value.parameter if isinstance(value, Missing) else ""
-        width = self._widths.width(name, task_name, items, task.display_name, parameter)
+        width = self._widths.width(name, task_of(name), items, task.display_name, parameter)
         if self._tree.has_drivers:
             group = Group(
                 name,
@@ -215,44 +197,38 @@ class _Expander:
         runs: list[Result] = []
         for index in range(width.iterations):
             item = item_value(items[index]) if items is not None else UNKNOWN
-            runs.append(
-                self._iteration(
-                    task, index, width.assumed, position, _IterationScopes(scope, artifacts, item)
+            name = f"{task.name}[{index}]"
+            inner = position.group
+            if isinstance(task.body, Dag) and self._tree.has_drivers:
+                inner = position.prefix + name
+                self._add_group(
+                    Group(inner, GroupKind.ITERATION, position.group, position.upstream)
                 )
+            inside = replace(
+                position,
+                group=inner,
+                iteration=(*position.iteration, index),
+                items=(*position.items, _item_key(item, index)),
+                assumed=position.assumed or width.assumed,
             )
+            of_item = replace(scope, item=item)
+            runs.append(self._body(task, inside, name, of_item, artifacts))
         return LoopResult(tuple(runs), position.upstream)
-
-    def _iteration(
-        self, task: Task, index: int, assumed: bool, position: _Position, scopes: _IterationScopes
-    ) -> Result:
-        name = f"{task.name}[{index}]"
-        group = position.group
-        if isinstance(task.body, Dag) and self._tree.has_drivers:
-            group = position.prefix + name
-            self._add_group(Group(group, GroupKind.ITERATION, position.group, position.upstream))
-        inside = replace(
-            position,
-            group=group,
-            iteration=(*position.iteration, index),
-            items=(*position.items, _item_key(scopes.item, index)),
-            assumed=position.assumed or assumed,
-        )
-        scope = replace(scopes.parameters, item=scopes.item)
-        return self._body(task, inside, name, f"{task.name}[*]", scope, scopes.artifacts)
 
     def _leaf(
         self,
         task: Task,
         leaf: Leaf,
         position: _Position,
-        names: tuple[str, str],
+        name: str,
         inputs: Mapping[str, Value],
         artifacts: Mapping[str, Value],
     ) -> LeafResult:
-        name, task_name = position.prefix + names[0], position.task_prefix + names[1]
+        task_name = task_of(name)
         scope = Scope(inputs)
         facts = self._facts.read(leaf, scope)
-        self._notices.add_warnings(facts.warnings, task_name)
+        for code, message in facts.warnings:
+            self._notices.add(code, message, task_name)
         hints = facts.hints
         step = Step(
             name=name,
@@ -273,7 +249,7 @@ class _Expander:
             attempt_limit=leaf.attempt_limit,
             caching_enabled=leaf.caching_enabled,
             has_driver=leaf.has_driver,
-            **facts.step_fields(),
+            **facts.step_fields,
         )
         self._add_step(step)
         self._data.add_producer(name, hints.output_bytes)
@@ -283,19 +259,17 @@ class _Expander:
 
     def _add_step(self, step: Step) -> None:
         if step.name in self._steps:
-            raise self._tree.root.place.error(
-                f"two steps are called {step.name!r:.120}; rename one task"
-            )
+            raise self._error(f"two steps are called {step.name!r:.120}; rename one task")
         self._steps[step.name] = step
         self._dependencies += len(step.depends_on)
         if len(self._steps) > self._options.max_steps:
-            raise self._tree.root.place.error(
+            raise self._error(
                 f"more than {self._options.max_steps} steps; "
                 "make its loops narrower or split the pipeline",
                 LimitError,
             )
         if self._dependencies > self._options.max_dependencies:
-            raise self._tree.root.place.error(
+            raise self._error(
                 f"more than {self._options.max_dependencies} dependencies"
                 " between single steps; put a collecting step between wide loops",
                 LimitError,
@@ -303,13 +277,9 @@ class _Expander:
 
     def _add_group(self, group: Group) -> None:
         if len(self._groups) > 3 * self._options.max_steps:
-            raise self._tree.root.place.error(
-                "too many nested pipelines and iterations", LimitError
-            )
+            raise self._error("too many nested pipelines and iterations", LimitError)
         if group.name in self._groups:
-            raise self._tree.root.place.error(
-                f"two groups are called {group.name!r:.120}; rename one"
-            )
+            raise self._error(f"two groups are called {group.name!r:.120}; rename one")
         self._groups[group.name] = group
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
-from kfp_placement_engine.readers.tree.tasks import Dag, OutputSources
+from kfp_placement_engine.readers.tree.tasks import Dag, OutputKind
 from kfp_placement_engine.readers.tree.values import UNKNOWN, Produced, Value
 
 
@@ -15,11 +16,8 @@ class Result(Protocol):
     def sinks(self) -> tuple[str, ...]:
         """Steps that must have ended before the task has, sorted."""
 
-    def parameter(self, key: str) -> Value:
-        """An output parameter."""
-
-    def artifact(self, key: str) -> Value:
-        """An output artifact."""
+    def output(self, kind: OutputKind, key: str) -> Value:
+        """An output parameter or artifact."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +31,7 @@ class LeafResult:
         """The step itself."""
         return (self.name,)
 
-    def parameter(self, key: str) -> Value:
-        """Made by the step."""
-        return Produced(((self.name, key),))
-
-    def artifact(self, key: str) -> Value:
+    def output(self, _kind: OutputKind, key: str) -> Value:
         """Made by the step."""
         return Produced(((self.name, key),))
 
@@ -48,11 +42,7 @@ class NoResult:
 
     sinks: tuple[str, ...]
 
-    def parameter(self, _key: str) -> Value:
-        """Not known."""
-        return UNKNOWN
-
-    def artifact(self, _key: str) -> Value:
+    def output(self, _kind: OutputKind, _key: str) -> Value:
         """Not known."""
         return UNKNOWN
 
@@ -66,26 +56,15 @@ class DagResult:
     sinks: tuple[str, ...]
     _values: dict[tuple[str, str], Value] = field(default_factory=dict, repr=False, compare=False)
 
-    def parameter(self, key: str) -> Value:
+    def output(self, kind: OutputKind, key: str) -> Value:
         """Made by the tasks that the DAG names for it."""
-        value = self._values.get(("parameter", key))
-        if value is None:
-            sources = self.dag.parameter_outputs.get(key, ())
-            value = joined([self.results[t].parameter(k) for t, k in self._present(sources)])
-            self._values["parameter", key] = value
-        return value
-
-    def artifact(self, key: str) -> Value:
-        """Made by the tasks that the DAG names for it."""
-        value = self._values.get(("artifact", key))
-        if value is None:
-            sources = self.dag.artifact_outputs.get(key, ())
-            value = joined([self.results[t].artifact(k) for t, k in self._present(sources)])
-            self._values["artifact", key] = value
-        return value
-
-    def _present(self, sources: OutputSources) -> list[tuple[str, str]]:
-        return [source for source in sources if source[0] in self.results]
+        if (kind, key) not in self._values:
+            sources = self.dag.outputs.get((kind, key), ())
+            present = [source for source in sources if source[0] in self.results]
+            self._values[kind, key] = joined(
+                [self.results[task].output(kind, name) for task, name in present]
+            )
+        return self._values[kind, key]
 
 
 @dataclass(frozen=True)
@@ -95,35 +74,24 @@ class LoopResult:
     runs: tuple[Result, ...]
     upstream: tuple[str, ...]
     _values: dict[tuple[str, str], Value] = field(default_factory=dict, repr=False, compare=False)
-    _sinks: list[tuple[str, ...]] = field(default_factory=list, repr=False, compare=False)
 
-    @property
+    @cached_property
     def sinks(self) -> tuple[str, ...]:
         """The ends of all iterations; of a loop without any, what it waited for."""
-        if not self._sinks:
-            names = {name for run in self.runs for name in run.sinks}
-            self._sinks.append(tuple(sorted(names)) if self.runs else self.upstream)
-        return self._sinks[0]
+        names = {name for run in self.runs for name in run.sinks}
+        return tuple(sorted(names)) if self.runs else self.upstream
 
-    def parameter(self, key: str) -> Value:
+    def output(self, kind: OutputKind, key: str) -> Value:
         """Collected from the iterations."""
-        if ("parameter", key) not in self._values:
-            self._values["parameter", key] = joined([run.parameter(key) for run in self.runs])
-        return self._values["parameter", key]
-
-    def artifact(self, key: str) -> Value:
-        """Collected from the iterations."""
-        if ("artifact", key) not in self._values:
-            self._values["artifact", key] = joined([run.artifact(key) for run in self.runs])
-        return self._values["artifact", key]
+        if (kind, key) not in self._values:
+            self._values[kind, key] = joined([run.output(kind, key) for run in self.runs])
+        return self._values[kind, key]
 
 
 def joined(values: list[Value]) -> Value:
     """One value for several: what all their producers make; nothing else is known of it."""
     if len(values) == 1:
         return values[0]
-    sources: dict[tuple[str, str], None] = {}
-    for value in values:
-        if isinstance(value, Produced):
-            sources.update(dict.fromkeys(value.sources))
+    made = (value.sources for value in values if isinstance(value, Produced))
+    sources = dict.fromkeys(source for each in made for source in each)
     return Produced(tuple(sources)) if sources else UNKNOWN

@@ -4,7 +4,8 @@ Readers translate their format's placeholders into `Expression`s; the expansion 
 iteration, to what is `Known` before the run, what a step produces, or nothing (`UNKNOWN`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -54,9 +55,6 @@ class Expression(Protocol):
     def evaluate(self, scope: Scope) -> Value:
         """The value in a scope."""
 
-    def input_names(self) -> Iterator[str]:
-        """Names of the inputs that the value depends on."""
-
 
 @dataclass(frozen=True)
 class Constant:
@@ -67,10 +65,6 @@ class Constant:
     def evaluate(self, _scope: Scope) -> Value:
         """Its value."""
         return Known(self.value)
-
-    def input_names(self) -> Iterator[str]:
-        """None."""
-        yield from ()
 
 
 EMPTY: Final = Constant("")
@@ -86,10 +80,6 @@ class Input:
         """Its value."""
         return scope.inputs.get(self.name, UNKNOWN)
 
-    def input_names(self) -> Iterator[str]:
-        """Those of its parts."""
-        yield self.name
-
 
 @dataclass(frozen=True)
 class TaskOutput:
@@ -102,10 +92,6 @@ class TaskOutput:
         """Its value."""
         return scope.output(self.task, self.key)
 
-    def input_names(self) -> Iterator[str]:
-        """None."""
-        yield from ()
-
 
 @dataclass(frozen=True)
 class LoopItem:
@@ -115,10 +101,6 @@ class LoopItem:
         """Its value."""
         return scope.item
 
-    def input_names(self) -> Iterator[str]:
-        """None."""
-        yield from ()
-
 
 @dataclass(frozen=True)
 class Runtime:
@@ -127,10 +109,6 @@ class Runtime:
     def evaluate(self, _scope: Scope) -> Value:
         """Nothing."""
         return UNKNOWN
-
-    def input_names(self) -> Iterator[str]:
-        """None."""
-        yield from ()
 
 
 @dataclass(frozen=True)
@@ -150,11 +128,6 @@ class Joined:
             return UNKNOWN
         return Known("".join(known))
 
-    def input_names(self) -> Iterator[str]:
-        """Those of its parts."""
-        for part in self.parts:
-            yield from part.input_names()
-
 
 @dataclass(frozen=True)
 class Selected:
@@ -170,10 +143,6 @@ class Selected:
             return UNKNOWN
         return item_value(entries[self.key])
 
-    def input_names(self) -> Iterator[str]:
-        """Those of its parts."""
-        yield from self.source.input_names()
-
 
 @dataclass(frozen=True)
 class Listed:
@@ -185,11 +154,6 @@ class Listed:
         """Its value."""
         return Known([plain_value(entry.evaluate(scope)) for entry in self.entries])
 
-    def input_names(self) -> Iterator[str]:
-        """Those of its parts."""
-        for entry in self.entries:
-            yield from entry.input_names()
-
 
 @dataclass(frozen=True)
 class Mapped:
@@ -200,11 +164,6 @@ class Mapped:
     def evaluate(self, scope: Scope) -> Value:
         """Its value."""
         return Known({key: plain_value(entry.evaluate(scope)) for key, entry in self.pairs})
-
-    def input_names(self) -> Iterator[str]:
-        """Those of its parts."""
-        for _, entry in self.pairs:
-            yield from entry.input_names()
 
 
 @dataclass(frozen=True)
@@ -229,11 +188,46 @@ class NumberSequence:
             numbers = range(start, end + 1) if end >= start else range(start, end - 1, -1)
         return Known([str(number) for number in numbers])
 
-    def input_names(self) -> Iterator[str]:
-        """Those of its limits."""
-        for part in (self.start, self.end, self.count):
-            if part is not None:
-                yield from part.input_names()
+
+def within(expression: Expression) -> Iterator[Expression]:
+    """An expression, and all that it is put together from."""
+    yield expression
+    parts: Iterable[Expression | None] = ()
+    match expression:
+        case Joined(parts) | Listed(parts):
+            pass
+        case Mapped(pairs):
+            parts = (entry for _, entry in pairs)
+        case Selected(source, _):
+            parts = (source,)
+        case NumberSequence(start, end, count):
+            parts = (start, end, count)
+        case _:
+            pass
+    for part in parts:
+        if part is not None:
+            yield from within(part)
+
+
+def input_names(expression: Expression) -> set[str]:
+    """Names of the inputs that a value depends on."""
+    return {part.name for part in within(expression) if isinstance(part, Input)}
+
+
+def text_with_gaps(
+    text: str, gap: re.Pattern[str], filled: Callable[[re.Match[str]], Expression]
+) -> Expression:
+    """Text in which each match of `gap` stands for an expression."""
+    parts: list[Expression] = []
+    position = 0
+    for match in gap.finditer(text):
+        if match.start() > position:
+            parts.append(Constant(text[position : match.start()]))
+        parts.append(filled(match))
+        position = match.end()
+    if position < len(text) or not parts:
+        parts.append(Constant(text[position:]))
+    return parts[0] if len(parts) == 1 else Joined(tuple(parts))
 
 
 def _number(expression: Expression, scope: Scope) -> int | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_engine.contract.hints import StepHints, decode_hints
@@ -23,54 +23,27 @@ from kfp_placement_engine.readers.kubernetes.constraints import (
     read_tolerations,
 )
 from kfp_placement_engine.readers.text.documents import parse_json
-from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope
-from kfp_placement_engine.readers.tree.leaf_resources import gapless, read_resources
+from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope, input_names
+from kfp_placement_engine.readers.tree.leaf_resources import GAP, gapless, read_resources
 from kfp_placement_engine.readers.tree.tasks import Leaf
-from kfp_placement_engine.readers.tree.values import Known, Unknown, Value, known_text
+from kfp_placement_engine.readers.tree.values import Known, Value, has_unknown, known_text
 
 _LABEL_VALUE = re.compile(r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", re.ASCII)
-_GAP = "{{"
 
 
 @dataclass(frozen=True)
 class LeafFacts:
-    """Fields of `Step` of the same names, and `warnings` as (code, what is wrong)."""
+    """What a leaf says of its steps.
 
-    image: str
-    requests: Mapping[str, int]
-    unknown_resources: tuple[str, ...]
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
+    Attributes:
+        step_fields: fields of `Step` by name.
+        hints: what its author expects.
+        warnings: (code, what is wrong).
+    """
+
+    step_fields: Mapping[str, Any]
     hints: StepHints
-    node_selector: Mapping[str, str]
-    affinity: NodeAffinity
-    tolerations: tuple[Toleration, ...]
     warnings: tuple[tuple[str, str], ...]
-
-    def step_fields(self) -> dict[str, Any]:
-        """Keyword arguments for `Step`."""
-        values: dict[str, Any] = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name not in ("hints", "warnings")
-        }
-        seconds = self.hints.duration_seconds
-        values.update(
-            type=self.labels.get(TYPE_LABEL, ""),
-            location=self.labels.get(LOCATION_LABEL, ""),
-            scheduler=self.labels.get(SCHEDULER_LABEL, ""),
-            unplanned=self.labels.get(UNPLANNED_LABEL) == "true",
-            type_guessed=self.hints.type_guessed and bool(self.labels.get(TYPE_LABEL)),
-            duration_seconds=seconds,
-            duration_source=DurationSource.ASSUMED if seconds is None else DurationSource.HINT,
-            image_bytes=self.hints.image_bytes,
-            output_bytes=dict(self.hints.output_bytes),
-            max_latency_ms=self.hints.max_latency_ms,
-            priority=self.hints.priority or 0,
-            queue=self.hints.queue or "",
-            workers=self.hints.workers,
-        )
-        return values
 
 
 class LeafFactsReader:
@@ -89,7 +62,7 @@ class LeafFactsReader:
         """
         names = self._open_inputs.get(id(leaf))
         if names is None:
-            names = self._open_inputs[id(leaf)] = tuple(sorted(set(_open_inputs(leaf))))
+            names = self._open_inputs[id(leaf)] = tuple(sorted(_open_inputs(leaf)))
         key = (id(leaf), *(self._key(scope.inputs.get(name)) for name in names))
         facts = self._facts.get(key)
         if facts is None:
@@ -107,20 +80,18 @@ class LeafFactsReader:
         return type(plain), plain
 
 
-def _open_inputs(leaf: Leaf) -> Iterator[str]:
-    expressions: list[Expression] = [
+def _open_inputs(leaf: Leaf) -> set[str]:
+    amounts = [part for spec in leaf.resources for part in (spec.name, spec.request, spec.limit)]
+    expressions = [
         leaf.image,
         *leaf.labels.values(),
         *leaf.annotations.values(),
         *leaf.node_selectors,
         *leaf.affinities,
         *leaf.tolerations,
+        *filter(None, amounts),
     ]
-    for resource in leaf.resources:
-        expressions.append(resource.name)
-        expressions.extend(part for part in (resource.request, resource.limit) if part)
-    for expression in expressions:
-        yield from expression.input_names()
+    return {name for expression in expressions for name in input_names(expression)}
 
 
 def _read(leaf: Leaf, scope: Scope) -> LeafFacts:
@@ -131,18 +102,32 @@ def _read(leaf: Leaf, scope: Scope) -> LeafFacts:
     warnings.extend(_label_warnings(labels))
     for what, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
         warnings.extend(_no_text_warnings(what, values))
-    return LeafFacts(
-        image=gapless(known_text(leaf.image.evaluate(scope))) or "",
-        requests=resources.requests,
-        unknown_resources=resources.unknown,
-        labels=labels,
-        annotations=annotations,
-        hints=_hints(annotations, warnings),
-        node_selector=_node_selector(leaf, scope, warnings),
-        affinity=_affinity(leaf, scope, warnings),
-        tolerations=_tolerations(leaf, scope, warnings),
-        warnings=tuple(warnings),
-    )
+    hints = _hints(annotations, warnings)
+    seconds = hints.duration_seconds
+    step_fields = {
+        "image": gapless(known_text(leaf.image.evaluate(scope))) or "",
+        "requests": resources.requests,
+        "unknown_resources": resources.unknown,
+        "labels": labels,
+        "annotations": annotations,
+        "node_selector": _node_selector(leaf, scope, warnings),
+        "affinity": _affinity(leaf, scope, warnings),
+        "tolerations": _tolerations(leaf, scope, warnings),
+        "type": labels.get(TYPE_LABEL, ""),
+        "location": labels.get(LOCATION_LABEL, ""),
+        "scheduler": labels.get(SCHEDULER_LABEL, ""),
+        "unplanned": labels.get(UNPLANNED_LABEL) == "true",
+        "type_guessed": hints.type_guessed and bool(labels.get(TYPE_LABEL)),
+        "duration_seconds": seconds,
+        "duration_source": DurationSource.ASSUMED if seconds is None else DurationSource.HINT,
+        "image_bytes": hints.image_bytes,
+        "output_bytes": dict(hints.output_bytes),
+        "max_latency_ms": hints.max_latency_ms,
+        "priority": hints.priority or 0,
+        "queue": hints.queue or "",
+        "workers": hints.workers,
+    }
+    return LeafFacts(step_fields, hints, tuple(warnings))
 
 
 def _texts(expressions: Mapping[str, Expression], scope: Scope) -> dict[str, str]:
@@ -219,7 +204,7 @@ def _known(
     values = []
     for expression in expressions:
         value = expression.evaluate(scope)
-        if isinstance(value, Known) and not _has_gap(value.value):
+        if isinstance(value, Known) and not has_unknown(value.value, GAP):
             if isinstance(value.value, str) and value.value:
                 values.append(parse_json(value.value, place=leaf.place.field(what)))
             elif value.value is not None:
@@ -229,14 +214,6 @@ def _known(
                 ("unknown-constraint", f"its {what} is known only at run time and is not used")
             )
     return values
-
-
-def _has_gap(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_has_gap(entry) for entry in value.values())
-    if isinstance(value, list):
-        return any(_has_gap(entry) for entry in value)
-    return isinstance(value, Unknown) or (isinstance(value, str) and _GAP in value)
 
 
 def constant_texts(fields: Fields, key: str) -> dict[str, Expression]:

@@ -11,7 +11,8 @@ from kfp_placement_engine.readers.tree.expressions import Expression, Scope
 from kfp_placement_engine.readers.tree.tasks import ResourceSpec
 from kfp_placement_engine.readers.tree.values import known_text
 
-_GAP = "{{"
+GAP = "{{"
+"""Begins what KFP and Argo fill in at run time."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def read_resources(specs: Iterable[ResourceSpec], scope: Scope, place: Place) ->
 
 def gapless(text: str | None) -> str | None:
     """The text; None if a part of it is known only at run time."""
-    return None if text is None or _GAP in text else text
+    return None if text is None or GAP in text else text
 
 
 def _amount(

@@ -15,11 +15,6 @@ class NoticeCollector:
         """Note something; a repetition is dropped."""
         self._notices.setdefault(Notice(code, message, step))
 
-    def add_warnings(self, warnings: Iterable[tuple[str, str]], step: str) -> None:
-        """Note (code, message) pairs about one step."""
-        for code, message in warnings:
-            self.add(code, message, step)
-
     def notices(self) -> tuple[Notice, ...]:
         """All notices."""
         return tuple(self._notices)

@@ -2,11 +2,14 @@
 
 import heapq
 import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expressions import Scope
-from kfp_placement_engine.readers.tree.tasks import MAX_TREE_DEPTH, Dag, Task
+from kfp_placement_engine.readers.tree.tasks import Dag, Task
 from kfp_placement_engine.readers.tree.values import known_list
 
 _DIGITS = re.compile(r"([0-9]+)")
@@ -31,30 +34,46 @@ def ordered_tasks(dag: Dag) -> list[Task]:
     Raises:
         InputError: a task waits for one that does not exist, or tasks wait for each other.
     """
-    waiting: dict[str, int] = {}
-    successors: dict[str, list[str]] = {}
-    for name, task in dag.tasks.items():
-        before = set(task.depends_on) | set(task.exit_of)
-        waiting[name] = len(before)
+    waits = {name: {*task.depends_on, *task.exit_of} for name, task in dag.tasks.items()}
+    for name, before in waits.items():
+        for other in sorted(before - dag.tasks.keys()):
+            raise dag.place.error(
+                f"task {name!r:.80} waits for {other!r:.80}, which does not exist"
+            )
+    return [dag.tasks[name] for name in ordered(waits, natural_key, dag.place)]
+
+
+def ordered(
+    waits: Mapping[str, Collection[str]], rank: Callable[[str], Any], place: Place
+) -> list[str]:
+    """Names, each after those it waits for, otherwise by rank.
+
+    Args:
+        waits: by name, the names of all that must come before.
+        rank: of a name; the lowest of those that may come next is next.
+        place: of them all, for messages.
+
+    Raises:
+        InputError: some wait for each other.
+    """
+    waiting = {name: len(before) for name, before in waits.items()}
+    successors: dict[str, list[str]] = {name: [] for name in waits}
+    for name, before in waits.items():
         for other in before:
-            if other not in dag.tasks:
-                raise dag.place.error(
-                    f"task {name!r:.80} waits for {other!r:.80}, which does not exist"
-                )
-            successors.setdefault(other, []).append(name)
-    ready = [(natural_key(name), name) for name, count in waiting.items() if count == 0]
+            successors[other].append(name)
+    ready = [(rank(name), name) for name, count in waiting.items() if count == 0]
     heapq.heapify(ready)
-    order: list[Task] = []
+    order: list[str] = []
     while ready:
         _, name = heapq.heappop(ready)
-        order.append(dag.tasks[name])
-        for other in successors.get(name, ()):
+        order.append(name)
+        for other in successors[name]:
             waiting[other] -= 1
             if waiting[other] == 0:
-                heapq.heappush(ready, (natural_key(other), other))
-    if len(order) < len(dag.tasks):
-        circle = sorted((name for name, count in waiting.items() if count), key=natural_key)
-        raise dag.place.error(
+                heapq.heappush(ready, (rank(other), other))
+    if len(order) < len(waits):
+        circle = sorted((name for name, count in waiting.items() if count), key=rank)
+        raise place.error(
             "tasks wait for each other in a circle, among them "
             + ", ".join(f"{name:.80}" for name in circle[:5])
         )
@@ -65,21 +84,19 @@ def check_size(root: Dag, options: ReadOptions) -> None:
     """Refuse trees that would expand to too many steps, before expanding them.
 
     Raises:
-        LimitError: too many steps even if every loop of unknown width ran once, or too deep.
+        LimitError: too many steps even if every loop of unknown width ran once.
     """
-    _least_steps(root, options, {}, 0)
+    _least_steps(root, options, {})
 
 
-def _least_steps(dag: Dag, options: ReadOptions, known: dict[int, int], depth: int) -> int:
+def _least_steps(dag: Dag, options: ReadOptions, known: dict[int, int]) -> int:
     if id(dag) in known:
         return known[id(dag)]
-    if depth > MAX_TREE_DEPTH:
-        raise dag.place.error(f"pipelines nested deeper than {MAX_TREE_DEPTH} levels", LimitError)
     total = 0
     for task in dag.tasks.values():
         steps = 0 if task.body is None else 1
         if isinstance(task.body, Dag):
-            steps = max(1, _least_steps(task.body, options, known, depth + 1))
+            steps = max(1, _least_steps(task.body, options, known))
         if task.loop is not None:
             items = known_list(task.loop.items.evaluate(Scope()))
             steps *= 1 if items is None else len(items)

@@ -4,10 +4,12 @@ Both KFP sources and plain Argo Workflows are translated into this one form; `ex
 it into a `RunGraph`. A `Dag` or `Leaf` used by several tasks is one shared object.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.run_graph import Notice, StepKind
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
@@ -17,6 +19,32 @@ NOWHERE = Place("")
 
 MAX_TREE_DEPTH = 50
 """DAGs nested deeper are refused: the deepest known pipelines reach 6."""
+
+
+class Nesting:
+    """Names of the DAGs that are being read, each within the one before it."""
+
+    def __init__(self) -> None:
+        self._open: list[str] = []
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._open
+
+    @contextmanager
+    def inside(self, name: str, place: Place) -> Iterator[None]:
+        """Read a DAG within those that are being read.
+
+        Raises:
+            InputError: it contains itself.
+            LimitError: they are nested too deeply.
+        """
+        if name in self._open:
+            raise place.error("contains itself")
+        if len(self._open) > MAX_TREE_DEPTH:
+            raise place.error(f"nested deeper than {MAX_TREE_DEPTH} levels", LimitError)
+        self._open.append(name)
+        yield
+        self._open.pop()
 
 
 @dataclass(frozen=True)
@@ -89,8 +117,13 @@ class Loop:
     parallelism: int = 0
 
 
+OutputKind = Literal["parameters", "artifacts"]
+
 OutputSources = tuple[tuple[str, str], ...]
 """(task, output key) of each task that may provide an output of its DAG."""
+
+Outputs = Mapping[tuple[OutputKind, str], OutputSources]
+"""Where each output of a DAG comes from, by kind and name."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +132,13 @@ class Dag:
 
     Attributes:
         tasks: by name, in no particular order.
-        parameter_outputs, artifact_outputs: where the DAG's own outputs come from.
+        outputs: where the DAG's own outputs come from.
         defaults: values of inputs that the task does not set.
         place: where it is in the file, for messages.
     """
 
     tasks: Mapping[str, "Task"]
-    parameter_outputs: Mapping[str, OutputSources] = field(default_factory=dict)
-    artifact_outputs: Mapping[str, OutputSources] = field(default_factory=dict)
+    outputs: Outputs = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     place: Place = NOWHERE
 

@@ -61,13 +61,20 @@ def item_value(item: Any) -> Value:
     return UNKNOWN if isinstance(item, Unknown) else Known(item)
 
 
-def has_unknown(value: Any) -> bool:
-    """Whether any part of a plain value is known only at run time."""
+def has_unknown(value: Any, gap: str | None = None) -> bool:
+    """Whether any part of a plain value is known only at run time.
+
+    Args:
+        value: the value.
+        gap: text with this in it has a part that is filled in at run time; None = no text has.
+    """
     if isinstance(value, dict):
-        return any(has_unknown(entry) for entry in value.values())
+        return any(has_unknown(entry, gap) for entry in value.values())
     if isinstance(value, list):
-        return any(has_unknown(entry) for entry in value)
-    return isinstance(value, Unknown)
+        return any(has_unknown(entry, gap) for entry in value)
+    return isinstance(value, Unknown) or (
+        gap is not None and isinstance(value, str) and gap in value
+    )
 
 
 def plain_value(value: Value) -> Any:

@@ -351,30 +351,6 @@ def test_files(tmp_path):
         read_cluster_file(tmp_path)
 
 
-def test_the_thesis_cluster():
-    """One cloud node, two edge nodes at half speed, round trips as the placements reported need."""
-    cluster = read_cluster_file(SAMPLES / "06_taxi" / "cluster.yaml")
-    sizes = {
-        node.name: (node.allocatable["cpu"], node.allocatable["memory"], node.speed)
-        for node in cluster.nodes
-    }
-    assert sizes == {
-        "nitos-cloud-node": (8_000, 16 * GIBIBYTE, 1.0),
-        "nitlab-edge-node": (2_000, 4 * GIBIBYTE, 0.5),
-        "home-edge-node": (2_000, 4 * GIBIBYTE, 0.5),
-    }
-    nearest = {
-        place: min(trips, key=trips.__getitem__) for place, trips in cluster.latencies.items()
-    }
-    assert nearest == {
-        "NITOS-CLOUD": "nitos-cloud-node",
-        "NITLAB-EDGE": "nitlab-edge-node",
-        "HOME-EDGE": "home-edge-node",
-    }
-    assert cluster.latencies["HOME-EDGE"]["home-edge-node"] == 9.8
-    assert plain(again(cluster)) == plain(cluster)
-
-
 def test_the_documented_example():
     """The reference page's example is read, uses every key there is, and survives writing."""
     example = (SAMPLES.parent / "tests/docs/data/cluster.yaml").read_text(encoding="utf-8")

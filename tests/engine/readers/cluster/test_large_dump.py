@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kfp_placement_engine.readers.cluster_file import read_cluster
-from tests.support.kubernetes import a_list, container, node_object, pod_object
+from tests.support.kubernetes import container, node_object, pod_object
 
 _READ = """
 import resource, sys
@@ -28,18 +27,6 @@ def busy_pod(index: int, nodes: int, filler: int):
     env = [{"name": f"V{number}", "value": "x" * 100} for number in range(filler // 200)]
     main = container({"cpu": "100m"}, env=env, args=["y" * (filler // 2)])
     return pod_object(f"p{index}", f"n{index % nodes}", containers=[main])
-
-
-def test_progress_goes_forward():
-    nodes = [node_object(f"n{index}") for index in range(20)]
-    dump = a_list(*nodes, *(busy_pod(index, 20, 2_000) for index in range(2_000)))
-    shares: list[float] = []
-    data = json.dumps(dump).encode()
-    cluster = read_cluster(data, name="dump", progress=lambda share, text: shares.append(share))
-    assert cluster.nodes[0].used == {"cpu": 10_000, "pods": 100}
-    assert len(shares) > 3
-    assert shares == sorted(shares)
-    assert (shares[0], shares[-1]) == (0.0, 1.0)
 
 
 @pytest.mark.slow

@@ -127,9 +127,9 @@ def test_bad_amounts_name_the_place(amount):
     [
         ({"containers": {"a": 1}}, "pod: containers: must be a list"),
         ({"containers": [5]}, "pod: containers: must be a mapping"),
-        ({"containers": [{"resources": []}]}, "pod: container None: must be a mapping"),
+        ({"containers": [{"resources": []}]}, "pod: container None: resources: must be a mapping"),
         ({"initContainers": "x"}, "pod: initContainers: must be a list"),
-        ({"overhead": ["cpu"]}, "pod: spec.overhead: must be a mapping"),
+        ({"overhead": ["cpu"]}, "pod: overhead: must be a mapping"),
     ],
 )
 def test_other_forms_name_the_place(spec, place):
