@@ -21,7 +21,6 @@ from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.plan_process import PlanProcess, learning_needs, needs
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.settings import PlanSettings
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.watches import watch_group
 from kfp_placement_kube.access import Need
 from kfp_placement_kube.exceptions import AccessError
@@ -124,7 +123,7 @@ def at_work(server: EmptyServer, folder: Path, *, history: bool = False) -> Iter
     path = folder / "kubeconfig"
     path.write_text(json.dumps(kubeconfig))
     settings = PlanSettings(kubeconfig=path, port=0, address="127.0.0.1", history=history)
-    process = PlanProcess(settings, connect(settings), DEFAULT_SOURCES)
+    process = PlanProcess(settings, connect(settings))
     thread = threading.Thread(target=process.run)
     thread.start()
     try:
@@ -210,5 +209,5 @@ def test_a_planner_is_granted_what_it_asks_for_of_histories_and_no_more():
 
 def test_a_planner_asks_for_histories_only_where_they_are_installed():
     assert rights_to_histories(history=False) == set()
-    needed = needs(PlanSettings(history=True), DEFAULT_SOURCES)
+    needed = needs(PlanSettings(history=True))
     assert PIPELINE_HISTORIES not in {need.kind for need in needed}

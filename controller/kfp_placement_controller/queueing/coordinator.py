@@ -20,6 +20,7 @@ from kfp_placement_controller.queueing.actions import (
     ReleaseCause,
     ReleaseHeld,
     ResumeRun,
+    SteeringAction,
 )
 from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
@@ -31,7 +32,7 @@ from kfp_placement_controller.queueing.releases import PlannerState, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation, situation_of
 from kfp_placement_controller.queueing.start_ranges import StartRanges
-from kfp_placement_controller.queueing.steering import Steering, SteeringAction
+from kfp_placement_controller.queueing.steering import Steering
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec

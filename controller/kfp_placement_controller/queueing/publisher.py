@@ -1,7 +1,7 @@
 """What the statuses of RunQueues and RunRequests are to say, and how often that is written."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,19 +13,9 @@ from kfp_placement_controller.queueing.actions import (
     WriteRequestStatus,
 )
 from kfp_placement_controller.queueing.backend import BY_KUEUE, BY_REQUEST, Decisions
-from kfp_placement_controller.queueing.conditions import ConditionFinding
-from kfp_placement_controller.queueing.queue_status import (
-    BACKEND_READY,
-    VALID,
-    QueueCounts,
-    backing,
-    readiness,
-    status_patch,
-    validity,
-)
+from kfp_placement_controller.queueing.queue_status import QueueCounts, findings_of, status_patch
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.request_status import RunPlace, request_status_patch
-from kfp_placement_controller.queueing.runs import NO_RULES, QueueRules
 from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -137,7 +127,6 @@ class QueuePublisher:
         positions = 0
         per_run = self.params.position_seconds_per_run * len(situation.waiting)
         position_seconds = min(self.params.position_seconds, per_run)
-        rules = situation.queues.rules()
         before, self._worked_out = self._worked_out, {}
         # What is said of a run that is being let go on is said when its object shows it; but that
         # it has waited again must be said, else it counts as admitted since the first time.
@@ -148,7 +137,7 @@ class QueuePublisher:
                 continue
             if known.key in let and known.status.phase != RequestPhase.ADMITTED:
                 continue
-            place = self._place(known, situation, decided, rules, now)
+            place = self._place(known, situation, decided, now)
             patch = before.get(known.key)
             if patch is None or patch.known is not known or patch.place != place:
                 patch = _Patch(known, place, request_status_patch(known, place, now))
@@ -202,53 +191,29 @@ class QueuePublisher:
             for each in queues
         }
         for queue in queues:
-            patch = status_patch(
-                queue.status.model_dump(mode="json", by_alias=True),
-                {each.type: each for each in queue.status.conditions},
-                self._findings(queue, situation, decided, policy, excluded),
-                self.counts[queue.key],
-                queue.generation,
-                now,
+            findings = findings_of(
+                queue,
+                situation,
+                decided.problems.get(queue.key),
+                is_excluded=excluded(queue.key.namespace),
+                is_paused=policy.paused,
             )
+            patch = status_patch(queue, findings, self.counts[queue.key], now)
             if patch is None:
                 continue
             pause = self.params.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
             if self._may_write(("queue", *queue.key), queue.version, pause, now):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
-    def _findings(
-        self,
-        queue: ObservedQueue,
-        situation: Situation,
-        decided: Decisions,
-        policy: PlacementPolicySpec,
-        excluded: Callable[[str], bool],
-    ) -> Sequence[ConditionFinding]:
-        """The conditions of a queue."""
-        namespace, queues = queue.key.namespace, situation.queues
-        has_rules = queues.has_rules(queue.key)
-        backend_problem = decided.problems.get(queue.key, "")
-        ready = readiness(
-            has_default=queues.of_namespace(namespace) is not None,
-            is_excluded=excluded(namespace),
-            is_paused=policy.paused,
-            planner_problem=situation.planner_problem,
-            holds_without_controller=queue.holds_without_controller,
-            nobody_admitted=BACKEND_READY if backend_problem else "" if has_rules else VALID,
-        )
-        valid = validity(queue.problem, has_rules=has_rules)
-        return (ready, valid, *self._backing(queue, decided))
-
     def _place(
         self,
         known: KnownRun,
         situation: Situation,
         decided: Decisions,
-        rules: Mapping[QueueKey, QueueRules],
         now: datetime,
     ) -> RunPlace:
         queue = situation.queue_of(known)
-        priority = rules.get(queue, NO_RULES).allowed_priority(known.priority)
+        priority = situation.queues.allowed_priority(queue, known.priority)
         notes = list(() if known.spec is None else known.spec.notes)
         if queue.name != known.queue_name:
             notes.append(f"there is no RunQueue {known.queue_name}: it is in {queue.name}")
@@ -280,12 +245,6 @@ class QueuePublisher:
             return None
         since = known.waiting_since(now)
         return self.ranges.starts(known.key, queue, known.status.starts, since, now)
-
-    def _backing(self, queue: ObservedQueue, decided: Decisions) -> Iterator[ConditionFinding]:
-        """Whether the backend of a queue is there; nothing of one that always was."""
-        problem = decided.problems.get(queue.key)
-        if problem is not None or queue.status.condition(BACKEND_READY) is not None:
-            yield backing(queue.spec.backend, problem or "")
 
     def _may_write(
         self, what: tuple[str, ...], version: str, pause_seconds: float, now: datetime

@@ -10,6 +10,7 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.runs import QueueRules
 from kfp_placement_engine.contract.run_queue import (
     DEFAULT_QUEUE,
+    PriorityRange,
     QueueBackend,
     RunQueueSpec,
     resources_of,
@@ -48,11 +49,8 @@ class RunQueues:
     def replace_all(self, queues: Iterable[ObservedQueue]) -> None:
         """These are all there are now."""
         now = {queue.key: queue for queue in queues}
-        for key in [*self._queues]:
-            if key not in now:
-                self.observe(key, None)
-        for key, queue in now.items():
-            self.observe(key, queue)
+        for key in {**self._queues, **now}:
+            self.observe(key, now.get(key))
 
     def of_namespace(self, namespace: str) -> ObservedQueue | None:
         """The queue by which a namespace takes part; None = it does not."""
@@ -76,6 +74,12 @@ class RunQueues:
     def default_keys(self) -> Iterator[QueueKey]:
         """Of the queues by which namespaces take part."""
         return (key for key in self._queues if key.name == DEFAULT_QUEUE)
+
+    def allowed_priority(self, key: QueueKey, priority: int) -> int:
+        """The priority, or the nearest one that a queue allows."""
+        queue = self._queues.get(key)
+        allowed = PriorityRange() if queue is None else queue.spec.priorities
+        return max(allowed.min, min(priority, allowed.max))
 
     def get(self, key: QueueKey) -> ObservedQueue | None:
         """A queue; None = there is none of that name."""
@@ -103,8 +107,6 @@ def rules_of(spec: RunQueueSpec) -> QueueRules:
         max_runs=spec.quota.runs,
         overcommit=spec.overcommit,
         capacity=resources_of(spec.capacity) or None,
-        least_priority=spec.priorities.min,
-        most_priority=spec.priorities.max,
         aging_per_hour=spec.aging_per_hour,
         reserve_after_seconds=spec.reserve_after_seconds,
     )

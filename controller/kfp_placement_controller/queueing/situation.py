@@ -41,10 +41,10 @@ class Situation:
     draining: Mapping[RunKey, tuple[KnownRun, Resources]]
     queues: RunQueues
     nodes: Sequence[NodeRoom]
-    requests: Sequence[ObservedRequest] = ()
-    planner_problem: str = ""
-    fixed: frozenset[RunKey] = frozenset()
-    returning: frozenset[str] = frozenset()
+    requests: Sequence[ObservedRequest]
+    planner_problem: str
+    fixed: frozenset[RunKey]
+    returning: frozenset[str]
 
     def queue_of(self, known: KnownRun) -> QueueKey:
         """The RunQueue that decides about a run."""
@@ -68,10 +68,10 @@ def situation_of(
     admitted: Sequence[KnownRun],
     queues: RunQueues,
     room: ClusterRoom,
-    requests: Iterable[ObservedRequest] = (),
-    planner_problem: str = "",
-    fixed: Iterable[RunKey] = (),
-    returning: Iterable[str] = (),
+    requests: Iterable[ObservedRequest],
+    planner_problem: str,
+    fixed: Iterable[RunKey],
+    returning: Iterable[str],
 ) -> Situation:
     """Of all runs at one moment.
 

@@ -9,6 +9,7 @@ from kfp_placement_controller.queueing.actions import (
     ReleaseHeld,
     ResumeRun,
     ShowHeld,
+    SteeringAction,
     SuspendRun,
 )
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
@@ -18,9 +19,6 @@ from kfp_placement_controller.queueing.start_ranges import start_outcome
 
 _MOST_KNOWN = 10_000
 """Runs of which is remembered what they were asked for."""
-
-SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
-"""What is done with a run."""
 
 
 @dataclass

@@ -38,10 +38,12 @@ class KueueScene(Played):
             "metadata": {"name": "team", "namespace": TEAM},
             "status": {"flavorsReservation": flavors},
         }
+        message = "the planner plans the runs of this check"
+        active = {"type": "Active", "status": "True", "message": message}
         self.check: dict[str, Any] = {
             "metadata": {"name": "ours"},
             "spec": {"controllerName": "kfp-placement.dev/planner"},
-            "status": {"conditions": [{"type": "Active", "status": "True"}]},
+            "status": {"conditions": [active]},
         }
         self.labels: Any = {"pool": "large"}
         super().__init__(a_queue(backend="kueue", localQueue="team", **spec), nodes=[a_node()])

@@ -59,14 +59,6 @@ class TestOrder:
     def test_of_equal_submissions_the_name_decides(self):
         assert going([waiting("b"), waiting("a")], its_rules=self.RULES) == ["a"]
 
-    def test_a_priority_above_what_the_queue_allows_counts_as_the_most_allowed(self):
-        runs = [waiting("a", priority=5), waiting("b", priority=9)]
-        assert going(runs, its_rules=rules(max_runs=1, most_priority=5)) == ["a"]
-
-    def test_a_priority_below_what_the_queue_allows_counts_as_the_least_allowed(self):
-        runs = [waiting("a", priority=-9), waiting("b", priority=-5)]
-        assert going(runs, its_rules=rules(max_runs=1, least_priority=-5)) == ["a"]
-
     def test_a_run_that_waits_overtakes_a_higher_priority_by_its_age(self):
         """Five an hour: after three hours 0 has become 15, and 10 submitted just now is 10."""
         runs = [waiting("old"), waiting("new", priority=10, submitted_at=after(3))]

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.queueing.defects import Defects
-from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, KueueScene
 from tests.controller.queueing.scene import a_run, demand
 
@@ -101,7 +100,6 @@ def test_whatever_others_make_of_kueues_objects_decisions_are_made(data):
     with patch.object(Defects, "attempt", attempt_openly):
         for name in RUNS:
             scene.workloads[name] = edited(draw, scene.workloads[name])
-            without_admission(scene.workloads[name], scene.now)
         scene.tell_kueue()
         scene.settle()
         scene.labels = draw(st.just(scene.labels) | st.dictionaries(WORDS, WORDS) | ANYTHING)

@@ -1,6 +1,6 @@
 """Whom a run of higher priority makes wait."""
 
-from kfp_placement_controller.queueing.builtin.preemption import preempted
+from kfp_placement_controller.queueing.builtin.backend import preempted
 from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.builders import GPU, a_demand, admitted, after, nodes, rules, waiting
 
@@ -32,12 +32,6 @@ def test_the_lowest_priority_is_suspended_first():
 def test_equal_and_higher_priorities_go_on():
     running = [admitted("equal", a_demand(cpu=8), priority=10)]
     assert victims(running) == []
-
-
-def test_priorities_count_as_the_queues_allow_them():
-    limited = rules(quota={"cpu": 8000}, most_priority=5)
-    assert victims([admitted("r", a_demand(cpu=8), priority=5)], its_rules=limited) == []
-    assert victims([admitted("r", a_demand(cpu=8), priority=4)], its_rules=limited) == ["r"]
 
 
 def test_nobody_is_suspended_for_a_run_that_would_not_fit_then():

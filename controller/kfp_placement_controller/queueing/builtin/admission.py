@@ -1,7 +1,6 @@
 """Which waiting runs may go: the whole decision, from nothing but what it is given."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -13,7 +12,7 @@ from kfp_placement_controller.queueing.runs import (
     QueueRules,
     WaitingRun,
 )
-from kfp_placement_controller.queueing.verdicts import Lack, Rule, Verdict
+from kfp_placement_controller.queueing.verdicts import Lack, Rule, Verdict, verdicts_of
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _SECONDS_PER_HOUR = 3600.0
@@ -58,24 +57,8 @@ def decide(
             taking.append(run)
         elif kept.keeps_quota(run, missing[0].rule):
             reservations.take_quota(run)
-    return _verdicts(runs, lacks, {run.key for run in taking})
-
-
-def _verdicts(
-    runs: Sequence[WaitingRun], lacks: Mapping[RunKey, tuple[Lack, ...]], taking: Collection[RunKey]
-) -> list[Verdict]:
-    left = Counter(run.queue for run in runs if lacks[run.key])
-    positions: Counter[QueueKey] = Counter()
-    verdicts = []
-    for run in runs:
-        missing = lacks[run.key]
-        if not missing:
-            verdicts.append(Verdict(run.key))
-            continue
-        positions[run.queue] += 1
-        position, waiting = positions[run.queue], left[run.queue]
-        verdicts.append(Verdict(run.key, missing, position, waiting, run.key in taking))
-    return verdicts
+    keeping = {run.key for run in taking}
+    return verdicts_of([(run.key, run.queue, lacks[run.key]) for run in runs], keeping)
 
 
 @dataclass
@@ -133,9 +116,8 @@ def in_order(
     """Runs as they are tried: by priority, which grows while they wait, then as submitted."""
 
     def place(run: WaitingRun) -> tuple[bool, float, datetime, RunKey]:
-        rule = rules.get(run.queue, NO_RULES)
         hours = max(0.0, (now - run.submitted_at).total_seconds()) / _SECONDS_PER_HOUR
-        priority = rule.allowed_priority(run.priority) + rule.aging_per_hour * hours
+        priority = run.priority + rules.get(run.queue, NO_RULES).aging_per_hour * hours
         return run.stands_back, -priority, run.submitted_at, run.key
 
     return sorted(waiting, key=place)

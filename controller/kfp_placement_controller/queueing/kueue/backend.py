@@ -1,35 +1,57 @@
 """Kueue as the backend of queues: a Workload for each run, followed and put right."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
-from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
+from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
 from kfp_placement_controller.queueing.defects import Defects
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.kueue import statuses, writes
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
-from kfp_placement_controller.queueing.kueue.decisions import (
-    KueueDecision,
-    missing_of,
-    stop_of,
-    unread,
-)
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
 from kfp_placement_controller.queueing.kueue.runs import KueueRun, kueue_run
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.runs import QueueRules
+from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
-from kfp_placement_controller.queueing.verdicts import Verdict
+from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdicts_of
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
+from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources, add_to
 
 _MOST_STOPS = 10_000
 """Runs stopped by request of which is remembered which Workload they had."""
+
+
+@dataclass(frozen=True, slots=True)
+class KueueDecision:
+    """What was decided of a run.
+
+    Attributes:
+        known: the run.
+        queue: that decides about it.
+        priority: as Kueue has it.
+        missing: what keeps it waiting; empty = it is admitted.
+        stop: why it must stop; None = it need not.
+        nodes: that it was assigned; None = they stay as they are.
+        waiting: the run as a forecast takes it while it waits.
+        running: the same while it runs.
+        writes: for its Workload.
+    """
+
+    known: KnownRun
+    queue: QueueKey
+    priority: int = 0
+    missing: tuple[Lack, ...] = ()
+    stop: Stop | None = None
+    nodes: NodeGroups | None = None
+    waiting: WaitingRun | None = None
+    running: AdmittedRun | None = None
+    writes: tuple[KueueAction, ...] = ()
 
 
 @dataclass
@@ -73,8 +95,10 @@ class KueueBackend:
         actions = [*self._reports(situation, now)]
         actions += [action for each in decided for action in each.writes]
         actions += self._for_others(situation, decided, now)
+        waiting.sort(key=_place)
+        in_line = [(each.known.key, each.queue, each.missing) for each in waiting]
         return Decisions(
-            verdicts=_verdicts(waiting),
+            verdicts={each.key: each for each in verdicts_of(in_line)},
             stops={each.known.key: each.stop for each in running if each.stop is not None},
             nodes={each.known.key: each.nodes for each in decided if each.nodes is not None},
             problems={
@@ -103,7 +127,7 @@ class KueueBackend:
 
         decided = []
         for known in runs:
-            otherwise = unread(known, situation.queue_of(known))
+            otherwise = partial(_unread, known, situation.queue_of(known))
             each = self._defects.attempt(known.key, partial(decision, known), otherwise)
             if each is not None:
                 decided.append(each)
@@ -124,14 +148,16 @@ class KueueBackend:
         return self._outdated.setdefault(stop, run.workload.uid if is_old else "")
 
     def _of_waiting(self, run: KueueRun, now: datetime) -> KueueDecision:
-        is_admitted = run.workload is not None and run.workload.is_admitted
+        key, is_admitted = run.queue.key, run.workload is not None and run.workload.is_admitted
         return KueueDecision(
             known=run.known,
-            queue=run.queue.key,
+            queue=key,
             priority=run.priority,
-            missing=missing_of(run, self.objects),
+            missing=run.missing(self.objects),
             nodes=run.nodes or (),
-            waiting=None if is_admitted else run.as_waiting(),
+            waiting=None
+            if is_admitted
+            else run.known.as_waiting(key, run.priority, run.unschedulable),
             writes=tuple(writes.for_waiting(run, self.objects, now)),
         )
 
@@ -139,10 +165,10 @@ class KueueBackend:
         return KueueDecision(
             known=run.known,
             queue=run.queue.key,
-            stop=stop_of(run),
+            stop=run.stop,
             # It keeps its nodes, with and without its Workload.
             nodes=run.nodes,
-            running=run.as_admitted(now),
+            running=run.known.as_admitted(run.queue.key, run.priority, now),
             writes=tuple(writes.for_running(run, self.objects, now)),
         )
 
@@ -155,11 +181,12 @@ class KueueBackend:
         kept = {each.known.request.uid for each in decided if each.known.request is not None}
         undecided = (known.request for known, _ in situation.undecided.values())
         kept |= {request.uid for request in undecided if request is not None}
-        others = [each for each in self.objects.workloads() if each.owner_uid not in kept]
         others = [
             each
-            for each in others
-            if not each.is_finished and each.namespace not in situation.returning
+            for each in self.objects.workloads()
+            if not (
+                each.owner_uid in kept or each.is_finished or each.namespace in situation.returning
+            )
         ]
         by_uid = {each.uid: each for each in situation.requests} if others else {}
         for workload in others:
@@ -173,14 +200,12 @@ class KueueBackend:
 
     def _reports(self, situation: Situation, now: datetime) -> Iterator[KueueAction]:
         """What to say of the AdmissionChecks that we answer."""
-        problem = situation.planner_problem
         if not situation.queues.ask_for_kueue:
             return
-        for name, check in self.objects.checks.items():
-            active = check.active
-            is_said = active is not None and active.holds == (not problem)
-            if not is_said or (problem and active is not None and active.message != problem):
-                yield statuses.report(name, problem, now)
+        for check in self.objects.checks.values():
+            report = statuses.report(check, situation.planner_problem, now)
+            if report is not None:
+                yield report
 
     def _to_try(self, actions: Iterable[KueueAction], now: datetime) -> list[KueueAction]:
         """Those that were not tried just now."""
@@ -192,6 +217,11 @@ class KueueBackend:
                 self._tried[action.target] = now
                 wanted.append(action)
         return wanted
+
+
+def _unread(known: KnownRun, queue: QueueKey, problem: str) -> KueueDecision:
+    """What is decided of a run about which we fail to decide: it stays where it is."""
+    return KueueDecision(known, queue, missing=(Lack(Rule.KUEUE, reason=problem),))
 
 
 def _of_draining(run: KueueRun, _now: datetime, taken: Mapping[RunKey, Resources]) -> KueueDecision:
@@ -207,26 +237,7 @@ def _is_ending(request: ObservedRequest, situation: Situation) -> bool:
     return not is_said and situation.queues.backend_of(queue) == QueueBackend.KUEUE
 
 
-def _verdicts(runs: Iterable[KueueDecision]) -> dict[RunKey, Verdict]:
-    """Of runs that wait: those that Kueue has admitted, and the others in their order."""
-    verdicts, waiting = {}, []
-    for each in runs:
-        if each.missing is None:
-            verdicts[each.known.key] = Verdict(each.known.key)
-        else:
-            waiting.append((each, each.missing))
-    waiting.sort(key=lambda pair: _order(pair[0]))
-    counts = Counter(each.queue for each, _ in waiting)
-    positions: Counter[QueueKey] = Counter()
-    for each, missing in waiting:
-        positions[each.queue] += 1
-        verdicts[each.known.key] = Verdict(
-            each.known.key, (missing,), positions[each.queue], counts[each.queue]
-        )
-    return verdicts
-
-
-def _order(run: KueueDecision) -> tuple[int, datetime, RunKey]:
+def _place(run: KueueDecision) -> tuple[int, datetime, RunKey]:
     return (-run.priority, run.known.run.submitted_at, run.known.key)
 
 
