@@ -16,7 +16,7 @@ from kfp_placement_controller.queueing.kueue.actions import (
     KueueAction,
 )
 from kfp_placement_engine.exceptions import InputError
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue
+from tests.controller.queueing.scene import TEAM, Played
 
 RESERVED = {"QuotaReserved": "quota is reserved"}
 ADMITTED = {**RESERVED, "Admitted": "the workload is admitted"}
@@ -46,7 +46,7 @@ class KueueScene(Played):
             "status": {"conditions": [active]},
         }
         self.labels: Any = {"pool": "large"}
-        super().__init__(a_queue(backend="kueue", localQueue="team", **spec), nodes=[a_node()])
+        super().__init__(backend="kueue", localQueue="team", **spec)
         self.tell_kueue()
 
     def tell_kueue(self) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
-from tests.controller.queueing.backend_worlds import BuiltinWorld, World, words
+from tests.controller.queueing.backend_worlds import BuiltinWorld, words
 
-MakeWorld = Callable[..., World]
+MakeWorld = Callable[..., BuiltinWorld]
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_run_that_somebody_lets_begin_counts(make_world):
     world.settle()
     world.submit_run("second", cpu="3")
     world.settle()
-    world.change(world.known["second"], is_held=False, has_begun=True)
+    world.change("second", is_held=False, has_begun=True)
     world.end_run("first")
     world.submit_run("third", cpu="3")
     assert world.settle() == []

@@ -20,7 +20,7 @@ from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.times import time_text
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
-from tests.controller.queueing.scene import TEAM, a_queue, a_run, demand
+from tests.controller.queueing.scene import TEAM, a_queue, demand
 
 LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
 
@@ -28,7 +28,7 @@ LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
 @pytest.fixture
 def scene() -> KueueScene:
     made = KueueScene()
-    made.submit(a_run("run"), demand=demand(cpu="3"))
+    made.submit("run", demand=demand(cpu="3"))
     made.settle()
     return made
 
@@ -88,7 +88,7 @@ def test_steps_that_have_ended_give_units_back(scene):
 @pytest.mark.parametrize(("end", "reason"), [("Succeeded", "Succeeded"), ("Failed", "Failed")])
 def test_a_run_that_has_ended_is_finished(scene, end, reason):
     scene.status("run", ADMITTED, admission=ADMISSION)
-    scene.change(scene.known["run"], end=RunEnd(end))
+    scene.change("run", end=RunEnd(end))
     scene.settle()
     assert scene.asked == []
     scene.say("run", end=end, demand={})
@@ -119,7 +119,7 @@ def test_when_its_queue_is_not_of_kueue_any_more_a_run_asks_for_nothing_there(sc
 def test_when_kueue_is_gone_nobody_new_begins_and_the_queue_says_so(scene):
     scene.status("run", ADMITTED, admission=ADMISSION)
     scene.coordinator.kueue_changed(lambda objects: objects.not_listed("Kueue is not installed"))
-    scene.submit(a_run("new", 0.5), demand=demand(cpu="1"))
+    scene.submit("new", 0.5, demand=demand(cpu="1"))
     assert scene.settle() == []
     assert scene.message("new") == "1st of 1, waits for Kueue: Kueue is not installed"
     (queue,) = scene.coordinator.queues
@@ -130,7 +130,7 @@ def test_when_kueue_is_gone_nobody_new_begins_and_the_queue_says_so(scene):
 
 def test_a_cluster_queue_with_quota_for_pods_is_refused():
     scene = KueueScene(resources=("cpu", "pods"))
-    scene.submit(a_run("run"), demand=demand(cpu="3"))
+    scene.submit("run", demand=demand(cpu="3"))
     scene.settle()
     assert scene.workloads == {}
     assert "has quota for pods" in scene.message("run")
@@ -148,7 +148,7 @@ def test_a_cluster_queue_with_quota_for_pods_is_refused():
 def test_whatever_a_workload_says_the_decision_is_made(scene, broken):
     scene.workloads["run"] |= broken
     scene.tell_kueue()
-    scene.submit(a_run("other", 0.5), demand=demand(cpu="1"))
+    scene.submit("other", 0.5, demand=demand(cpu="1"))
     scene.settle()
     assert scene.written["other"]["phase"] == "Waiting"
 
@@ -265,7 +265,7 @@ def test_an_admission_is_cleared_only_of_a_workload_that_was_evicted(scene):
 def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
     """Where the ClusterQueue does not count runs, its podSet is empty; others may write zeros."""
     scene = KueueScene(resources=("cpu",))
-    scene.submit(a_run("run"), demand=demand(pods="1"))
+    scene.submit("run", demand=demand(pods="1"))
     scene.settle()
     (pod_set,) = scene.workloads["run"]["spec"]["podSets"]
     resources = pod_set["template"]["spec"]["containers"][0]["resources"]
@@ -276,8 +276,8 @@ def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
 
 
 def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, caplog):
-    scene.submit(a_run("broken", 0.1), demand=demand(cpu="1"))
-    scene.submit(a_run("waits", 0.2), demand=demand(cpu="1"))
+    scene.submit("broken", 0.1, demand=demand(cpu="1"))
+    scene.submit("waits", 0.2, demand=demand(cpu="1"))
     decide = writes.for_waiting
 
     def for_waiting(run, *others):
@@ -300,7 +300,7 @@ def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, c
 def test_the_priority_of_a_workload_grows_at_most_once_a_minute():
     scene = KueueScene(agingPerHour=1_000_000)
     for number in range(20):
-        scene.submit(a_run(f"run-{number}", number / 1000), demand=demand(cpu="1"))
+        scene.submit(f"run-{number}", number / 1000, demand=demand(cpu="1"))
     scene.settle()
     scene.asked.clear()
     ended = scene.now.timestamp() + 59
@@ -346,7 +346,7 @@ class StoredWorkloads(KueueScene):
 @pytest.mark.parametrize("minutes", [-60, -1, 0, 1, 60])
 def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks_say(minutes):
     scene = StoredWorkloads(timedelta(minutes=minutes))
-    scene.submit(a_run("run"), demand=demand(cpu="1"))
+    scene.submit("run", demand=demand(cpu="1"))
     scene.settle()
     assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
     pod = scene.pod("run", cpu=100)
@@ -363,7 +363,7 @@ def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks
 
 def test_while_a_queue_is_replaced_runs_that_go_on_keep_their_workloads():
     scene = KueueScene()
-    scene.submit(a_run("run"), demand=demand(cpu="1"))
+    scene.submit("run", demand=demand(cpu="1"))
     scene.settle()
     scene.status("run", ADMITTED, admission=ADMISSION)
     scene.asked.clear()
@@ -386,7 +386,7 @@ def test_while_a_queue_is_replaced_runs_that_go_on_keep_their_workloads():
 
 def test_a_clock_that_is_set_back_holds_up_no_write():
     scene = KueueScene()
-    scene.submit(a_run("run"), demand=demand(cpu="1"))
+    scene.submit("run", demand=demand(cpu="1"))
     scene.settle()
     # Somebody deletes the Workload a moment after it was made.
     scene.workloads.clear()

@@ -12,7 +12,6 @@ from kfp_placement_controller.queueing.start_ranges import (
     StartRanges,
     start_outcome,
 )
-from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION
 from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
 from kfp_placement_engine.contract.run_request import StartRange
@@ -20,7 +19,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_kube.change import Change
 from tests.controller.queueing.builders import QUEUE, START, admitted, after, nodes, rules, waiting
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_run, demand
+from tests.controller.queueing.scene import TEAM, Played, a_queue, demand
 
 RUN = RunKey("team", "next")
 HALVES = [0.5] * 10 + [2.0] * 10
@@ -153,15 +152,15 @@ def at(scene: Played, seconds: float) -> str:
 def a_waiting_one(ratios=(), **queue) -> Played:
     """A queue of one run at a time, in which one goes on for an hour and one waits."""
     status = {"waitRatios": [*ratios]}
-    scene = Played(a_queue(quota={"runs": 1}, status=status, **queue), nodes=[a_node()])
-    scene.submit(a_run("old", 0.9), demand=demand(cpu="1"), makespan="1h")
-    scene.submit(a_run("next", 1.0), demand=demand(cpu="1"), makespan="1h")
+    scene = Played(quota={"runs": 1}, status=status, **queue)
+    scene.submit("old", 0.9, makespan="1h")
+    scene.submit("next", 1.0, makespan="1h")
     assert scene.settle() == ["old begins: admitted"]
     return scene
 
 
 def end(scene: Played, name: str) -> list[str]:
-    scene.change(scene.known[name], end=RunEnd.SUCCEEDED)
+    scene.end(name)
     scene.pass_time(1)
     return scene.settle()
 
@@ -201,7 +200,7 @@ def test_a_queue_s_status_keeps_what_it_has_learned_for_the_next_that_leads():
     end(scene, "old")
     assert queue_ratios(scene) == pytest.approx((0.5,), abs=0.01)
     scene.lead_again()
-    scene.submit(a_run("third", 1.4), demand=demand(cpu="1"), makespan="1h")
+    scene.submit("third", 1.4, makespan="1h")
     scene.settle()
     scene.pass_time(3600)
     end(scene, "next")
@@ -230,7 +229,7 @@ def test_a_run_that_somebody_lets_begin_teaches_nothing():
 
 def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
     scene = a_waiting_one(priorities={"max": 10})
-    scene.submit(a_run("urgent", 1.1), priority=5, demand=demand(cpu="1"), makespan="30m")
+    scene.submit("urgent", 1.1, priority=5, makespan="30m")
     pod = scene.pod("old", cpu=1000)
     said = scene.settle()
     assert said == ["old stops for uid-urgent"]
@@ -247,7 +246,7 @@ def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
 
 def test_a_run_that_never_begins_as_things_are_gets_no_range():
     scene = a_waiting_one()
-    scene.submit(a_run("large", 1.2), demand=demand(gpu="1"), makespan="1h")
+    scene.submit("large", 1.2, demand=demand(gpu="1"), makespan="1h")
     scene.settle()
     assert "starts" not in scene.written["large"]
 
@@ -255,7 +254,7 @@ def test_a_run_that_never_begins_as_things_are_gets_no_range():
 def test_a_new_run_is_given_a_range_at_once_and_others_now_and_then():
     scene = a_waiting_one()
     before = scene.written["next"]["starts"]
-    scene.submit(a_run("third", 1.2), demand=demand(cpu="1"), makespan="1h")
+    scene.submit("third", 1.2, makespan="1h")
     scene.pass_time(1)
     scene.settle()
     assert hours_from(scene, scene.written["third"]["starts"]["forecast"]) == pytest.approx(
