@@ -82,6 +82,9 @@ class KueueScene(Played):
         self.tell_kueue()
         return self.settle()
 
+    def kinds_asked(self) -> list[type]:
+        return [type(each) for each in self.asked]
+
     def statuses_asked(self) -> list[dict[str, Any]]:
         return [
             dict(each.body["status"])

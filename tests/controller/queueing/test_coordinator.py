@@ -23,16 +23,6 @@ def test_runs_are_admitted_in_the_order_of_submission_up_to_the_quota():
     assert scene.runs() == [("first", "admitted"), ("second", "admitted"), ("third", WAITS)]
 
 
-def test_runs_that_go_on_count_whoever_let_them_begin_and_ended_ones_do_not():
-    scene = Scene(quota={"runs": 1})
-    going_on = a_run("old", is_held=False, has_begun=True)
-    scene.tell(going_on, a_run("new", 0.5))
-    assert scene.runs() == [("new", WAITS)]
-    scene.tell(replace(going_on, end=RunEnd.SUCCEEDED))
-    scene.pass_time(5)
-    assert scene.runs() == [("new", "admitted")]
-
-
 def test_what_was_just_tried_is_not_tried_at_once_again_but_later():
     scene = Scene(quota={"runs": 0})
     scene.tell(a_run("run"))

@@ -1,6 +1,5 @@
 """When waiting runs would begin if all went as planned."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -14,7 +13,6 @@ from kfp_placement_controller.queueing.forecast import (
     PlayedQueues,
     forecast,
 )
-from kfp_placement_controller.queueing.runs import AdmittedRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from tests.controller.queueing.builders import (
     QUEUE,
@@ -193,27 +191,12 @@ def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
 def decided(waits, running, its_rules, cluster, now):
     verdicts = decide(waits, running, its_rules, cluster, now)
     let = {each.key for each in verdicts if each.is_admitted}
-    begun = [
-        AdmittedRun(
-            run.key,
-            run.queue,
-            run.priority,
-            now,
-            run.demand,
-            ends_at=now + timedelta(seconds=run.makespan_seconds),
-        )
-        for run in waits
-        if run.key in let
-    ]
+    begun = [run.let(now) for run in waits if run.key in let]
     return [run for run in waits if run.key not in let], [*running, *begun]
 
 
 def test_forecasts_of_several_sets_of_queues_are_put_together():
-    first = forecast(
-        queues_of([waiting("a")], [admitted("old", ends_at=after(1))]), START, ForecastParams()
-    )
-    other = Forecast(later={RunKey("team", "b"): after(2)}, never=frozenset({RunKey("team", "c")}))
-    both = first.and_of(other)
-    assert both.starts == first.starts
-    assert (both.later, both.never) == (other.later, other.never)
-    assert replace(both, starts={}) == other
+    a, b, c = (RunKey("team", name) for name in "abc")
+    first = Forecast({a: after(1)})
+    other = Forecast(later={b: after(2)}, never=frozenset({c}))
+    assert first.and_of(other) == Forecast({a: after(1)}, {b: after(2)}, frozenset({c}))

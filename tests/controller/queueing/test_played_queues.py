@@ -196,12 +196,6 @@ def test_a_run_of_lower_priority_stops_for_one_that_then_fits_and_goes_on_later(
     assert scene.condition("low", "Preempted") == ("False", "Resumed")
 
 
-def test_nobody_stops_for_a_run_of_the_same_priority():
-    scene, _running = preempting()
-    scene.say("high", priority=0)
-    assert scene.settle() == []
-
-
 def test_a_preempted_run_that_somebody_lets_go_on_counts_as_admitted():
     scene, running = preempting()
     scene.settle()

@@ -43,10 +43,6 @@ def test_nobody_is_suspended_for_a_run_that_would_not_fit_then():
     assert victims(running, waiting("urgent", a_demand(cpu=9), priority=30)) == []
 
 
-def test_nobody_is_suspended_for_a_run_that_fits():
-    assert victims([admitted("r", a_demand(cpu=4))]) == []
-
-
 def test_nobody_is_suspended_in_vain():
     """The latest ones are too small or of no use; with `big` gone they can stay."""
     other = QueueKey("others", "default")

@@ -17,9 +17,8 @@ from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
 from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_kube.change import Change
 from tests.controller.queueing.builders import QUEUE, START, admitted, after, nodes, rules, waiting
-from tests.controller.queueing.scene import TEAM, Played, a_queue, demand
+from tests.controller.queueing.scene import Played, a_queue, demand
 
 RUN = RunKey("team", "next")
 HALVES = [0.5] * 10 + [2.0] * 10
@@ -92,8 +91,9 @@ def test_what_became_of_a_forecast_is_learned_once():
     for _ in range(3):
         ranges.begun("uid", QUEUE, first, after(3))
     assert ranges.ratios(QUEUE) == (1.5,)
-    ranges.begun("uid", QUEUE, replace_said(first, after(4)), after(5))
-    assert len(ranges.ratios(QUEUE)) == 2
+    again = StartRange(earliest=START, forecast=after(5), said_at=after(4))
+    ranges.begun("uid", QUEUE, again, after(5))
+    assert ranges.ratios(QUEUE) == (1.5, 1.0)
 
 
 def test_a_forecast_of_a_moment_and_a_clock_that_jumps_teach_bounded_ratios():
@@ -120,33 +120,20 @@ def test_a_queue_that_is_gone_is_forgotten_and_one_that_comes_back_says_what_it_
 
 
 @pytest.mark.parametrize(
-    ("hours", "outcome"),
+    ("latest", "hours", "outcome"),
     [
-        (0.9, StartOutcome.EARLY),
-        (1.0, StartOutcome.KEPT),
-        (2.0, StartOutcome.KEPT),
-        (2.1, StartOutcome.LATE),
+        (after(2), 0.9, StartOutcome.EARLY),
+        (after(2), 1.0, StartOutcome.KEPT),
+        (after(2), 2.0, StartOutcome.KEPT),
+        (after(2), 2.1, StartOutcome.LATE),
+        (None, 0.0, None),
     ],
 )
-def test_a_start_is_early_kept_or_late(hours, outcome):
-    said = StartRange(earliest=after(1), latest=after(2))
-    assert start_outcome(said, after(hours)) is outcome
-
-
-def test_without_an_end_nothing_was_promised():
-    assert start_outcome(StartRange(earliest=after(1)), after(0)) is None
-    assert start_outcome(None, after(0)) is None
-
-
-def replace_said(first: StartRange, said_at: datetime) -> StartRange:
-    return first.model_copy(update={"said_at": said_at, "forecast": said_at + timedelta(hours=1)})
+def test_a_start_is_early_kept_or_late_if_an_end_was_promised(latest, hours, outcome):
+    assert start_outcome(StartRange(earliest=after(1), latest=latest), after(hours)) is outcome
 
 
 # In the whole queue.
-
-
-def at(scene: Played, seconds: float) -> str:
-    return time_text(scene.now + timedelta(seconds=seconds))
 
 
 def a_waiting_one(ratios=(), **queue) -> Played:
@@ -157,12 +144,6 @@ def a_waiting_one(ratios=(), **queue) -> Played:
     scene.submit("next", 1.0, makespan="1h")
     assert scene.settle() == ["old begins: admitted"]
     return scene
-
-
-def end(scene: Played, name: str) -> list[str]:
-    scene.end(name)
-    scene.pass_time(1)
-    return scene.settle()
 
 
 def hours_from(scene: Played, text: str) -> float:
@@ -178,13 +159,15 @@ def test_a_waiting_run_s_request_says_when_it_starts_and_keeps_what_was_first_sa
     assert "starts" not in scene.written["old"]
     # By its plan in force, the one that goes on ends later.
     scene.pass_time(60)
-    scene.say("old", finishesAt=at(scene, 2 * 3600))
+    scene.say("old", finishesAt=time_text(scene.now + timedelta(hours=2)))
     scene.settle()
     assert hours_from(scene, scene.written["next"]["starts"]["earliest"]) == pytest.approx(
         1.0, abs=0.01
     )
     assert scene.written["next"]["firstStarts"] == first
-    assert end(scene, "old") == ["next begins: admitted"]
+    scene.end("old")
+    scene.pass_time(1)
+    assert scene.settle() == ["next begins: admitted"]
     assert "starts" not in scene.written["next"]
     assert scene.written["next"]["firstStarts"] == first
 
@@ -197,13 +180,15 @@ def queue_ratios(scene: Played) -> tuple[float, ...]:
 def test_a_queue_s_status_keeps_what_it_has_learned_for_the_next_that_leads():
     scene = a_waiting_one()
     scene.pass_time(1800)
-    end(scene, "old")
+    scene.end("old")
+    scene.settle()
     assert queue_ratios(scene) == pytest.approx((0.5,), abs=0.01)
     scene.lead_again()
     scene.submit("third", 1.4, makespan="1h")
     scene.settle()
     scene.pass_time(3600)
-    end(scene, "next")
+    scene.end("next")
+    scene.settle()
     assert queue_ratios(scene) == pytest.approx((0.5, 1.0), abs=0.4)
     assert len(queue_ratios(scene)) == 2
 
@@ -261,13 +246,3 @@ def test_a_new_run_is_given_a_range_at_once_and_others_now_and_then():
         2.0, abs=0.01
     )
     assert scene.written["next"]["starts"] == before
-
-
-def test_a_run_that_changes_nothing_costs_no_forecast():
-    scene = a_waiting_one()
-    played = scene.coordinator.ranges._played_at
-    scene.pass_time(3)
-    change = Change((TEAM, "next"), None, scene.known["next"])
-    scene.coordinator.handle(scene.known["next"].owner.kind, change)
-    scene.settle()
-    assert scene.coordinator.ranges._played_at == played
