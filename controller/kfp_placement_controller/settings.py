@@ -25,7 +25,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    process: ClassVar[str]
+    process: ClassVar[str] = ""
     """Name of the process."""
 
     purpose: ClassVar[str]

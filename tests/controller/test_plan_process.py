@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from kfp_placement_controller import plan_process
 from kfp_placement_controller.actuators.histories import change_history
@@ -26,9 +25,6 @@ from tests.controller.planning.past_runs import a_past_run
 from tests.controller.planning.played_cluster import StoredHistories
 from tests.controlplane.exceptions import WaitError
 from tests.controlplane.waiting import wait_until
-from tests.support.samples import ROOT
-
-RIGHTS = ROOT / "deploy" / "features" / "history" / "rights.yaml"
 
 
 class Done:
@@ -126,18 +122,6 @@ def test_a_planner_asks_for_what_it_does_with_histories_and_no_more():
     ):
         change_history(cast("Any", server), action, lambda: None)
     assert rights_to_histories(history=True) == server.asked | {("", "list"), ("", "watch")}
-
-
-def test_a_planner_is_granted_what_it_asks_for_of_histories_and_no_more():
-    found = yaml.safe_load_all(RIGHTS.read_text())
-    roles = {each["metadata"]["name"]: each for each in found if each["kind"] == "ClusterRole"}
-    granted = {
-        (resource.partition("/")[2], verb)
-        for rule in roles["kfp-placement-plan-history"]["rules"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    assert granted == rights_to_histories(history=True)
 
 
 def test_a_planner_asks_for_histories_only_where_they_are_installed():

@@ -65,7 +65,7 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
             if self._stopping.is_set() or not self._leading.still_leads(self._decider):
                 return
             if self._runner.run(action) and isinstance(action, SteeringAction):
-                self._decider.refused(action, self._clock())
+                self._decider.steering.refused(action, self._clock())
         _count(self._decider, self._clock())
 
 

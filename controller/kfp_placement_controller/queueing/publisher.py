@@ -15,7 +15,11 @@ from kfp_placement_controller.queueing.actions import (
 from kfp_placement_controller.queueing.backend import BY_KUEUE, BY_REQUEST, Decisions
 from kfp_placement_controller.queueing.queue_status import QueueCounts, findings_of, status_patch
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.request_status import RunPlace, request_status_patch
+from kfp_placement_controller.queueing.request_status import (
+    NOT_HELD,
+    RunPlace,
+    request_status_patch,
+)
 from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -37,7 +41,6 @@ _REASONS = {
     ReleaseCause.NO_DEMAND: (RequestReason.UNPLANNABLE, "nobody has said what it needs"),
     ReleaseCause.NO_QUEUE: (RequestReason.NOT_HELD, "its namespace takes no part any more"),
 }
-_NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,16 +224,13 @@ class QueuePublisher:
             notes.append(f"priority {known.priority} counts as {priority} in {queue.name}")
         cause = self._causes.get(known.run.owner.uid)
         is_of_kueue = situation.queues.backend_of(queue) == QueueBackend.KUEUE
-        reason, message = _NOT_HELD if cause is None else _REASONS.get(cause, _NOT_HELD)
         return RunPlace(
             queue=queue,
             priority=priority,
             verdict=decided.verdicts.get(known.key),
             undecided=situation.undecided.get(known.key, (known, NOT_KNOWN_YET))[1],
             draining=known.key in situation.draining,
-            reason=reason,
-            message=message,
-            is_remembered=cause is not None,
+            cause=None if cause is None else _REASONS.get(cause, NOT_HELD),
             stopped=_stopped(known, situation),
             notes=tuple(notes),
             nodes=decided.nodes.get(known.key, None if is_of_kueue and known.is_admitted else ()),

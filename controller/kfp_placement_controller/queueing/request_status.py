@@ -21,6 +21,9 @@ from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.times import time_text
 
+NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
+"""Why a run is admitted that we have not let run."""
+
 
 @dataclass(frozen=True)
 class RunPlace:
@@ -32,8 +35,7 @@ class RunPlace:
         verdict: while it waits; None = it was not decided about.
         undecided: why it was not.
         draining: it waits again, and steps of it still run.
-        reason, message: why it is admitted, if it is.
-        is_remembered: whether we have let it run; else its status may know better why.
+        cause: why it is admitted, if it is; None = we have not let it run, its status may know.
         stopped: why it was stopped, if it was.
         notes: what its author should know.
         nodes: that its queue has assigned to it; None = those that it has.
@@ -45,9 +47,7 @@ class RunPlace:
     verdict: Verdict | None
     undecided: str
     draining: bool
-    reason: RequestReason
-    message: str
-    is_remembered: bool
+    cause: tuple[RequestReason, str] | None
     stopped: str
     notes: tuple[str, ...]
     nodes: NodeGroups | None
@@ -143,10 +143,10 @@ def _findings(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
         # What was last said of it stays.
         return []
     if known.is_admitted:
-        if not place.is_remembered and before is not None and before.status == "True":
+        if place.cause is None and before is not None and before.status == "True":
             found = ConditionFinding(admitted, True, before.reason, before.message)
         else:
-            found = ConditionFinding(admitted, True, place.reason, place.message)
+            found = ConditionFinding(admitted, True, *(place.cause or NOT_HELD))
     elif place.verdict is None or place.verdict.is_admitted:
         text = _message(known, place) or ""
         reason = RequestReason.PREEMPTED if place.draining else RequestReason.PENDING_EVALUATION

@@ -56,11 +56,6 @@ class RunQueues:
         """The queue by which a namespace takes part; None = it does not."""
         return self._queues.get(QueueKey(namespace, DEFAULT_QUEUE))
 
-    def holds_without_controller(self, namespace: str) -> bool:
-        """Whether the runs of a namespace wait while nobody can say what they need."""
-        queue = self.of_namespace(namespace)
-        return queue is not None and queue.holds_without_controller
-
     def of_run(self, namespace: str, name: str) -> QueueKey:
         """The queue of a run that names one: that, or `default` where there is none of that name.
 
@@ -71,9 +66,9 @@ class RunQueues:
         key = QueueKey(namespace, name)
         return key if key in self._queues else QueueKey(namespace, DEFAULT_QUEUE)
 
-    def default_keys(self) -> Iterator[QueueKey]:
-        """Of the queues by which namespaces take part."""
-        return (key for key in self._queues if key.name == DEFAULT_QUEUE)
+    def namespaces(self) -> Iterator[str]:
+        """Namespaces that have a queue by which they take part."""
+        return (key.namespace for key in self._queues if key.name == DEFAULT_QUEUE)
 
     def allowed_priority(self, key: QueueKey, priority: int) -> int:
         """The priority, or the nearest one that a queue allows."""

@@ -231,4 +231,4 @@ def _demand(**amounts: str) -> dict[str, Any]:
     """A demand in which a GPU has nothing beside it."""
     gpus = amounts_listed({name: each for name, each in amounts.items() if name == "gpu"})
     shares = [{"name": GPU, "amounts": gpus}] if gpus else []
-    return {**demand(**amounts), "acceleratorShares": shares}
+    return {**demand(None, **amounts), "acceleratorShares": shares}

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
@@ -26,10 +27,10 @@ from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.run_queue import RunQueueStatus
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NODES, PODS
+from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS
 from tests.controller.planning.builders import a_pod
 from tests.controller.queueing.builders import GPU, START
 
@@ -103,6 +104,19 @@ class Scene:
     def request(self, run: QueuedRun, status: Any = None, version: str = "1", **spec: Any) -> None:
         request = a_request(run, status, version, **spec)
         self.coordinator.request_changed(run.key, request)
+
+    def set_queue(self, queue: ObservedQueue) -> None:
+        """A RunQueue is new or has changed."""
+        self.coordinator.queue_changed(queue.key, queue)
+
+    def drop_queue(self, name: str = "default") -> None:
+        """Somebody has deleted a RunQueue."""
+        self.coordinator.queue_changed(QueueKey(TEAM, name), None)
+
+    def label_namespace(self, enabled: str) -> None:
+        """The namespace says whether it takes part; "" = it says nothing."""
+        change = Change(("", TEAM), None, ObservedNamespace(enabled))
+        self.coordinator.handle(NAMESPACES, change)
 
     def place(self, *nodes: Node) -> None:
         for node in nodes:

@@ -79,13 +79,6 @@ class TestQuota:
 
     RULES = rules(quota={"cpu": 8000})
 
-    def test_admitted_runs_count_with_what_is_left_of_them(self):
-        run = waiting("a", a_demand(cpu=4))
-        assert going([run], [admitted("r", a_demand(cpu=4))], self.RULES) == ["a"]
-        assert lacks([run], [admitted("r", a_demand(cpu=6))], self.RULES) == (
-            Lack(Rule.QUOTA, "cpu", 2000),
-        )
-
     def test_runs_of_other_queues_do_not_count(self):
         running = [
             admitted("r", a_demand(cpu=8), queue=OTHER),
@@ -152,10 +145,6 @@ class TestCapacity:
         runs = [waiting(name, a_demand(cpu=99)) for name in "abc"]
         assert going(runs, cluster=self.NODE) == ["a", "b"]
 
-    def test_room_is_the_sum_of_the_nodes(self):
-        runs = [waiting(name, a_demand(cpu=16)) for name in "abcdefghi"]
-        assert len(going(runs, cluster=nodes(4, cpu=16))) == 8
-
     def test_the_queue_s_capacity_replaces_the_sum_where_node_pools_grow(self):
         grows = rules(capacity={"cpu": 32000}, overcommit=1.0)
         runs = [waiting(name, a_demand(cpu=16, pods=200)) for name in "abc"]
@@ -175,11 +164,6 @@ class TestCapacity:
     def test_without_a_node_nobody_new_goes(self):
         verdicts = decided([waiting("a", a_demand(cpu=2))], [admitted("r")], cluster=[])
         assert verdicts["a"].missing == (Lack(Rule.NO_NODE, "cpu", 2000),)
-
-    def test_what_no_node_has_is_said(self):
-        assert lacks([waiting("a", a_demand(cpu=1, gpu=2))], cluster=self.NODE) == (
-            Lack(Rule.NO_NODE, GPU, 2),
-        )
 
     def test_a_queue_that_is_not_there_has_no_limits_of_its_own(self):
         run = waiting("a", a_demand(cpu=32), queue=QueueKey("team", "gone"))

@@ -5,13 +5,11 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement_controller.kinds import POLICIES
-from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.queueing.scene import TEAM, Scene, a_queue, a_run
 
 WAITS = "waits in RunQueue default"
@@ -44,12 +42,6 @@ def test_a_run_request_that_is_as_it_was_is_no_reason_to_decide_again():
     scene.request(run, version="2")
     scene.actions()
     assert scene.coordinator.decided_at == scene.now
-
-
-def test_a_terminated_run_is_released_whatever_its_queue_allows():
-    scene = Scene(quota={"runs": 0}, onControllerDown="hold")
-    scene.tell(a_run("run", is_terminated=True))
-    assert scene.runs() == [("run", "terminated")]
 
 
 def test_a_run_that_goes_on_and_is_given_the_hold_by_hand_goes_on():
@@ -92,34 +84,23 @@ def test_a_queue_that_is_replaced_frees_nobody():
     scene.tell(a_run("run", held_message="waits"))
     for _ in range(3):
         # Deleted and created again, as `kubectl replace --force` does.
-        scene.coordinator.queue_changed(queue.key, None)
+        scene.drop_queue()
         assert scene.runs() == []
         scene.pass_time(4)
         assert scene.runs() == []
-        scene.coordinator.queue_changed(queue.key, queue)
+        scene.set_queue(queue)
         assert scene.runs() == []
         scene.pass_time(60)
     assert scene.runs() == []
 
 
-@pytest.mark.parametrize("label", ["false", None])
-def test_runs_of_a_namespace_that_takes_no_part_any_more_begin(label):
-    scene = Scene(quota={"runs": 0})
-    scene.tell(a_run("run"))
-    if label is None:
-        scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
-    else:
-        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace(label)))
-    assert after_a_moment(scene) == [("run", "no-queue")]
-
-
 def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
     scene = Scene(quota={"runs": 0})
     scene.coordinator.opt_in = True
-    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace()))
+    scene.label_namespace("")
     scene.tell(a_run("run"))
     assert after_a_moment(scene) == [("run", "no-queue")]
-    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace("true")))
+    scene.label_namespace("true")
     scene.pass_time(5)
     assert scene.runs() == [("run", WAITS)]
 
@@ -180,7 +161,7 @@ def test_no_queue_is_ready_in_a_namespace_that_takes_no_part(opt_in):
         "": (False, "NamespaceExcluded") if opt_in else (True, "Admitting"),
         "true": (True, "Admitting"),
     }.items():
-        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace(label)))
+        scene.label_namespace(label)
         assert readiness(scene) == expected, label
         scene.pass_time(5)
 
@@ -196,7 +177,7 @@ def test_a_status_is_written_once_and_counts_alone_at_most_once_a_second():
     scene = Scene()
     (status,) = scene.statuses()
     assert (status["waiting"], status["admitted"]) == (0, 0)
-    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), a_queue("2", status))
+    scene.set_queue(a_queue("2", status))
     scene.pass_time(0.5)
     scene.tell(a_run("run", is_held=False))
     assert scene.statuses() == []
@@ -217,7 +198,7 @@ def test_a_queue_beside_which_there_is_no_default_says_that_it_holds_nobody():
     (status,) = scene.statuses()
     (ready,) = [each for each in status["conditions"] if each["type"] == "Ready"]
     assert (status["ready"], ready["reason"]) == (False, "NoDefaultQueue")
-    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), a_queue())
+    scene.set_queue(a_queue())
     scene.pass_time(5)
     assert [each["ready"] for each in scene.statuses()] == [True, True]
 

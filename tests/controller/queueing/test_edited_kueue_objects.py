@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.queueing.defects import Defects
+from kfp_placement_controller.queueing.kueue.backend import KueueBackend
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, KueueScene
 from tests.controller.queueing.scene import demand
 
@@ -88,7 +88,7 @@ def a_scene_with_runs() -> KueueScene:
     return scene
 
 
-def attempt_openly(_defects: Defects, _run: Any, decide: Any, _otherwise: Any) -> Any:
+def attempt_openly(_backend: KueueBackend, _run: Any, decide: Any, _otherwise: Any) -> Any:
     """Instead of the try for each run: a defect is seen here."""
     return decide()
 
@@ -97,7 +97,7 @@ def attempt_openly(_defects: Defects, _run: Any, decide: Any, _otherwise: Any) -
 def test_whatever_others_make_of_kueues_objects_decisions_are_made(data):
     scene = a_scene_with_runs()
     draw = data.draw
-    with patch.object(Defects, "attempt", attempt_openly):
+    with patch.object(KueueBackend, "_attempt", attempt_openly):
         for name in RUNS:
             scene.workloads[name] = edited(draw, scene.workloads[name])
         scene.tell_kueue()

@@ -45,28 +45,6 @@ def test_runs_begin_one_after_the_other_as_those_before_them_end():
     assert starts(queues_of(waits, running)) == {"a": 0.5, "b": 1.5}
 
 
-def test_a_higher_priority_is_played_first():
-    waits = [
-        waiting("low", makespan_seconds=HOUR),
-        waiting("high", priority=5, makespan_seconds=2 * HOUR),
-    ]
-    running = [admitted("old", ends_at=after(1))]
-    assert starts(queues_of(waits, running)) == {"high": 1.0, "low": 3.0}
-
-
-def test_a_small_run_goes_before_a_large_one_that_does_not_fit_yet():
-    waits = [
-        waiting("large", a_demand(cpu=8), makespan_seconds=HOUR),
-        waiting("small", a_demand(cpu=2), makespan_seconds=HOUR),
-    ]
-    running = [
-        admitted("short", a_demand(cpu=4), ends_at=after(1)),
-        admitted("long", a_demand(cpu=4), ends_at=after(3)),
-    ]
-    found = starts(queues_of(waits, running, rules(overcommit=1.0)))
-    assert found == {"small": 1.0, "large": 3.0}
-
-
 def test_pods_that_run_together_wait_for_room_on_nodes():
     gang = a_demand(cpu=8, gang=(2, {"cpu": 4}))
     waits = [waiting("gang", gang, makespan_seconds=HOUR)]

@@ -17,10 +17,10 @@ from kfp_placement_controller.queueing.kueue.actions import (
 from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
-from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.times import time_text
+from tests.controller.queueing.builders import START
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
-from tests.controller.queueing.scene import TEAM, a_queue, demand
+from tests.controller.queueing.scene import a_queue, demand
 
 LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
 
@@ -104,7 +104,7 @@ def test_a_waiting_run_that_needs_something_else_asks_for_that(scene):
 
 def test_when_its_queue_is_not_of_kueue_any_more_a_run_asks_for_nothing_there(scene):
     scene.asked.clear()
-    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), a_queue("2", quota={"runs": 0}))
+    scene.set_queue(a_queue("2", quota={"runs": 0}))
     scene.settle()
     assert scene.kinds_asked() == [DeleteWorkload]
 
@@ -198,43 +198,34 @@ def test_a_run_whose_workload_somebody_has_deactivated_is_left_alone(scene):
     assert "is not active" in scene.message("run")
 
 
-def test_an_evicted_workload_waits_again_as_kueue_looks_for_it(scene):
+@pytest.mark.parametrize(
+    ("reason", "requeued"),
+    [
+        ("Preempted", ("True", "Preempted")),
+        ("Deactivated", ("False", "Deactivated")),
+        ("DeactivatedDueToAdmissionCheck", ("False", "Deactivated")),
+        ("PodsReadyTimeout", ("False", "PodsReadyTimeout")),
+    ],
+)
+def test_an_evicted_workload_gives_back_its_admission_and_waits_again_as_kueue_looks_for_it(
+    reason, requeued
+):
     """One that was deactivated comes back when it is active again, whatever had caused it."""
-    for reason, requeued in {
-        "Preempted": ("True", "Preempted"),
-        "Deactivated": ("False", "Deactivated"),
-        "DeactivatedDueToAdmissionCheck": ("False", "Deactivated"),
-        "PodsReadyTimeout": ("False", "PodsReadyTimeout"),
-    }.items():
-        conditions = [
-            {"type": "Evicted", "status": "True", "reason": reason},
-            {"type": "QuotaReserved", "status": "True"},
-        ]
-        cleared = without_admission({"status": {"conditions": conditions}}, scene.now)
-        assert cleared is not None
-        found = {each["type"]: each for each in cleared["status"]["conditions"]}
-        assert (found["Requeued"]["status"], found["Requeued"]["reason"]) == requeued
-
-
-def test_an_admission_is_cleared_only_of_a_workload_that_was_evicted(scene):
-    evicted = [
-        {"type": "Evicted", "status": "True", "reason": "Preempted", "message": "for another"},
+    conditions = [
+        {"type": "Evicted", "status": "True", "reason": reason},
         {"type": "QuotaReserved", "status": "True"},
         {"type": "Admitted", "status": "True"},
     ]
-    raw = {"status": {"admission": ADMISSION, "conditions": evicted}}
-    cleared = without_admission(raw, scene.now)
+    raw = {"status": {"admission": ADMISSION, "conditions": conditions}}
+    cleared = without_admission(raw, START)
     assert cleared is not None
     assert "admission" not in cleared["status"]
-    found = {each["type"]: each["status"] for each in cleared["status"]["conditions"]}
-    assert found == {
-        "Evicted": "True",
-        "QuotaReserved": "False",
-        "Admitted": "False",
-        "Requeued": "True",
-    }
-    assert without_admission({"status": {"conditions": evicted[1:]}}, scene.now) is None
-    assert without_admission({}, scene.now) is None
+    found = {each["type"]: each for each in cleared["status"]["conditions"]}
+    assert (found["Requeued"]["status"], found["Requeued"]["reason"]) == requeued
+    statuses = [found[each]["status"] for each in ("Evicted", "QuotaReserved", "Admitted")]
+    assert statuses == ["True", "False", "False"]
+    assert without_admission({"status": {"conditions": conditions[1:]}}, START) is None
+    assert without_admission({}, START) is None
 
 
 @pytest.mark.parametrize("requests", [{}, {"cpu": "0"}, {"cpu": "0", "kfp-placement.dev/runs": 0}])
@@ -254,14 +245,14 @@ def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
 def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, caplog):
     scene.submit("broken", 0.1, demand=demand(cpu="1"))
     scene.submit("waits", 0.2, demand=demand(cpu="1"))
-    decide = writes.for_waiting
+    decide = writes.for_run
 
-    def for_waiting(run, *others):
+    def for_run(run, *others, **options):
         if run.known.key.name == "broken":
             raise StopIteration
-        return decide(run, *others)
+        return decide(run, *others, **options)
 
-    monkeypatch.setattr(writes, "for_waiting", for_waiting)
+    monkeypatch.setattr(writes, "for_run", for_run)
     for _ in range(5):
         scene.pass_time(11)
         scene.settle()
@@ -341,14 +332,14 @@ def test_while_a_queue_is_replaced_runs_that_go_on_keep_their_workloads(scene):
     scene.status("run", ADMITTED, admission=ADMISSION)
     scene.asked.clear()
     (queue,) = scene.coordinator.queues
-    scene.coordinator.queue_changed(queue.key, None)
+    scene.drop_queue()
     for _ in range(4):
         scene.pass_time(1)
         scene.settle()
-    scene.coordinator.queue_changed(queue.key, queue)
+    scene.set_queue(queue)
     scene.settle()
     assert DeleteWorkload not in scene.kinds_asked()
-    scene.coordinator.queue_changed(queue.key, None)
+    scene.drop_queue()
     scene.pass_time(1)
     scene.settle()
     scene.pass_time(6)

@@ -25,8 +25,8 @@ def test_one_that_was_never_read_admits_nobody_until_it_is_corrected():
     assert scene.settle() == []
     # Another process leads, which has never read the queue as valid.
     broken = a_queue(quota=BROKEN)
-    scene.coordinator.queue_changed(broken.key, None)
-    scene.coordinator.queue_changed(broken.key, broken)
+    scene.drop_queue()
+    scene.set_queue(broken)
     assert scene.settle() == []
     scene.lead_again()
     assert scene.settle() == []
@@ -37,7 +37,7 @@ def test_one_that_was_never_read_admits_nobody_until_it_is_corrected():
     valid = condition(scene, "Valid")
     assert valid.status == "False"
     assert valid.message.startswith("nobody is admitted; correct the queue: RunQueue 'default'")
-    scene.coordinator.queue_changed(broken.key, a_queue("99", quota={"runs": 2}))
+    scene.set_queue(a_queue("99", quota={"runs": 2}))
     assert scene.settle() == ["one begins: admitted"]
 
 
@@ -45,7 +45,7 @@ def test_of_one_that_was_read_the_last_valid_rules_hold():
     scene = Played(quota={"runs": 1})
     broken = a_queue("9", quota=BROKEN)
     for _ in range(2):
-        scene.coordinator.queue_changed(broken.key, broken)
+        scene.set_queue(broken)
     scene.submit("one", 0.1)
     scene.submit("two", 0.2)
     assert scene.settle() == ["one begins: admitted"]
@@ -93,7 +93,7 @@ def test_its_status_is_written_once_and_keeps_the_time_of_its_conditions():
     assert writes() == 1
     (queue,) = scene.coordinator.queues
     broken = a_queue("99", quota=BROKEN)
-    scene.coordinator.queue_changed(queue.key, replace(broken, status=queue.status))
+    scene.set_queue(replace(broken, status=queue.status))
     assert writes() == 1
     ready, valid = (condition(scene, each) for each in ("Ready", "Valid"))
     assert ready.last_transition_time < valid.last_transition_time

@@ -58,12 +58,6 @@ def test_a_run_that_fits_no_node_of_its_flavor_gives_its_quota_back(refused):
     assert words(refused.settle()) == ["other begins"]
 
 
-def test_a_run_that_was_refused_begins_once_the_nodes_of_its_flavor_can_take_it(refused):
-    assert refused.settle() == []
-    refused.say("large", unschedulable="")
-    assert words(refused.settle()) == ["large begins"]
-
-
 def test_a_run_that_was_refused_begins_once_its_flavor_is_of_nodes_that_can_take_it(refused):
     flavor = refused.api.get(KUEUE_VERSION, "ResourceFlavor", refused.name)
     refused.api.patch(flavor, {"spec": {"nodeLabels": {"pool": "larger"}}})

@@ -71,12 +71,18 @@ def test_a_run_for_which_others_stopped_gets_their_room_even_if_more_must_go_fir
     assert scene.settle() == ["high begins: admitted"]
 
 
-def test_a_run_that_somebody_has_suspended_is_not_asked_to_stop_but_another_is():
+def two_of_two_cpus() -> Played:
+    """Two runs use up a quota of four CPUs; the second began a minute after the first."""
     scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64)])
     for name, hours in (("one", 0.1), ("two", 0.2)):
         scene.submit(name, hours, demand=demand(cpu="2"))
         scene.settle()
         scene.pass_time(60)
+    return scene
+
+
+def test_a_run_that_somebody_has_suspended_is_not_asked_to_stop_but_another_is():
+    scene = two_of_two_cpus()
     scene.change("two", is_suspended=True)
     scene.settle()
     scene.submit("high", 0.3, priority=10, demand=demand(cpu="2"))
@@ -255,7 +261,7 @@ def play_but(
             if isinstance(action, kind) and action.run.key.name == name:
                 said.append(f"{kind.__name__} {name}")
                 if refused:
-                    scene.coordinator.refused(action, scene.now)
+                    scene.coordinator.steering.refused(action, scene.now)
             else:
                 said += scene.carry_out(action)
         scene.pass_time(0.5)
@@ -297,11 +303,7 @@ def test_a_terminated_run_is_released_even_if_that_was_refused_before():
 
 
 def test_where_a_run_cannot_be_stopped_another_is():
-    scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64)])
-    for name, hours in (("one", 0.1), ("two", 0.2)):
-        scene.submit(name, hours, demand=demand(cpu="2"))
-        scene.settle()
-        scene.pass_time(60)
+    scene = two_of_two_cpus()
     scene.submit("high", 0.3, priority=10, demand=demand(cpu="2"))
     said = play_but(scene, SuspendRun, "two", 10, refused=True)
     assert said == ["SuspendRun two", "one stops for uid-high", "high begins: admitted"]

@@ -4,15 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_quota, demand
 
 
@@ -48,11 +45,9 @@ def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_wait
     assert scene.settle() == []
     assert scene.written["run"]["phase"] == "Waiting"
     if is_deleted:
-        scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
+        scene.drop_queue()
     else:
-        scene.coordinator.handle(
-            NAMESPACES, Change(("", TEAM), ObservedNamespace(), ObservedNamespace("false"))
-        )
+        scene.label_namespace("false")
     assert scene.settle() == []
     scene.pass_time(5)
     assert scene.settle() == ["run begins: no-queue"]
@@ -120,8 +115,7 @@ def test_a_quota_of_a_resource_limits_runs_and_the_queue_says_what_is_used():
     ]
     scene.pass_time(5)
     scene.settle()
-    queue = scene.coordinator.queues.get(QueueKey(TEAM, "default"))
-    assert queue is not None
+    (queue,) = scene.coordinator.queues
     assert [(each.name, each.amount) for each in queue.status.used] == [("cpu", "3")]
     assert (queue.status.waiting, queue.status.admitted) == (1, 1)
 
@@ -147,18 +141,19 @@ def test_a_run_goes_to_the_queue_that_it_names():
     assert scene.settle() == ["b begins: admitted"]
     assert (scene.written["a"]["queue"], scene.written["b"]["queue"]) == ("gpu", "default")
     assert scene.written["b"]["notes"] == ["there is no RunQueue tpu: it is in default"]
-    scene.coordinator.queue_changed(gpu.key, None)
+    scene.drop_queue("gpu")
     assert scene.settle() == ["a begins: admitted"]
 
 
 def test_priorities_are_clamped_and_the_run_says_so():
-    scene = Played(quota={"runs": 0}, priorities={"min": 0, "max": 5})
-    scene.submit("first", 0.1, priority=5)
-    scene.submit("second", 0.2, priority=50)
-    scene.settle()
-    assert scene.message("second").startswith("2nd of 2")
-    assert scene.written["second"]["priority"] == 5
-    assert scene.written["second"]["notes"] == ["priority 50 counts as 5 in default"]
+    scene = Played(quota={"runs": 1}, priorities={"min": 5, "max": 5})
+    for number, priority in enumerate((-50, 5, 50)):
+        scene.submit(f"run-{number}", number / 10, priority=priority)
+    # Nobody stops: all are equal.
+    assert scene.settle() == ["run-0 begins: admitted"]
+    assert scene.message("run-2").startswith("2nd of 2")
+    assert scene.written["run-2"]["priority"] == 5
+    assert scene.written["run-2"]["notes"] == ["priority 50 counts as 5 in default"]
 
 
 def preempting() -> tuple[Played, ObservedPod]:
@@ -268,24 +263,6 @@ def test_a_run_that_is_tried_again_waits_from_then_on():
     assert scene.settle() == []
     assert scene.written["run"]["phase"] == "Waiting"
     assert scene.written["run"]["waitingSince"] >= time_text(again)
-
-
-def test_positions_alone_are_written_in_turn():
-    """Two hundred runs move up by one: that is not two hundred writes at once."""
-    scene = Played(quota={"runs": 1})
-    for number in range(100):
-        scene.submit(f"run-{number:03}", number / 1000)
-    scene.settle()
-    scene.pass_time(20)
-    scene.end("run-000")
-    assert "run-001 begins: admitted" in [
-        each for action in scene.actions() for each in scene.carry_out(action)
-    ]
-    assert 0 < len(scene.actions()) <= 30
-    for _ in range(20):
-        scene.pass_time(10)
-        scene.settle()
-    assert scene.message("run-099") == "98th of 98, lacks 1 run of the quota"
 
 
 def test_a_run_that_ends_while_nobody_leads_is_finished_by_the_next_leader():

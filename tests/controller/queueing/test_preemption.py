@@ -1,7 +1,6 @@
 """Whom a run of higher priority makes wait."""
 
 from kfp_placement_controller.queueing.builtin.backend import preempted
-from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.builders import GPU, a_demand, admitted, after, nodes, rules, waiting
 
 QUOTA = rules(quota={"cpu": 8000})
@@ -41,17 +40,6 @@ def test_nobody_is_suspended_for_a_run_that_would_not_fit_then():
     ]
     assert victims(running, waiting("urgent", a_demand(cpu=6), priority=10)) == []
     assert victims(running, waiting("urgent", a_demand(cpu=9), priority=30)) == []
-
-
-def test_nobody_is_suspended_in_vain():
-    """The latest ones are too small or of no use; with `big` gone they can stay."""
-    other = QueueKey("others", "default")
-    running = [
-        admitted("big", a_demand(cpu=6)),
-        admitted("small", a_demand(cpu=1), admitted_at=after(1)),
-        admitted("elsewhere", a_demand(cpu=40), admitted_at=after(2), queue=other),
-    ]
-    assert victims(running) == ["big"]
 
 
 def test_several_are_suspended_where_one_is_not_enough():

@@ -33,18 +33,23 @@ def ranges_of(ratios=(), ends_at=None, **params):
     return ranges
 
 
+def said_by(ranges):
+    """What they say first of when the next run begins."""
+    return ranges.starts(RUN, QUEUE, None, START, START)
+
+
 def queues(ends_at):
     running = [admitted("old", ends_at=ends_at)]
     return PlayedQueues([waiting("next")], running, rules(max_runs=1), nodes(cpu=8))
 
 
 def test_before_it_has_seen_enough_waits_a_queue_says_only_when_the_earliest_is():
-    said = ranges_of(HALVES[:19]).starts(RUN, QUEUE, None, START, START)
+    said = said_by(ranges_of(HALVES[:19]))
     assert said == StartRange(earliest=after(0.2), forecast=after(1), said_at=START)
 
 
 def test_then_it_says_in_what_range_four_of_five_of_its_last_runs_would_have_been():
-    said = ranges_of(HALVES).starts(RUN, QUEUE, None, START, START)
+    said = said_by(ranges_of(HALVES))
     assert said == StartRange(
         earliest=after(0.5), latest=after(2), forecast=after(1), said_at=START
     )
@@ -52,7 +57,7 @@ def test_then_it_says_in_what_range_four_of_five_of_its_last_runs_would_have_bee
 
 def test_a_range_leaves_out_a_tenth_of_the_last_runs_at_either_end():
     """Of twenty that waited for a tenth to twice of their forecasts, evenly."""
-    said = ranges_of([n / 10 for n in range(1, 21)]).starts(RUN, QUEUE, None, START, START)
+    said = said_by(ranges_of([n / 10 for n in range(1, 21)]))
     # The quantiles of Hyndman and Fan's sixth definition, at 2.1 and 18.9 of 20.
     assert (said.earliest - START) / timedelta(hours=1) == pytest.approx(0.21, abs=0.001)
     assert (said.latest - START) / timedelta(hours=1) == pytest.approx(1.89, abs=0.001)
@@ -64,23 +69,16 @@ def test_a_range_is_of_what_is_left_of_the_wait():
     assert (said.earliest, said.latest) == (after(0.75), after(1.5))
 
 
-def test_a_run_that_is_not_played_to_its_start_begins_later_than_what_was_played():
-    ranges = StartRanges()
-    found = ranges_of(HALVES)
-    assert found.starts(RunKey("team", "other"), QUEUE, None, START, START) is None
-    assert ranges.starts(RUN, QUEUE, None, START, START) is None
-
-
 def test_what_was_said_stays_while_it_is_about_right():
     ranges = ranges_of(HALVES)
-    said = ranges.starts(RUN, QUEUE, None, START, START)
+    said = said_by(ranges)
     for seconds, is_new in ((60.0, False), (-60.0, False), (600.0, True), (-600.0, True)):
         moved = ranges_of(HALVES, ends_at=after(1) + timedelta(seconds=seconds))
         assert (moved.starts(RUN, QUEUE, said, START, START) != said) is is_new
 
 
 def test_the_end_of_a_range_is_said_as_soon_as_there_is_one():
-    early = ranges_of().starts(RUN, QUEUE, None, START, START)
+    early = said_by(ranges_of())
     assert early.latest is None
     assert ranges_of(HALVES).starts(RUN, QUEUE, early, START, START).latest == after(2)
 
@@ -197,7 +195,7 @@ def test_what_others_write_of_that_is_put_right():
     scene = a_waiting_one([1.0])
     (queue,) = scene.coordinator.queues
     status = queue.status.model_copy(update={"wait_ratios": (9.0, 9.0)})
-    scene.coordinator.queue_changed(queue.key, replace(queue, version="99", status=status))
+    scene.set_queue(replace(queue, version="99", status=status))
     scene.pass_time(5)
     scene.settle()
     assert queue_ratios(scene) == (1.0,)

@@ -1,14 +1,15 @@
 """Kueue as the backend of queues: a Workload for each run, followed and put right."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
-from kfp_placement_controller.queueing.defects import Defects
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.kueue import statuses, writes
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
@@ -22,6 +23,13 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources, add_to
+
+ResultT = TypeVar("ResultT")
+
+_LOG = logging.getLogger(__name__)
+
+_DETAIL_CHARACTERS = 200
+"""Of what an error says."""
 
 _MOST_STOPS = 10_000
 """Runs stopped by request of which is remembered which Workload they had."""
@@ -73,7 +81,7 @@ class KueueBackend:
     retry_seconds: float = 2.0
     aging_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
-    _defects: Defects = field(default_factory=Defects)
+    _defects: set[tuple[RunKey, str]] = field(default_factory=set)
     _outdated: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -84,7 +92,6 @@ class KueueBackend:
         """Say what Kueue has decided, and what must be written for it to decide on."""
         if not situation.queues.ask_for_kueue and not self.objects.has_workloads:
             return Decisions()
-        self._defects.begin()
         decide = partial(self._decided, situation=situation, now=now)
         waiting = decide(situation.waiting_in(QueueBackend.KUEUE), self._of_waiting)
         running = decide(situation.admitted_in(QueueBackend.KUEUE), self._of_running)
@@ -123,17 +130,38 @@ class KueueBackend:
             run = kueue_run(known, situation.queues, self.objects, now, self.aging_seconds)
             if run is None:
                 return None
-            return decide(replace(run, outdated_uid=self._outdated_uid(run)), now)
+            return decide(replace(run, outdated_uid=self._outdated_uid(run, now)), now)
 
         decided = []
         for known in runs:
             otherwise = partial(_unread, known, situation.queue_of(known))
-            each = self._defects.attempt(known.key, partial(decision, known), otherwise)
+            each = self._attempt(known.key, partial(decision, known), otherwise)
             if each is not None:
                 decided.append(each)
         return decided
 
-    def _outdated_uid(self, run: KueueRun) -> str:
+    def _attempt(
+        self, run: RunKey, decide: Callable[[], ResultT], otherwise: Callable[[str], ResultT]
+    ) -> ResultT:
+        """Decide about one run: a defect in that must not keep all others waiting.
+
+        Anybody may have written what the decision depends on. Each defect is logged once.
+
+        Args:
+            run: which.
+            decide: does it.
+            otherwise: what follows if that fails; takes what to say of it.
+        """
+        try:
+            return decide()
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
+            if (run, detail) not in self._defects:
+                _LOG.exception("run %s/%s: defect in deciding about it", *run)
+            self._defects.add((run, detail))
+            return otherwise(f"a defect of the queue: {detail}")
+
+    def _outdated_uid(self, run: KueueRun, now: datetime) -> str:
         """Of the Workload that a run had when it was stopped by request; each time there is one.
 
         The clock of the API server, which says when a Workload was created, may not be ours.
@@ -141,7 +169,7 @@ class KueueBackend:
         if run.known.run.preempted_for != BY_REQUEST or run.workload is None:
             return ""
         created_at = run.workload.created_at
-        is_old = created_at is not None and created_at < run.waiting_since
+        is_old = created_at is not None and created_at < run.known.waiting_since(now)
         stop = (run.request.uid, run.request.preempt_at)
         if len(self._outdated) >= _MOST_STOPS and stop not in self._outdated:
             del self._outdated[next(iter(self._outdated))]
@@ -158,7 +186,7 @@ class KueueBackend:
             waiting=None
             if is_admitted
             else run.known.as_waiting(key, run.priority, run.unschedulable),
-            writes=tuple(writes.for_waiting(run, self.objects, now)),
+            writes=tuple(writes.for_run(run, self.objects, now, waits=True)),
         )
 
     def _of_running(self, run: KueueRun, now: datetime) -> KueueDecision:
@@ -169,7 +197,7 @@ class KueueBackend:
             # It keeps its nodes, with and without its Workload.
             nodes=run.nodes,
             running=run.known.as_admitted(run.queue.key, run.priority, now),
-            writes=tuple(writes.for_running(run, self.objects, now)),
+            writes=tuple(writes.for_run(run, self.objects, now, waits=False)),
         )
 
     # What else to write.
@@ -194,7 +222,7 @@ class KueueBackend:
             # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
             if request is not None and not _is_ending(request, situation):
                 write = partial(writes.for_other, workload, request, now)
-                action = self._defects.attempt(request.key, write, lambda _: None)
+                action = self._attempt(request.key, write, lambda _: None)
                 if action is not None:
                     yield action
 

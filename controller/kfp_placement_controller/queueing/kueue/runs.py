@@ -37,7 +37,6 @@ class KueueRun:
         request: its RunRequest.
         queue: that decides about it.
         priority: as the queue allows it, grown since it was submitted.
-        waiting_since: when it began to wait; now, where that is not written yet.
         workload: None = there is none.
         nodes: of the flavors that it was assigned; None = no quota is reserved for it, and it was
             not refused.
@@ -49,7 +48,6 @@ class KueueRun:
     request: ObservedRequest
     queue: ObservedQueue
     priority: int
-    waiting_since: datetime
     workload: ObservedWorkload | None
     nodes: NodeGroups | None
     was_refused: bool = False
@@ -142,7 +140,6 @@ def kueue_run(
         request=request,
         queue=queue,
         priority=_priority(known, queue, queues, now, aging_seconds),
-        waiting_since=known.waiting_since(now),
         workload=workload,
         nodes=nodes,
         was_refused=was_refused,

@@ -29,54 +29,38 @@ from kfp_placement_engine.model.quantities import format_resources
 from kfp_placement_engine.model.resources import Resources
 
 
-def for_waiting(run: KueueRun, objects: KueueObjects, now: datetime) -> Iterator[KueueAction]:
-    """For a run that waits.
+def for_run(
+    run: KueueRun, objects: KueueObjects, now: datetime, *, waits: bool
+) -> Iterator[KueueAction]:
+    """For a run that waits, or that may run and keeps its Workload to its end.
 
     Args:
         run: which.
         objects: Kueue's.
         now: the time.
+        waits: whether it does.
     """
     workload, key = run.workload, run.known.key
     if workload is None:
-        if not run.unschedulable:
+        if not (waits and run.unschedulable):
             yield from _demand(run, objects)
     elif workload.is_evicted:
-        yield ClearAdmission(key, workload.name, workload.uid)
-    elif workload.is_finished or run.is_outdated:
+        # One that runs stops first.
+        if waits:
+            yield ClearAdmission(key, workload.name, workload.uid)
+    elif workload.is_finished or (waits and run.is_outdated):
         # A new one is made.
         yield _deletion(key, workload)
     elif workload.has_reservation:
         yield from _for_reservation(run, workload, objects, now)
-    elif run.was_refused:
-        if _may_fit(run, objects):
+    elif waits and (run.was_refused or run.unschedulable):
+        if not run.was_refused or _may_fit(run, objects):
             yield _deletion(key, workload)
-    elif run.unschedulable:
-        yield _deletion(key, workload)
+    elif workload.reclaimed:
+        # PodSets cannot change their names while units of the old ones are given back.
+        yield statuses.reclaimed(workload, {})
     else:
-        yield from _for_pending(run, workload, objects)
-
-
-def for_running(run: KueueRun, objects: KueueObjects, now: datetime) -> Iterator[KueueAction]:
-    """For a run that may run: it keeps its Workload to its end.
-
-    Args:
-        run: which.
-        objects: Kueue's.
-        now: the time.
-    """
-    workload = run.workload
-    if workload is None:
         yield from _demand(run, objects)
-    elif workload.is_finished:
-        yield _deletion(run.known.key, workload)
-    elif workload.is_evicted:
-        # It stops first.
-        return
-    elif workload.has_reservation:
-        yield from _for_reservation(run, workload, objects, now)
-    else:
-        yield from _for_pending(run, workload, objects)
 
 
 def for_draining(run: KueueRun, taken: Resources) -> Iterator[KueueAction]:
@@ -113,16 +97,6 @@ def _for_reservation(
     if run.is_planned and "Pending" in ours.values():
         yield statuses.answer(workload, ours, run.unschedulable, now)
     yield from _demand(run, objects)
-
-
-def _for_pending(
-    run: KueueRun, workload: ObservedWorkload, objects: KueueObjects
-) -> Iterator[KueueAction]:
-    # PodSets cannot change their names while units of the old ones are given back.
-    if workload.reclaimed:
-        yield statuses.reclaimed(workload, {})
-    else:
-        yield from _demand(run, objects)
 
 
 def _may_fit(run: KueueRun, objects: KueueObjects) -> bool:
