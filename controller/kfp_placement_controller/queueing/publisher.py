@@ -43,6 +43,14 @@ _REASONS = {
 }
 
 
+_STOPPED = {
+    "": "",
+    BY_REQUEST: "stopped: somebody has asked for it",
+    BY_KUEUE: "stopped: Kueue has evicted it",
+}
+"""What is said of runs by what they have made room for; of all others, by a run's uid."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Written:
     """When something was written last, and over which version of the object."""
@@ -265,17 +273,12 @@ class QueuePublisher:
 
 def _stopped(known: KnownRun, situation: Situation) -> str:
     """Why a run was stopped that waits again; "" = it was not."""
-    match known.run.preempted_for if known.run.is_preempted else "":
-        case "":
-            return ""
-        case word if word == BY_REQUEST:
-            return "stopped: somebody has asked for it"
-        case word if word == BY_KUEUE:
-            return "stopped: Kueue has evicted it"
-        case uid:
-            runs = (*situation.waiting, *situation.admitted)
-            names = (f"run {each.key.name}" for each in runs if each.run.owner.uid == uid)
-            return f"stopped for {next(names, 'a run')} of a higher priority"
+    preempted_for = known.run.preempted_for if known.run.is_preempted else ""
+    if preempted_for in _STOPPED:
+        return _STOPPED[preempted_for]
+    runs = (*situation.waiting, *situation.admitted)
+    names = (f"run {each.key.name}" for each in runs if each.run.owner.uid == preempted_for)
+    return f"stopped for {next(names, 'a run')} of a higher priority"
 
 
 def _used(queue: ObservedQueue, decided: Decisions) -> dict[str, int]:

@@ -32,10 +32,10 @@ class Standing:
         let: runs that are being let go on.
     """
 
-    wanted: list[SteeringAction] = field(default_factory=list)
-    waiting: list[KnownRun] = field(default_factory=list)
-    refused: list[KnownRun] = field(default_factory=list)
-    let: list[KnownRun] = field(default_factory=list)
+    wanted: list[SteeringAction]
+    waiting: list[KnownRun]
+    refused: list[KnownRun]
+    let: list[KnownRun]
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Steering:
             cause_of: why a run that waits goes on whatever its queue decides; None = it waits on.
             now: the time.
         """
-        found = Standing()
+        found = Standing([], [], [], [])
         for known in runs:
             if known.is_waiting:
                 self._stand(known, cause_of(known), found, now)
