@@ -22,11 +22,9 @@ from kfp_placement_kube.transport import Transport, TransportParams
 COMPONENT = "kfp-placement.dev/controller"
 """The component that reports our events."""
 
-_LEASE_TIMEOUT_SECONDS = 5.0
-"""Of a request for a Lease: well within the ten seconds after which we no longer lead."""
-
-_HISTORY_TIMEOUT_SECONDS = 5.0
-"""Of a request that writes a history; one that is late fails by the version that it names."""
+_PROMPT_TIMEOUT_SECONDS = 5.0
+"""Of a request for a Lease: well within the ten seconds after which we no longer lead. And of one
+that writes a history; one that is late fails by the version that it names."""
 
 _MEMORY_TIMEOUT_SECONDS = 5.0
 _MOST_MEMORY_BYTES = 2**20
@@ -95,22 +93,13 @@ def connect(settings: Settings) -> KubeClient:
     return _connected(settings, settings.request_timeout_seconds)
 
 
-def connect_for_lease(settings: Settings) -> KubeClient:
-    """The same for an election, in which no request may take long.
+def connect_promptly(settings: Settings) -> KubeClient:
+    """The same for Leases and histories, with which no request may take long.
 
     Raises:
         SettingsError: no usable configuration.
     """
-    return _connected(settings, _LEASE_TIMEOUT_SECONDS)
-
-
-def connect_for_histories(settings: Settings) -> KubeClient:
-    """The same for histories, which others must be able to write soon.
-
-    Raises:
-        SettingsError: no usable configuration.
-    """
-    return _connected(settings, _HISTORY_TIMEOUT_SECONDS)
+    return _connected(settings, _PROMPT_TIMEOUT_SECONDS)
 
 
 def transport_to(url: str) -> Transport:

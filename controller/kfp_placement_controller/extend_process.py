@@ -22,7 +22,6 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.parts import working
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
-from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.extend_watches import ExtendObserver
 from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_kube.access import Need, check_access
@@ -49,12 +48,8 @@ def needs(settings: ExtendSettings) -> list[Need]:
     ]
 
 
-def run(settings: ExtendSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
+def run(settings: ExtendSettings) -> int:
     """Run until we are asked to stop; returns the exit code.
-
-    Args:
-        settings: of the process.
-        sources: where runs come from.
 
     Raises:
         SettingsError: a setting is not what we need.
@@ -62,20 +57,20 @@ def run(settings: ExtendSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
     """
     client = connect(settings)
     check_access(client, needs(settings))
-    asyncio.run(ExtendProcess(settings, client, sources).serve())
+    asyncio.run(ExtendProcess(settings, client).serve())
     return 0
 
 
 class ExtendProcess:
     """What lives as long as the process."""
 
-    def __init__(self, settings: ExtendSettings, client: KubeClient, sources: RunSources) -> None:
+    def __init__(self, settings: ExtendSettings, client: KubeClient) -> None:
         """Connect everything without starting it.
 
         Raises:
             SettingsError: the certificate cannot be used.
         """
-        self._memory = Memory(sources)
+        self._memory = Memory(DEFAULT_SOURCES)
         self._notes = DeviationNotes()
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
         guard = Guard(
@@ -86,7 +81,7 @@ class ExtendProcess:
             clock=wall_clock,
         )
         observer = ExtendObserver(self._memory, self._notes, guard, self._events)
-        self._watches = observer.watches(client, sources, settings)
+        self._watches = observer.watches(client, DEFAULT_SOURCES, settings)
         self._guard_loop = GuardLoop(guard, self._memory, self._watches.is_synced)
         answers = Answers(
             lambda: self._memory.known, self._decided, settings.own_namespace, QUEUE_SOURCES

@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 
 from kfp_placement_controller.exceptions import ControllerError
@@ -30,43 +29,10 @@ USAGE = 2
 """Exit code: an option that cannot be used; argparse's own."""
 
 
-@dataclass(frozen=True)
-class Process:
-    """One of the processes.
-
-    Attributes:
-        settings: what can be set.
-        module: where its `run(settings) -> exit code` is; imported only when it is asked for.
-        purpose: in a line.
-    """
-
-    settings: type[Settings]
-    module: str
-    purpose: str
-
-
-PROCESSES: Mapping[str, Process] = {
-    "plan": Process(
-        PlanSettings,
-        "kfp_placement_controller.plan_process",
-        "plan every run and write its PipelinePlacement",
-    ),
-    "extend": Process(
-        ExtendSettings,
-        "kfp_placement_controller.extend_process",
-        "answer our scheduler, and admit pods where the API server cannot",
-    ),
-    "queue": Process(
-        QueueSettings,
-        "kfp_placement_controller.queue_process",
-        "hold whole runs until their queue admits them",
-    ),
-    "release": Process(
-        ReleaseSettings,
-        "kfp_placement_controller.release_process",
-        "pause the policy and remove our gates from all pods",
-    ),
+PROCESSES: Mapping[str, type[Settings]] = {
+    each.process: each for each in (PlanSettings, ExtendSettings, QueueSettings, ReleaseSettings)
 }
+"""What can be set of each process. Its module is imported only when it is asked for."""
 
 
 def main(
@@ -74,9 +40,8 @@ def main(
 ) -> int:
     """Run one process to its end; returns the exit code."""
     options = _parser().parse_args(arguments)
-    process = PROCESSES[options.process]
     try:
-        settings = read_settings(process.settings, options, environment)
+        settings = read_settings(PROCESSES[options.process], options, environment)
     except ControllerError as error:
         print(f"{DISTRIBUTION}: {error}", file=sys.stderr)
         return USAGE
@@ -86,7 +51,8 @@ def main(
         stream=sys.stderr,
     )
     try:
-        code: int = importlib.import_module(process.module).run(settings)
+        process = importlib.import_module(f"kfp_placement_controller.{settings.process}_process")
+        code: int = process.run(settings)
     except (ControllerError, KubeError) as error:
         print(f"{DISTRIBUTION}: {error}", file=sys.stderr)
         return FAILED
@@ -103,9 +69,9 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"{DISTRIBUTION} {version(DISTRIBUTION)}"
     )
     commands = parser.add_subparsers(dest="process", required=True, metavar="PROCESS")
-    for name, process in PROCESSES.items():
-        command = commands.add_parser(name, help=process.purpose, description=process.purpose)
-        add_options(command, process.settings)
+    for name, settings in PROCESSES.items():
+        command = commands.add_parser(name, help=settings.purpose, description=settings.purpose)
+        add_options(command, settings)
     return parser
 
 

@@ -27,7 +27,6 @@ from kfp_placement_controller.queueing.overdue import (
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_controller.sources.queue_source import QueueSource
-from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -44,24 +43,17 @@ Say = Callable[[str], None]
 _POD = Place("pod")
 
 
-def run(settings: ReleaseSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
+def run(settings: ReleaseSettings) -> int:
     """Release once; returns the exit code: 1 if something could not be freed.
-
-    Args:
-        settings: what to free, all or only what is overdue, and whether this is a dry run.
-        sources: read the pods.
 
     Raises:
         SettingsError: there is no way to the API server.
         KubernetesError: no answer, or what everything needs is refused.
     """
-    client = connect(settings)
-    return release(client, datetime.now(UTC), print, settings, sources)
+    return release(connect(settings), datetime.now(UTC), print, settings)
 
 
-def release(
-    client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings, sources: RunSources
-) -> int:
+def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings) -> int:
     """Free pods and runs; one that cannot be freed keeps none of the others waiting.
 
     Args:
@@ -69,7 +61,6 @@ def release(
         now: the time.
         say: takes a line about what is done.
         settings: what to free, all or only what is overdue, and whether this is a dry run.
-        sources: read the pods.
 
     Returns:
         The exit code: 1 if something could not be freed.
@@ -81,19 +72,23 @@ def release(
         say("would pause the policy" if settings.dry_run else "the policy is paused")
         if not settings.dry_run:
             set_paused(client, True)
-    failed = 0
+    rules, failed = _rules(client, say), 0
     if settings.pods:
-        failed += _release_pods(client, now, say, settings, sources)
+        failed += _release_pods(client, now, say, settings, rules)
     for source in QUEUE_SOURCES if settings.runs else ():
-        failed += _release_runs(client, now, say, settings, source)
+        failed += _release_runs(client, now, say, settings, rules, source)
     return 1 if failed else 0
 
 
 def _release_pods(
-    client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings, sources: RunSources
+    client: KubeClient,
+    now: datetime,
+    say: Say,
+    settings: ReleaseSettings,
+    rules: PlacementPolicySpec,
 ) -> int:
     """Take gates off pods; returns how many could not be."""
-    earlier_than, rules = None, _rules(client, say)
+    earlier_than = None
     if settings.overdue:
         earlier_than = now - timedelta(seconds=rules.gate_deadline_seconds)
     freed = failed = 0
@@ -105,7 +100,7 @@ def _release_pods(
             continue
         try:
             freed += open_gate(client, namespace, name, metadata.get("uid", ""))
-            say(f"freed {namespace}/{name}{_unkept_limit(pod, rules, sources)}")
+            say(f"freed {namespace}/{name}{_unkept_limit(pod, rules)}")
         except (KubernetesError, InputError) as error:
             failed += 1
             say(f"could not free {namespace}/{name}: {error}")
@@ -114,7 +109,12 @@ def _release_pods(
 
 
 def _release_runs(
-    client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings, source: QueueSource
+    client: KubeClient,
+    now: datetime,
+    say: Say,
+    settings: ReleaseSettings,
+    rules: PlacementPolicySpec,
+    source: QueueSource,
 ) -> int:
     """Let runs go on that wait, with `overdue` where those who admit runs are silent for too long.
 
@@ -128,7 +128,7 @@ def _release_runs(
     def closing_of(queue: ObservedQueue) -> dict[str, Any] | None:
         return closing_patch(queue, closing(silence) if settings.overdue else BY_HAND, now)
 
-    stale_after = timedelta(seconds=_rules(client, say).scheduler_stale_after_seconds)
+    stale_after = timedelta(seconds=rules.scheduler_stale_after_seconds)
     names = (settings.planner_lease_name, settings.queue_lease_name)
     silence = silence_of(client, settings.own_namespace, names)
     held = HeldRuns(client, source, say, dry_run=settings.dry_run)
@@ -149,10 +149,10 @@ def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
     return policy.spec
 
 
-def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec, sources: RunSources) -> str:
+def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec) -> str:
     """What to report about a pod's hard limit: round trips are not known here."""
     try:
-        observed = sources.observe_pod(pod)
+        observed = DEFAULT_SOURCES.observe_pod(pod)
     except InputError:
         return ""  # it is freed anyway
     limit = limit_ms(observed, rules)

@@ -28,6 +28,9 @@ class Settings(BaseModel):
     process: ClassVar[str] = ""
     """Name of the process."""
 
+    purpose: ClassVar[str]
+    """What the process does, in a line."""
+
     own_namespace: str = Field(default="kfp-placement", min_length=1, max_length=63)
     """Namespace of the controller: its Leases are there, and its pods are never planned."""
 
@@ -56,16 +59,21 @@ class Settings(BaseModel):
     """Lease of the queue, in the own namespace."""
 
 
-class PlanSettings(Settings):
-    """Of `plan`."""
-
-    process = "plan"
+class LeadingSettings(Settings):
+    """Of processes of which one replica leads."""
 
     port: int = Field(default=8080, ge=0, le=65535)
     """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
 
     address: str = "0.0.0.0"
     """Address that this port is opened on."""
+
+
+class PlanSettings(LeadingSettings):
+    """Of `plan`."""
+
+    process = "plan"
+    purpose = "plan every run and write its PipelinePlacement"
 
     gates: bool = False
     """Whether gates are installed; without, the policy never says that pods may be gated."""
@@ -84,6 +92,7 @@ class ExtendSettings(Settings):
     """Of `extend`."""
 
     process = "extend"
+    purpose = "answer our scheduler, and admit pods where the API server cannot"
 
     extender_port: int = Field(default=8888, ge=0, le=65535)
     """Port of the scheduler's questions, open to the same pod only; 0 = one that is free."""
@@ -104,16 +113,11 @@ class ExtendSettings(Settings):
     """Whether the webhook holds new runs for their queues; without, RunQueues are not looked at."""
 
 
-class QueueSettings(Settings):
+class QueueSettings(LeadingSettings):
     """Of `queue`."""
 
     process = "queue"
-
-    port: int = Field(default=8080, ge=0, le=65535)
-    """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
-
-    address: str = "0.0.0.0"
-    """Address that this port is opened on."""
+    purpose = "hold whole runs until their queue admits them"
 
     opt_in: bool = False
     """Queue only in namespaces labelled kfp-placement.dev/enabled=true; without, all but =false."""
@@ -123,6 +127,7 @@ class ReleaseSettings(Settings):
     """Of `release`."""
 
     process = "release"
+    purpose = "pause the policy and remove our gates from all pods"
 
     overdue: bool = False
     """Release only what is past its deadline, and leave the policy as it is."""

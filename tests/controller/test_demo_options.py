@@ -10,7 +10,6 @@ import pytest
 from kfp_placement.cli.app import cli
 from tests.controller import demo_queue
 from tests.controller.demo_cluster import TO_TRY, read_options
-from tests.controller.demonstration import SHORTER
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,21 +21,6 @@ def test_what_makes_no_sense_is_refused_before_anything_starts(shorter, read, ca
         read(["--shorter", shorter])
     assert ended.value.code == 2
     assert "is no whole number from 1" in capsys.readouterr().err
-
-
-def test_what_is_asked_for():
-    assert read_options([]).shorter == SHORTER
-    assert read_options([]).sample == "unequal-steps"
-    assert read_options(["taxi", "--location", "HOME-EDGE"]).sample == "taxi"
-    assert read_options(["--shorter", "1"]).shorter == 1
-    assert read_options(["--keep"]).keep
-
-
-def test_what_is_asked_of_the_queue():
-    options = demo_queue.read_options([])
-    assert (options.shorter, options.keep) == (SHORTER, False)
-    options = demo_queue.read_options(["--keep", "--shorter", "30"])
-    assert (options.shorter, options.keep) == (30, True)
 
 
 def test_runs_that_would_be_over_too_early_are_refused(capsys):

@@ -1,18 +1,13 @@
 """The process `plan` against an API server that shows one kind only when it is told to."""
 
 import contextlib
-import json
 import signal
 import threading
-from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import yaml
 
 from kfp_placement_controller import plan_process
 from kfp_placement_controller.actuators.histories import change_history
@@ -21,17 +16,15 @@ from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.plan_process import PlanProcess, learning_needs, needs
 from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.settings import PlanSettings
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.watches import watch_group
 from kfp_placement_kube.access import Need
 from kfp_placement_kube.exceptions import AccessError
-from tests.comparison.api_server import send_json
+from tests.comparison.api_server import ApiServer
+from tests.comparison.objects import Store
 from tests.controller.planning.past_runs import a_past_run
 from tests.controller.planning.played_cluster import StoredHistories
+from tests.controlplane.exceptions import WaitError
 from tests.controlplane.waiting import wait_until
-from tests.support.samples import ROOT
-
-RIGHTS = ROOT / "deploy" / "features" / "history" / "rights.yaml"
 
 
 class Done:
@@ -45,86 +38,22 @@ class Done:
         """It has ended."""
 
 
-LEASE = "/leases/kfp-placement-planner"
-
-
-class EmptyServer:
-    """Has no objects; lists no nodes until `shows_nodes` is set, and never PipelineHistories.
-
-    Attributes:
-        asked: how often for which path.
-        shows_nodes: whether nodes are listed.
-    """
-
-    def __init__(self) -> None:
-        self.asked: Counter[str] = Counter()
-        self.shows_nodes = threading.Event()
-        self.closing = threading.Event()
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            """Answers one request."""
-
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                """A list, a watch that brings nothing, or one object that is not there."""
-                url = urlsplit(self.path)
-                server.asked[url.path] += 1
-                if "watch" in parse_qs(url.query):
-                    self.send_response(200)
-                    self.send_header("Connection", "close")
-                    self.end_headers()
-                    server.closing.wait()
-                elif url.path.endswith(LEASE):
-                    send_json(self, 404, {"reason": "NotFound", "message": "no such Lease"})
-                elif url.path.endswith("/nodes") and not server.shows_nodes.is_set():
-                    send_json(self, 500, {"reason": "InternalError", "message": "not now"})
-                elif url.path.endswith(PIPELINE_HISTORIES.plural):
-                    send_json(self, 404, {"reason": "NotFound", "message": "no such kind"})
-                else:
-                    send_json(self, 200, {"metadata": {"resourceVersion": "1"}, "items": []})
-
-            def do_POST(self) -> None:
-                """What is made is given back."""
-                server.asked[f"POST {urlsplit(self.path).path}"] += 1
-                length = int(self.headers["Content-Length"])
-                send_json(self, 201, json.loads(self.rfile.read(length)))
-
-            def log_message(self, *arguments: object) -> None:
-                """Nothing."""
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
+NODES = "/api/v1/nodes"
 
 
 @pytest.fixture
-def server() -> Iterator[EmptyServer]:
-    made = EmptyServer()
-    thread = threading.Thread(target=made.http.serve_forever, daemon=True)
-    thread.start()
-    yield made
-    made.closing.set()
-    made.http.shutdown()
-    made.http.server_close()
-    thread.join()
+def server() -> Iterator[ApiServer]:
+    """Has no objects, and does not know PipelineHistories."""
+    with ApiServer(Store(), refused={}) as serving:
+        yield serving
 
 
 @contextlib.contextmanager
-def at_work(server: EmptyServer, folder: Path, *, history: bool = False) -> Iterator[PlanProcess]:
-    address = f"http://127.0.0.1:{server.http.server_address[1]}"
-    kubeconfig = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "it",
-        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
-        "clusters": [{"name": "it", "cluster": {"server": address}}],
-        "users": [{"name": "me", "user": {"token": "none"}}],
-    }
+def at_work(server: ApiServer, folder: Path, *, history: bool = False) -> Iterator[PlanProcess]:
     path = folder / "kubeconfig"
-    path.write_text(json.dumps(kubeconfig))
+    path.write_text(server.kubeconfig())
     settings = PlanSettings(kubeconfig=path, port=0, address="127.0.0.1", history=history)
-    process = PlanProcess(settings, connect(settings), DEFAULT_SOURCES)
+    process = PlanProcess(settings, connect(settings))
     thread = threading.Thread(target=process.run)
     thread.start()
     try:
@@ -136,22 +65,21 @@ def at_work(server: EmptyServer, folder: Path, *, history: bool = False) -> Iter
 
 
 def test_a_planner_stands_for_election_once_it_has_seen_everything(server, tmp_path):
+    server.refused[NODES] = (500, "not now")
     with at_work(server, tmp_path) as process:
         wait_until(lambda: process.unready() == "not seen yet: nodes", "all but nodes")
-        wait_until(lambda: server.asked["/api/v1/nodes"] >= 3, "several tries")
-        assert not [path for path in server.asked if path.endswith(LEASE)]
+        with pytest.raises(WaitError):
+            wait_until(lambda: any("/leases" in each for each in server.writes), "a Lease", 1)
         assert process.unhealthy() == ""
-        server.shows_nodes.set()
+        del server.refused[NODES]
         wait_until(lambda: process.coordinator.epoch == 0, "to lead", 30)
         assert process.unready() == process.unhealthy() == ""
 
 
 def test_a_planner_leads_where_histories_cannot_be_read(server, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(watch_group, "OPTIONAL_WAIT_SECONDS", 0.5)
-    server.shows_nodes.set()
     with at_work(server, tmp_path, history=True) as process:
         wait_until(lambda: process.coordinator.epoch == 0, "to lead", 30)
-        assert any(path.endswith("workflows") for path in server.asked)
         assert process.unready() == ""
         monkeypatch.setattr(watch_group, "STALE_STREAM_SECONDS", -1.0)
         assert "nodes" in process.unhealthy()
@@ -196,19 +124,7 @@ def test_a_planner_asks_for_what_it_does_with_histories_and_no_more():
     assert rights_to_histories(history=True) == server.asked | {("", "list"), ("", "watch")}
 
 
-def test_a_planner_is_granted_what_it_asks_for_of_histories_and_no_more():
-    found = yaml.safe_load_all(RIGHTS.read_text())
-    roles = {each["metadata"]["name"]: each for each in found if each["kind"] == "ClusterRole"}
-    granted = {
-        (resource.partition("/")[2], verb)
-        for rule in roles["kfp-placement-plan-history"]["rules"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    assert granted == rights_to_histories(history=True)
-
-
 def test_a_planner_asks_for_histories_only_where_they_are_installed():
     assert rights_to_histories(history=False) == set()
-    needed = needs(PlanSettings(history=True), DEFAULT_SOURCES)
+    needed = needs(PlanSettings(history=True))
     assert PIPELINE_HISTORIES not in {need.kind for need in needed}

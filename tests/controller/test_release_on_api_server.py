@@ -8,7 +8,6 @@ from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.main import main
 from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import ReleaseSettings
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import PODS
@@ -72,7 +71,7 @@ def test_by_hand_the_policy_is_paused_and_our_gates_go(
 
 def test_a_dry_run_changes_nothing(client, namespace, pods):
     lines: list[str] = []
-    assert release(client, now(), lines.append, ReleaseSettings(dry_run=True), DEFAULT_SOURCES) == 0
+    assert release(client, now(), lines.append, ReleaseSettings(dry_run=True)) == 0
     assert pods() == HELD
     assert client.get(POLICIES, "default") is None
     assert f"would free {namespace}/a" in lines
@@ -87,7 +86,7 @@ def test_overdue_frees_pods_past_the_deadline_only(client, pods, later_seconds, 
     if deadline is not None:
         a_policy(client, gateDeadline=deadline)
     settings = ReleaseSettings(overdue=True)
-    assert release(client, now(later_seconds), lambda line: None, settings, DEFAULT_SOURCES) == 0
+    assert release(client, now(later_seconds), lambda line: None, settings) == 0
     assert pods() == expected
     policy = client.get(POLICIES, "default")
     assert policy is None or not policy["spec"].get("paused")
@@ -98,9 +97,7 @@ def test_it_says_of_which_pods_a_hard_limit_is_not_kept(client, namespace, pods)
     limited["metadata"]["annotations"] = {HINTS_ANNOTATION: '{"v": 1, "maxLatency": "20ms"}'}
     client.create(PODS, limited)
     lines: list[str] = []
-    assert (
-        release(client, now(70), lines.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
-    )
+    assert release(client, now(70), lines.append, ReleaseSettings(overdue=True)) == 0
     assert f"freed {namespace}/near; its limit of 20ms to HOME is not kept" in lines
     assert f"freed {namespace}/a" in lines
 
@@ -115,9 +112,7 @@ def test_a_policy_that_cannot_be_read_holds_nobody_up(client, pods):
 
     lines: list[str] = []
     client.get = refuse
-    assert (
-        release(client, now(70), lines.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
-    )
+    assert release(client, now(70), lines.append, ReleaseSettings(overdue=True)) == 0
     client.get = get
     assert pods() == FREED
     assert "may not get the policy" in lines[0]
@@ -133,7 +128,7 @@ def test_one_pod_that_cannot_be_freed_keeps_no_other_waiting(client, namespace, 
 
     lines: list[str] = []
     client.patch = refuse
-    assert release(client, now(), lines.append, ReleaseSettings(), DEFAULT_SOURCES) == 1
+    assert release(client, now(), lines.append, ReleaseSettings()) == 1
     assert pods() == {**FREED, "a": [OURS]}
     assert lines[-1] == "1 gates taken off, 1 failed"
 

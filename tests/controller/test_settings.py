@@ -63,7 +63,7 @@ def test_every_option_of_every_process_has_help(process, capsys):
         main.main([process, "--help"])
     assert ended.value.code == 0
     shown = capsys.readouterr().out
-    for name, field in main.PROCESSES[process].settings.model_fields.items():
+    for name, field in main.PROCESSES[process].model_fields.items():
         assert f"--{name.replace('_', '-')}" in shown
         assert field.description
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kfp_placement_controller.settings import VARIABLE_PREFIX, Settings
+from kfp_placement_controller.main import PROCESSES
+from kfp_placement_controller.settings import VARIABLE_PREFIX
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
     API_VERSION,
@@ -278,7 +279,7 @@ def our_processes(items):
     for container in containers(items):
         if container["image"].startswith("kfp-placement-controller"):
             command = container["args"][0]
-            (kind,) = (each for each in Settings.__subclasses__() if each.process == command)
+            kind = PROCESSES[command]
             variables = container.get("env", ())
             yield (
                 kind,

@@ -16,7 +16,6 @@ from kfp_placement_controller.settings import (
     ReleaseSettings,
     Settings,
 )
-from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_kube.access import check_access
 from kfp_placement_kube.exceptions import AccessError
@@ -223,11 +222,11 @@ def test_everybody_may_read_what_lives_in_no_namespace_and_no_more_of_ours(every
         (
             "plan",
             (
-                *plan_process.needs(PlanSettings(gates=True, queues=True), DEFAULT_SOURCES),
+                *plan_process.needs(PlanSettings(gates=True, queues=True)),
                 *plan_process.learning_needs(PlanSettings(history=True)),
             ),
         ),
-        ("queue", queue_process.needs(QueueSettings(), QUEUE_SOURCES, DEFAULT_SOURCES)),
+        ("queue", queue_process.needs(QueueSettings())),
     ],
 )
 def test_the_processes_find_the_rights_they_look_for(control_plane, installed, name, needs):
@@ -415,9 +414,7 @@ def test_the_command_of_the_last_resort_needs_no_other_account(control_plane, in
     client = connect(Settings(kubeconfig=kubeconfig))
     later = datetime.now(UTC) + timedelta(minutes=2)
     lines: list[str] = []
-    assert (
-        release(client, later, lines.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
-    ), lines
+    assert release(client, later, lines.append, ReleaseSettings(overdue=True)) == 0, lines
     assert f"freed {namespace}/p" in lines
     found = installed.get("v1", "Pod", pod["metadata"]["name"], namespace)
     assert "schedulingGates" not in found["spec"]

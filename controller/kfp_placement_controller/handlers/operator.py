@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import kopf
 
@@ -25,18 +25,18 @@ class OperatorThread:
         self,
         load: Callable[[], Configuration],
         identity: str,
-        registrations: Iterable[Registration],
+        register: Registration,
     ) -> None:
         """Nothing is started yet.
 
         Args:
             load: reads where the API server is and who asks.
             identity: of this process. kopf would make one of the user's name, which a pod has not.
-            registrations: each adds handlers to the operator's registry, again at every start.
+            register: adds handlers to the operator's registry, again at every start.
         """
         self._load = load
         self._identity = identity
-        self._registrations = tuple(registrations)
+        self._register = register
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -75,8 +75,7 @@ class OperatorThread:
 
     def _handlers(self) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
-        for register in self._registrations:
-            register(registry)
+        self._register(registry)
         kopf.on.login(registry=registry)(lambda **_: _connection(self._load()))
         return registry
 

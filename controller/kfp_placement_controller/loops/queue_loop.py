@@ -16,8 +16,8 @@ from kfp_placement_controller.metrics import (
     RUNS_ADMITTED,
     RUNS_WAITING,
 )
+from kfp_placement_controller.queueing.actions import SteeringAction
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
-from kfp_placement_controller.queueing.steering import SteeringAction
 from kfp_placement_controller.queueing.verdicts import RUNS
 from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.model.quantities import in_base_units
@@ -65,7 +65,7 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
             if self._stopping.is_set() or not self._leading.still_leads(self._decider):
                 return
             if self._runner.run(action) and isinstance(action, SteeringAction):
-                self._decider.refused(action, self._clock())
+                self._decider.steering.refused(action, self._clock())
         _count(self._decider, self._clock())
 
 

@@ -119,12 +119,7 @@ class WriteQueueStatus:
     fields: Mapping[str, Any]
 
 
-QueueAction = (
-    ShowHeld
-    | ReleaseHeld
-    | SuspendRun
-    | ResumeRun
-    | WriteRequestStatus
-    | WriteQueueStatus
-    | KueueAction
-)
+SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
+"""What is done with a run."""
+
+QueueAction = SteeringAction | WriteRequestStatus | WriteQueueStatus | KueueAction

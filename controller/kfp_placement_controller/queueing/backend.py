@@ -1,19 +1,16 @@
-"""Who admits runs: what a backend is asked at every decision, and what it answers.
+"""What a backend, which admits runs, answers at every decision.
 
-A backend is given everything each time, and nothing in between. That a run waits is the request for
-room; its demand says when it shrinks; that it has no pods any more releases it; its end finishes
-it. What the backend answers is what is observed of all that. So nothing that was said once can be
-lost, and a process that begins to lead continues from any state.
+It is given everything each time (`Situation`), and nothing in between. That a run waits is the
+request for room; its demand says when it shrinks; that it has no pods any more releases it; its end
+finishes it. What the backend answers is what is observed of all that. So nothing that was said once
+can be lost, and a process that begins to lead continues from any state.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol
 
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
-from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import Verdict
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -72,16 +69,3 @@ class Decisions:
             played=(*self.played, *other.played),
             writes=(*self.writes, *other.writes),
         )
-
-
-class Backend(Protocol):
-    """Decides about the runs of the RunQueues that name it; pure."""
-
-    def decide(self, situation: Situation, now: datetime) -> Decisions:
-        """Decide who may run and who must stop.
-
-        Args:
-            situation: of all runs, those of other backends included: they take room, too.
-            now: the time.
-        """
-        ...

@@ -11,7 +11,7 @@ from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.resources import minus
+from kfp_placement_engine.model.resources import Resources, minus
 from kfp_placement_kube.change import Change
 
 NOT_FOR_RUNS = ("node.kubernetes.io/", "node-role.kubernetes.io/")
@@ -44,16 +44,7 @@ class ClusterRoom:
         self.load.change(change.old, change.new)
         self._count(change.old, -1)
         self._count(change.new, 1)
-        held = [each for each in (change.old, change.new) if each is not None and each.holds_room]
-        going = [each for each in (change.old, change.new) if each is not None and not each.ended]
-        return (
-            len(held) == 1
-            or len(going) == 1
-            or (
-                len(held) == 2
-                and (held[0].node_name, held[0].requests) != (held[1].node_name, held[1].requests)
-            )
-        )
+        return _taken(change.old) != _taken(change.new)
 
     def is_draining(self, run: RunKey, demand: Demand | None) -> bool:
         """Whether a run that was stopped still takes room, or may take some.
@@ -89,6 +80,11 @@ class ClusterRoom:
                 taken = load[name].used if name in load else {}
                 rooms.append(NodeRoom(name, minus(node.allocatable, taken)))
         return rooms
+
+
+def _taken(pod: ObservedPod | None) -> tuple[bool, str, Resources] | None:
+    """Whether a pod holds room, where and how much; None = it has ended, or there is none."""
+    return None if pod is None or pod.ended else (pod.holds_room, pod.node_name, pod.requests)
 
 
 def is_for_runs(node: Node) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kfp_placement_engine.contract.fields import ResourceStatus
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.model.times import time_text
 
@@ -28,9 +29,33 @@ class ConditionFinding:
     message: str
 
 
+def status_changes(
+    stored: ResourceStatus,
+    fields: Mapping[str, Any],
+    findings: Sequence[ConditionFinding],
+    generation: int | None,
+    now: datetime,
+) -> dict[str, Any]:
+    """What to change in a status so that it says all that.
+
+    Args:
+        stored: the status as it is.
+        fields: what it is to say, beside its conditions.
+        findings: its conditions; those of other types stay.
+        generation: of the spec that was read; None = not said.
+        now: the time.
+    """
+    said = stored.model_dump(mode="json", by_alias=True)
+    changed = {name: value for name, value in fields.items() if said.get(name) != value}
+    conditions = condition_dicts(findings, stored.conditions, generation, now)
+    if conditions is not None:
+        changed["conditions"] = conditions
+    return changed
+
+
 def condition_dicts(
     findings: Sequence[ConditionFinding],
-    known: Mapping[str, Condition],
+    stored: Sequence[Condition],
     generation: int | None,
     now: datetime,
 ) -> list[dict[str, Any]] | None:
@@ -38,15 +63,16 @@ def condition_dicts(
 
     Args:
         findings: what to report.
-        known: conditions as they are stored, by type; those of other types stay.
+        stored: conditions as they are; those of other types stay.
         generation: of the spec that was read; None = not said.
         now: the time.
     """
+    known = {each.type: each for each in stored}
     made = [_condition(each, known.get(each.condition), generation, now) for each in findings]
     if not any(_is_new(known.get(each["type"]), each) for each in made):
         return None
     types = {each["type"] for each in made}
-    others = [each for name, each in known.items() if name not in types]
+    others = [each for each in known.values() if each.type not in types]
     return made + [
         each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in others
     ]

@@ -31,7 +31,7 @@ from kfp_placement_controller.queueing.releases import PlannerState, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation, situation_of
 from kfp_placement_controller.queueing.start_ranges import StartRanges
-from kfp_placement_controller.queueing.steering import Steering, SteeringAction
+from kfp_placement_controller.queueing.steering import Steering
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -61,12 +61,10 @@ class QueueParams:
     publishing: PublishingParams = field(default_factory=PublishingParams)
 
 
-@dataclass
 class QueueCoordinator:
     """All that is known of runs and their queues, and what follows from it.
 
     Attributes:
-        sources: where runs come from.
         params: times.
         epoch: of our Lease while we lead; None = we only follow.
         queues: the RunQueues.
@@ -77,32 +75,38 @@ class QueueCoordinator:
         decided_at: when it has decided last.
     """
 
-    sources: RunSources
-    params: QueueParams = field(default_factory=QueueParams)
-    epoch: int | None = None
-    queues: RunQueues = field(default_factory=RunQueues)
-    runs: QueuedRuns = field(default_factory=QueuedRuns)
-    planner: LeaseWatch = field(default_factory=LeaseWatch)
-    own_namespace: str = ""
-    opt_in: bool = False
-    decided_at: datetime | None = None
-    _policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
-    _namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
-    _led_at: datetime | None = None
-    _is_changed: bool = True
-    _has_progressed: bool = False
-    _progressed_at: datetime | None = None
-    _waiting: int = 0
+    def __init__(
+        self, sources: RunSources, *, own_namespace: str = "", opt_in: bool = False
+    ) -> None:
+        """Nothing is known yet.
 
-    def __post_init__(self) -> None:
-        """Make the parts."""
-        self.room = ClusterRoom(Load(self.sources))
+        Args:
+            sources: where runs come from.
+            own_namespace: the controller's.
+            opt_in: whether only namespaces that ask for it take part.
+        """
+        self.params = QueueParams()
+        self.epoch: int | None = None
+        self.queues = RunQueues()
+        self.runs = QueuedRuns()
+        self.planner = LeaseWatch()
+        self.own_namespace = own_namespace
+        self.opt_in = opt_in
+        self.decided_at: datetime | None = None
+        self.room = ClusterRoom(Load(sources))
         self.builtin = BuiltinBackend()
         self.kueue = KueueBackend(retry_seconds=self.params.retry_seconds)
         self.releases = Releases()
         self.steering = Steering(self.params.retry_seconds)
         self.ranges = StartRanges()
         self.publisher = QueuePublisher(self.params.publishing, self.ranges)
+        self._policy = PlacementPolicySpec()
+        self._namespaces: dict[str, ObservedNamespace] = {}
+        self._led_at: datetime | None = None
+        self._is_changed = True
+        self._has_progressed = False
+        self._progressed_at: datetime | None = None
+        self._waiting = 0
         self._handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
             POLICIES: self._policy_changed,
             NAMESPACES: self._namespace_changed,
@@ -181,15 +185,6 @@ class QueueCoordinator:
         self.ranges.play_again()
         self.decided_at = self._led_at = self._progressed_at = None
 
-    def refused(self, action: SteeringAction, now: datetime) -> None:
-        """The API server has refused what was decided about a run, and would again.
-
-        Args:
-            action: what it has refused.
-            now: the time.
-        """
-        self.steering.refused(action, now)
-
     def follow(self) -> None:
         """Another leads from now on."""
         self.epoch = None
@@ -203,8 +198,7 @@ class QueueCoordinator:
             return []
         self._is_changed, self.decided_at = False, now
         self.steering.forget(now)
-        named = {key.namespace for key in self.queues.default_keys()}
-        namespaces = {name for name in named if not self._excluded(name)}
+        namespaces = {name for name in self.queues.namespaces() if not self._excluded(name)}
         self.releases.observe(namespaces, now)
         planner = self._planner_state(now)
         standing = self.steering.standing(

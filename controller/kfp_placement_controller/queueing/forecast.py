@@ -126,20 +126,13 @@ class _Play:
         begun = {each.key for each in verdicts if each.is_admitted}
         for run in self._waiting:
             if run.key in begun:
-                self._begin(run)
+                self._running[run.key] = let = run.let(self._now)
+                self._starts[run.key] = self._now
+                heapq.heappush(self._ends, (self._end(let), run.key))
         self._waiting = [run for run in self._waiting if run.key not in begun]
 
-    def _begin(self, run: WaitingRun) -> None:
-        seconds = run.makespan_seconds
-        lasts = timedelta(seconds=self._params.unknown_seconds if seconds is None else seconds)
-        self._running[run.key] = AdmittedRun(
-            run.key, run.queue, run.priority, self._now, run.demand
-        )
-        self._starts[run.key] = self._now
-        heapq.heappush(self._ends, (self._now + lasts, run.key))
-
     def _end(self, run: AdmittedRun) -> datetime:
-        """When a run ends that runs now."""
+        """When a run ends that runs now, a second from now at the earliest."""
         unknown = timedelta(seconds=self._params.unknown_seconds)
         ends_at = run.admitted_at + unknown if run.ends_at is None else run.ends_at
         if ends_at > self._now:

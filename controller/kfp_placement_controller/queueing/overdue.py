@@ -98,13 +98,11 @@ def closing_patch(
         finding: why.
         now: the time.
     """
-    known = {each.type: each for each in queue.status.conditions}
     is_new = finding.reason == NO_LEASE and _missed_at(queue) is None
     if queue.status.ready is not True and not is_new:
         return None
-    if is_new:
-        # The deadline counts from here, even if the queue was not ready for other reasons before.
-        known.pop(READY, None)
+    # The deadline counts from here, even if the queue was not ready for other reasons before.
+    known = [each for each in queue.status.conditions if not (is_new and each.type == READY)]
     conditions = condition_dicts([finding], known, queue.generation, now)
     return {"ready": False, **({} if conditions is None else {"conditions": conditions})}
 

@@ -1,7 +1,7 @@
 """What the statuses of RunQueues and RunRequests are to say, and how often that is written."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,19 +13,13 @@ from kfp_placement_controller.queueing.actions import (
     WriteRequestStatus,
 )
 from kfp_placement_controller.queueing.backend import BY_KUEUE, BY_REQUEST, Decisions
-from kfp_placement_controller.queueing.conditions import ConditionFinding
-from kfp_placement_controller.queueing.queue_status import (
-    BACKEND_READY,
-    VALID,
-    QueueCounts,
-    backing,
-    readiness,
-    status_patch,
-    validity,
-)
+from kfp_placement_controller.queueing.queue_status import QueueCounts, findings_of, status_patch
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.request_status import RunPlace, request_status_patch
-from kfp_placement_controller.queueing.runs import NO_RULES, QueueRules
+from kfp_placement_controller.queueing.request_status import (
+    NOT_HELD,
+    RunPlace,
+    request_status_patch,
+)
 from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -47,7 +41,14 @@ _REASONS = {
     ReleaseCause.NO_DEMAND: (RequestReason.UNPLANNABLE, "nobody has said what it needs"),
     ReleaseCause.NO_QUEUE: (RequestReason.NOT_HELD, "its namespace takes no part any more"),
 }
-_NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
+
+
+_STOPPED = {
+    "": "",
+    BY_REQUEST: "stopped: somebody has asked for it",
+    BY_KUEUE: "stopped: Kueue has evicted it",
+}
+"""What is said of runs by what they have made room for; of all others, by a run's uid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,6 @@ class QueuePublisher:
         positions = 0
         per_run = self.params.position_seconds_per_run * len(situation.waiting)
         position_seconds = min(self.params.position_seconds, per_run)
-        rules = situation.queues.rules()
         before, self._worked_out = self._worked_out, {}
         # What is said of a run that is being let go on is said when its object shows it; but that
         # it has waited again must be said, else it counts as admitted since the first time.
@@ -148,7 +148,7 @@ class QueuePublisher:
                 continue
             if known.key in let and known.status.phase != RequestPhase.ADMITTED:
                 continue
-            place = self._place(known, situation, decided, rules, now)
+            place = self._place(known, situation, decided, now)
             patch = before.get(known.key)
             if patch is None or patch.known is not known or patch.place != place:
                 patch = _Patch(known, place, request_status_patch(known, place, now))
@@ -202,53 +202,29 @@ class QueuePublisher:
             for each in queues
         }
         for queue in queues:
-            patch = status_patch(
-                queue.status.model_dump(mode="json", by_alias=True),
-                {each.type: each for each in queue.status.conditions},
-                self._findings(queue, situation, decided, policy, excluded),
-                self.counts[queue.key],
-                queue.generation,
-                now,
+            findings = findings_of(
+                queue,
+                situation,
+                decided.problems.get(queue.key),
+                is_excluded=excluded(queue.key.namespace),
+                is_paused=policy.paused,
             )
+            patch = status_patch(queue, findings, self.counts[queue.key], now)
             if patch is None:
                 continue
             pause = self.params.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
             if self._may_write(("queue", *queue.key), queue.version, pause, now):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
-    def _findings(
-        self,
-        queue: ObservedQueue,
-        situation: Situation,
-        decided: Decisions,
-        policy: PlacementPolicySpec,
-        excluded: Callable[[str], bool],
-    ) -> Sequence[ConditionFinding]:
-        """The conditions of a queue."""
-        namespace, queues = queue.key.namespace, situation.queues
-        has_rules = queues.has_rules(queue.key)
-        backend_problem = decided.problems.get(queue.key, "")
-        ready = readiness(
-            has_default=queues.of_namespace(namespace) is not None,
-            is_excluded=excluded(namespace),
-            is_paused=policy.paused,
-            planner_problem=situation.planner_problem,
-            holds_without_controller=queue.holds_without_controller,
-            nobody_admitted=BACKEND_READY if backend_problem else "" if has_rules else VALID,
-        )
-        valid = validity(queue.problem, has_rules=has_rules)
-        return (ready, valid, *self._backing(queue, decided))
-
     def _place(
         self,
         known: KnownRun,
         situation: Situation,
         decided: Decisions,
-        rules: Mapping[QueueKey, QueueRules],
         now: datetime,
     ) -> RunPlace:
         queue = situation.queue_of(known)
-        priority = rules.get(queue, NO_RULES).allowed_priority(known.priority)
+        priority = situation.queues.allowed_priority(queue, known.priority)
         notes = list(() if known.spec is None else known.spec.notes)
         if queue.name != known.queue_name:
             notes.append(f"there is no RunQueue {known.queue_name}: it is in {queue.name}")
@@ -256,16 +232,13 @@ class QueuePublisher:
             notes.append(f"priority {known.priority} counts as {priority} in {queue.name}")
         cause = self._causes.get(known.run.owner.uid)
         is_of_kueue = situation.queues.backend_of(queue) == QueueBackend.KUEUE
-        reason, message = _NOT_HELD if cause is None else _REASONS.get(cause, _NOT_HELD)
         return RunPlace(
             queue=queue,
             priority=priority,
             verdict=decided.verdicts.get(known.key),
             undecided=situation.undecided.get(known.key, (known, NOT_KNOWN_YET))[1],
             draining=known.key in situation.draining,
-            reason=reason,
-            message=message,
-            is_remembered=cause is not None,
+            cause=None if cause is None else _REASONS.get(cause, NOT_HELD),
             stopped=_stopped(known, situation),
             notes=tuple(notes),
             nodes=decided.nodes.get(known.key, None if is_of_kueue and known.is_admitted else ()),
@@ -280,12 +253,6 @@ class QueuePublisher:
             return None
         since = known.waiting_since(now)
         return self.ranges.starts(known.key, queue, known.status.starts, since, now)
-
-    def _backing(self, queue: ObservedQueue, decided: Decisions) -> Iterator[ConditionFinding]:
-        """Whether the backend of a queue is there; nothing of one that always was."""
-        problem = decided.problems.get(queue.key)
-        if problem is not None or queue.status.condition(BACKEND_READY) is not None:
-            yield backing(queue.spec.backend, problem or "")
 
     def _may_write(
         self, what: tuple[str, ...], version: str, pause_seconds: float, now: datetime
@@ -306,17 +273,12 @@ class QueuePublisher:
 
 def _stopped(known: KnownRun, situation: Situation) -> str:
     """Why a run was stopped that waits again; "" = it was not."""
-    match known.run.preempted_for if known.run.is_preempted else "":
-        case "":
-            return ""
-        case word if word == BY_REQUEST:
-            return "stopped: somebody has asked for it"
-        case word if word == BY_KUEUE:
-            return "stopped: Kueue has evicted it"
-        case uid:
-            runs = (*situation.waiting, *situation.admitted)
-            names = (f"run {each.key.name}" for each in runs if each.run.owner.uid == uid)
-            return f"stopped for {next(names, 'a run')} of a higher priority"
+    preempted_for = known.run.preempted_for if known.run.is_preempted else ""
+    if preempted_for in _STOPPED:
+        return _STOPPED[preempted_for]
+    runs = (*situation.waiting, *situation.admitted)
+    names = (f"run {each.key.name}" for each in runs if each.run.owner.uid == preempted_for)
+    return f"stopped for {next(names, 'a run')} of a higher priority"
 
 
 def _used(queue: ObservedQueue, decided: Decisions) -> dict[str, int]:

@@ -1,13 +1,14 @@
 """What the status of a RunQueue says: whether runs are admitted, how many, and what is wrong."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kfp_placement_controller.queueing.conditions import ConditionFinding, condition_dicts
+from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.queueing.conditions import ConditionFinding, status_changes
+from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_engine.contract.keys import ENABLED_LABEL
-from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.contract.run_queue import amounts_of
 from kfp_placement_engine.model.resources import Resources
 
@@ -28,103 +29,104 @@ class QueueCounts:
         wait_ratios: of the runs admitted last, how long they waited as shares of their forecasts.
     """
 
-    waiting: int = 0
-    admitted: int = 0
-    used: Resources = field(default_factory=dict)
-    wait_ratios: tuple[float, ...] = ()
+    waiting: int
+    admitted: int
+    used: Resources
+    wait_ratios: tuple[float, ...]
 
 
-def readiness(
+def findings_of(
+    queue: ObservedQueue,
+    situation: Situation,
+    backend_problem: str | None,
     *,
-    has_default: bool,
     is_excluded: bool,
     is_paused: bool,
-    planner_problem: str,
-    holds_without_controller: bool,
-    nobody_admitted: str,
-) -> ConditionFinding:
-    """Whether new runs may be held; said by the process that admits them, while it leads.
+) -> list[ConditionFinding]:
+    """The conditions of a queue.
 
     Args:
-        has_default: the namespace has a RunQueue `default`, by which it takes part.
-        is_excluded: the namespace takes no part, so admission leaves its runs alone in any case.
+        queue: which.
+        situation: of all queues and runs.
+        backend_problem: why its backend admits nobody new, while admitted runs go on; "" = it does,
+            None = it is one that is always there.
+        is_excluded: its namespace takes no part, so admission leaves its runs alone in any case.
         is_paused: the policy is.
+    """
+    has_rules = situation.queues.has_rules(queue.key)
+    nobody_admitted = BACKEND_READY if backend_problem else "" if has_rules else VALID
+    if situation.queues.of_namespace(queue.key.namespace) is None:
+        message = "the namespace has no RunQueue default: none of its runs waits; create one"
+        ready = ConditionFinding(READY, False, "NoDefaultQueue", message)
+    elif is_excluded:
+        message = f"the namespace takes no part (label {ENABLED_LABEL}): its runs begin at once"
+        ready = ConditionFinding(READY, False, "NamespaceExcluded", message)
+    elif is_paused:
+        ready = ConditionFinding(READY, False, "Paused", "the PlacementPolicy is paused")
+    else:
+        ready = _admitting(queue, situation.planner_problem, nobody_admitted)
+    found = [ready, _validity(queue.problem, has_rules=has_rules)]
+    if backend_problem is not None or queue.status.condition(BACKEND_READY) is not None:
+        found.append(_backing(queue.spec.backend, backend_problem or ""))
+    return found
+
+
+def _admitting(
+    queue: ObservedQueue, planner_problem: str, nobody_admitted: str
+) -> ConditionFinding:
+    """Whether new runs may be held, and are admitted.
+
+    Args:
+        queue: which.
         planner_problem: why no planner tells what runs need; "" = one does.
-        holds_without_controller: the queue lets runs wait in that case.
         nobody_admitted: the condition that says why nobody new is admitted; "" = runs are.
     """
-    if not has_default:
-        message = "the namespace has no RunQueue default: none of its runs waits; create one"
-        return ConditionFinding(READY, False, "NoDefaultQueue", message)
-    if is_excluded:
-        message = f"the namespace takes no part (label {ENABLED_LABEL}): its runs begin at once"
-        return ConditionFinding(READY, False, "NamespaceExcluded", message)
-    if is_paused:
-        return ConditionFinding(READY, False, "Paused", "the PlacementPolicy is paused")
-    if planner_problem and not holds_without_controller:
-        return ConditionFinding(READY, False, "PlannerDown", f"{planner_problem}; new runs begin")
     if planner_problem:
-        return ConditionFinding(READY, True, "PlannerDown", f"{planner_problem}; all runs wait")
+        holds = queue.holds_without_controller
+        follows = "all runs wait" if holds else "new runs begin"
+        return ConditionFinding(READY, holds, "PlannerDown", f"{planner_problem}; {follows}")
     if nobody_admitted:
         message = f"new runs are held, and nobody is admitted: see condition {nobody_admitted}"
         return ConditionFinding(READY, True, "NotAdmitting", message)
     return ConditionFinding(READY, True, "Admitting", "runs are admitted")
 
 
-def validity(problem: str, *, has_rules: bool = True) -> ConditionFinding:
-    """Whether the queue can be read; if not, the last one that could holds, or nobody is admitted.
-
-    Args:
-        problem: why not; "" = it can.
-        has_rules: it could be read once.
-    """
+def _validity(problem: str, *, has_rules: bool) -> ConditionFinding:
+    """Whether the queue can be read; else the last one that could holds, or nobody is admitted."""
     if not problem:
         return ConditionFinding(VALID, True, "Valid", "the queue is as it is written")
     what = "the last valid version holds" if has_rules else "nobody is admitted; correct the queue"
     return ConditionFinding(VALID, False, "Misconfigured", f"{what}: {problem}")
 
 
-def backing(backend: str, problem: str) -> ConditionFinding:
-    """Whether the backend of a queue can admit anybody; while it cannot, admitted runs go on.
-
-    Args:
-        backend: its name.
-        problem: why not; "" = it can.
-    """
+def _backing(backend: str, problem: str) -> ConditionFinding:
     if problem:
         return ConditionFinding(BACKEND_READY, False, "NotReady", f"nobody new begins: {problem}")
     return ConditionFinding(BACKEND_READY, True, "Ready", f"runs are admitted by {backend}")
 
 
 def status_patch(
-    stored: Mapping[str, Any],
-    known: Mapping[str, Condition],
+    queue: ObservedQueue,
     findings: Sequence[ConditionFinding],
     counts: QueueCounts,
-    generation: int | None,
     now: datetime,
 ) -> dict[str, Any] | None:
-    """What to change in a status; None = it says all that already.
+    """What to change in the status of a queue; None = it says all that already.
 
     Args:
-        stored: the fields of the status as they are.
-        known: its conditions, by type.
+        queue: which.
         findings: what to report.
         counts: likewise.
-        generation: of the spec that was read.
         now: the time.
     """
     fields = {
-        "ready": next(each.holds for each in findings if each.condition == READY),
+        "ready": findings[0].holds,
         "waiting": counts.waiting,
         "admitted": counts.admitted,
         "waitRatios": [*counts.wait_ratios],
         "used": [each.model_dump(mode="json") for each in amounts_of(counts.used)],
     }
-    changed = {name: value for name, value in fields.items() if stored.get(name) != value}
-    conditions = condition_dicts(findings, known, generation, now)
-    if conditions is not None:
-        changed["conditions"] = conditions
-    if changed and generation is not None:
-        changed["observedGeneration"] = generation
+    changed = status_changes(queue.status, fields, findings, queue.generation, now)
+    if changed and queue.generation is not None:
+        changed["observedGeneration"] = queue.generation
     return changed or None

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
+from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import (
@@ -16,10 +17,11 @@ from kfp_placement_engine.contract.run_request import (
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.demand import Demand
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 
 _NO_STATUS = RunRequestStatus()
+_NOTHING = Demand()
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,6 @@ class KnownRun:
     def priority(self) -> int:
         """As it asks for."""
         return 0 if self.spec is None else self.spec.priority
-
-    @property
-    def makespan_seconds(self) -> float | None:
-        """How long it takes by a plan of it alone; None = not known."""
-        return None if self.spec is None else self.spec.makespan_seconds
 
     @cached_property
     def is_waiting(self) -> bool:
@@ -117,10 +114,61 @@ class KnownRun:
         """
         if not self.is_waiting and self.spec is not None and self.spec.finishes_at is not None:
             return self.spec.finishes_at
-        if self.makespan_seconds is None:
+        if self.spec is None or self.spec.makespan_seconds is None:
             return None
         began_at = now if self.is_waiting else self.admitted_at
-        return began_at + timedelta(seconds=self.makespan_seconds)
+        return began_at + timedelta(seconds=self.spec.makespan_seconds)
+
+    def as_waiting(
+        self,
+        queue: QueueKey,
+        priority: int,
+        unschedulable: str,
+        *,
+        has_victims: bool = False,
+        stands_back: bool = False,
+    ) -> WaitingRun:
+        """The run as decisions and forecasts take it while it waits.
+
+        Args:
+            queue: that decides about it.
+            priority: as that allows it.
+            unschedulable: as of `WaitingRun`.
+            has_victims: likewise.
+            stands_back: likewise.
+        """
+        return WaitingRun(
+            self.key,
+            queue,
+            priority,
+            self.run.submitted_at,
+            self.demand or _NOTHING,
+            unschedulable,
+            has_victims,
+            stands_back,
+            None if self.spec is None else self.spec.makespan_seconds,
+        )
+
+    def as_admitted(
+        self, queue: QueueKey, priority: int, now: datetime, *, is_fixed: bool = False
+    ) -> AdmittedRun:
+        """The same while it runs.
+
+        Args:
+            queue: that decides about it.
+            priority: as that allows it.
+            now: the time.
+            is_fixed: as of `AdmittedRun`.
+        """
+        return AdmittedRun(
+            self.key,
+            queue,
+            priority,
+            self.admitted_at,
+            self.demand or _NOTHING,
+            is_fixed=is_fixed,
+            ends_at=self.ends_at(now),
+        )
 
     def is_to_be_admitted(self, now: datetime) -> bool:
         """Whether somebody has asked, since it waits, that it begins; from the time they name."""
@@ -205,11 +253,8 @@ class QueuedRuns:
     def requests_listed(self, requests: Iterable[ObservedRequest]) -> None:
         """These are all RunRequests there are now."""
         now = {request.key: request for request in requests}
-        for key in [*self._requests]:
-            if key not in now:
-                self.request_changed(key, None)
-        for key, request in now.items():
-            self.request_changed(key, request)
+        for key in {**self._requests, **now}:
+            self.request_changed(key, now.get(key))
 
     def _keep(self, known: KnownRun) -> None:
         request = self._requests.get(known.key)

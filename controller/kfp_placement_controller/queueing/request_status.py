@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kfp_placement_controller.queueing.conditions import ConditionFinding, condition_dicts
+from kfp_placement_controller.queueing.conditions import ConditionFinding, status_changes
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET
-from kfp_placement_controller.queueing.verdicts import Rule, Verdict, rule_text, verdict_text
+from kfp_placement_controller.queueing.verdicts import Verdict, rule_words, verdict_text
 from kfp_placement_engine.contract.run_request import (
     MAX_MESSAGE_CHARACTERS,
     MAX_RESOURCES,
@@ -22,16 +21,8 @@ from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.times import time_text
 
-_REASONS = {
-    Rule.STEP: RequestReason.NO_MATCHING_NODE,
-    Rule.QUOTA_SIZE: RequestReason.WAITING_FOR_QUOTA,
-    Rule.QUOTA: RequestReason.WAITING_FOR_QUOTA,
-    Rule.NO_NODE: RequestReason.NO_MATCHING_NODE,
-    Rule.CAPACITY: RequestReason.WAITING_FOR_ROOM,
-    Rule.GANG_SIZE: RequestReason.NO_MATCHING_NODE,
-    Rule.GANGS: RequestReason.WAITING_FOR_ROOM,
-    Rule.KUEUE: RequestReason.WAITING_FOR_QUOTA,
-}
+NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
+"""Why a run is admitted that we have not let run."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +35,7 @@ class RunPlace:
         verdict: while it waits; None = it was not decided about.
         undecided: why it was not.
         draining: it waits again, and steps of it still run.
-        reason, message: why it is admitted, if it is.
-        is_remembered: whether we have let it run; else its status may know better why.
+        cause: why it is admitted, if it is; None = we have not let it run, its status may know.
         stopped: why it was stopped, if it was.
         notes: what its author should know.
         nodes: that its queue has assigned to it; None = those that it has.
@@ -54,16 +44,14 @@ class RunPlace:
 
     queue: QueueKey
     priority: int
-    verdict: Verdict | None = None
-    undecided: str = NOT_KNOWN_YET
-    draining: bool = False
-    reason: RequestReason = RequestReason.NOT_HELD
-    message: str = ""
-    is_remembered: bool = False
-    stopped: str = ""
-    notes: tuple[str, ...] = ()
-    nodes: NodeGroups | None = None
-    starts: StartRange | None = None
+    verdict: Verdict | None
+    undecided: str
+    draining: bool
+    cause: tuple[RequestReason, str] | None
+    stopped: str
+    notes: tuple[str, ...]
+    nodes: NodeGroups | None
+    starts: StartRange | None
 
 
 def request_status_patch(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any] | None:
@@ -74,39 +62,33 @@ def request_status_patch(known: KnownRun, place: RunPlace, now: datetime) -> dic
         place: where it is.
         now: the time.
     """
-    stored = known.status.model_dump(mode="json", by_alias=True)
     fields = _fields(known, place, now)
-    changed = {name: value for name, value in fields.items() if stored.get(name) != value}
+    changed = status_changes(known.status, fields, _findings(known, place), None, now)
     if known.request is not None and known.request.is_status_malformed:
         # What is wrong is in one of them.
-        changed = fields
-    old = {each.type: each for each in known.status.conditions}
-    conditions = condition_dicts(_findings(known, place), old, None, now)
-    if conditions is not None:
-        changed["conditions"] = conditions
+        changed = {**fields, **changed}
     return changed or None
 
 
 def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
-    status = known.status
+    status, verdict = known.status, None
     since, admitted_at = status.waiting_since, status.admitted_at
-    verdict = place.verdict
     if known.run.end is not None:
         phase = RequestPhase.FINISHED
     elif known.is_waiting:
         phase, since = RequestPhase.WAITING, known.waiting_since(now)
+        verdict = place.verdict
     else:
         phase = RequestPhase.ADMITTED
         is_new = status.phase != RequestPhase.ADMITTED or admitted_at is None
         admitted_at = now if is_new else min(known.admitted_at, now)
-    is_decided = phase == RequestPhase.WAITING and verdict is not None
     return {
         "phase": str(phase),
         "queue": place.queue.name,
         "priority": place.priority,
-        "position": verdict.position or None if is_decided and verdict else None,
-        "waiting": verdict.waiting or None if is_decided and verdict else None,
-        "missing": _missing(verdict) if is_decided and verdict else [],
+        "position": verdict.position or None if verdict else None,
+        "waiting": verdict.waiting or None if verdict else None,
+        "missing": _missing(verdict) if verdict else [],
         "message": _message(known, place),
         "notes": [each[:MAX_MESSAGE_CHARACTERS] for each in place.notes],
         "starts": _starts(place.starts),
@@ -161,17 +143,16 @@ def _findings(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
         # What was last said of it stays.
         return []
     if known.is_admitted:
-        if not place.is_remembered and before is not None and before.status == "True":
+        if place.cause is None and before is not None and before.status == "True":
             found = ConditionFinding(admitted, True, before.reason, before.message)
         else:
-            found = ConditionFinding(admitted, True, place.reason, place.message)
+            found = ConditionFinding(admitted, True, *(place.cause or NOT_HELD))
     elif place.verdict is None or place.verdict.is_admitted:
         text = _message(known, place) or ""
         reason = RequestReason.PREEMPTED if place.draining else RequestReason.PENDING_EVALUATION
         found = ConditionFinding(admitted, False, reason, text)
     else:
-        rule = place.verdict.missing[0].rule
-        found = ConditionFinding(admitted, False, _REASONS[rule], rule_text(rule))
+        found = ConditionFinding(admitted, False, *rule_words(place.verdict.missing[0].rule))
     return [found, *_preemption(known, place)]
 
 

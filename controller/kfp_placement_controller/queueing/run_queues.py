@@ -10,6 +10,7 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.runs import QueueRules
 from kfp_placement_engine.contract.run_queue import (
     DEFAULT_QUEUE,
+    PriorityRange,
     QueueBackend,
     RunQueueSpec,
     resources_of,
@@ -48,20 +49,12 @@ class RunQueues:
     def replace_all(self, queues: Iterable[ObservedQueue]) -> None:
         """These are all there are now."""
         now = {queue.key: queue for queue in queues}
-        for key in [*self._queues]:
-            if key not in now:
-                self.observe(key, None)
-        for key, queue in now.items():
-            self.observe(key, queue)
+        for key in {**self._queues, **now}:
+            self.observe(key, now.get(key))
 
     def of_namespace(self, namespace: str) -> ObservedQueue | None:
         """The queue by which a namespace takes part; None = it does not."""
         return self._queues.get(QueueKey(namespace, DEFAULT_QUEUE))
-
-    def holds_without_controller(self, namespace: str) -> bool:
-        """Whether the runs of a namespace wait while nobody can say what they need."""
-        queue = self.of_namespace(namespace)
-        return queue is not None and queue.holds_without_controller
 
     def of_run(self, namespace: str, name: str) -> QueueKey:
         """The queue of a run that names one: that, or `default` where there is none of that name.
@@ -73,9 +66,15 @@ class RunQueues:
         key = QueueKey(namespace, name)
         return key if key in self._queues else QueueKey(namespace, DEFAULT_QUEUE)
 
-    def default_keys(self) -> Iterator[QueueKey]:
-        """Of the queues by which namespaces take part."""
-        return (key for key in self._queues if key.name == DEFAULT_QUEUE)
+    def namespaces(self) -> Iterator[str]:
+        """Namespaces that have a queue by which they take part."""
+        return (key.namespace for key in self._queues if key.name == DEFAULT_QUEUE)
+
+    def allowed_priority(self, key: QueueKey, priority: int) -> int:
+        """The priority, or the nearest one that a queue allows."""
+        queue = self._queues.get(key)
+        allowed = PriorityRange() if queue is None else queue.spec.priorities
+        return max(allowed.min, min(priority, allowed.max))
 
     def get(self, key: QueueKey) -> ObservedQueue | None:
         """A queue; None = there is none of that name."""
@@ -103,8 +102,6 @@ def rules_of(spec: RunQueueSpec) -> QueueRules:
         max_runs=spec.quota.runs,
         overcommit=spec.overcommit,
         capacity=resources_of(spec.capacity) or None,
-        least_priority=spec.priorities.min,
-        most_priority=spec.priorities.max,
         aging_per_hour=spec.aging_per_hour,
         reserve_after_seconds=spec.reserve_after_seconds,
     )

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -22,7 +22,6 @@ class QueueRules:
         overcommit: admitted runs of the whole cluster may take capacity times this. Runs seldom
             take their peaks at the same time; at 1 much of the cluster is idle.
         capacity: replaces the sum of the nodes, for the resources it names, where node pools grow.
-        least_priority, most_priority: what a run's priority is limited to; None = not limited.
         reserve_after_seconds: how long after its submission room is kept for a run that waits.
         aging_per_hour: how much a run's priority grows with each hour that it waits.
     """
@@ -31,18 +30,8 @@ class QueueRules:
     max_runs: int | None = None
     overcommit: float = 2.0
     capacity: Resources | None = None
-    least_priority: int | None = None
-    most_priority: int | None = None
     aging_per_hour: float = 0.0
     reserve_after_seconds: float = math.inf
-
-    def allowed_priority(self, priority: int) -> int:
-        """The priority, or the nearest one that is allowed."""
-        if self.most_priority is not None:
-            priority = min(priority, self.most_priority)
-        if self.least_priority is not None:
-            priority = max(priority, self.least_priority)
-        return priority
 
 
 NO_RULES = QueueRules()
@@ -56,7 +45,7 @@ class WaitingRun:
     Attributes:
         key: of the run.
         queue: its RunQueue.
-        priority: as it asks for.
+        priority: as its queue allows it.
         submitted_at: when; a suspended run keeps its old time.
         demand: what it needs.
         unschedulable: why no node can take one of its steps; "" = all steps fit a node.
@@ -76,6 +65,16 @@ class WaitingRun:
     stands_back: bool = False
     makespan_seconds: float | None = None
 
+    def let(self, now: datetime) -> "AdmittedRun":
+        """The run as it takes room once it is let run.
+
+        Args:
+            now: the time.
+        """
+        seconds = self.makespan_seconds
+        ends_at = None if seconds is None else now + timedelta(seconds=seconds)
+        return AdmittedRun(self.key, self.queue, self.priority, now, self.demand, ends_at=ends_at)
+
 
 @dataclass(frozen=True, slots=True)
 class AdmittedRun:
@@ -84,7 +83,7 @@ class AdmittedRun:
     Attributes:
         key: of the run.
         queue: its RunQueue.
-        priority: as it asks for.
+        priority: as its queue allows it.
         admitted_at: when.
         demand: what is left of it needs.
         suspended: it was asked to stop; it takes room until its running steps have ended.

@@ -41,10 +41,10 @@ class Situation:
     draining: Mapping[RunKey, tuple[KnownRun, Resources]]
     queues: RunQueues
     nodes: Sequence[NodeRoom]
-    requests: Sequence[ObservedRequest] = ()
-    planner_problem: str = ""
-    fixed: frozenset[RunKey] = frozenset()
-    returning: frozenset[str] = frozenset()
+    requests: Sequence[ObservedRequest]
+    planner_problem: str
+    fixed: frozenset[RunKey]
+    returning: frozenset[str]
 
     def queue_of(self, known: KnownRun) -> QueueKey:
         """The RunQueue that decides about a run."""
@@ -68,10 +68,10 @@ def situation_of(
     admitted: Sequence[KnownRun],
     queues: RunQueues,
     room: ClusterRoom,
-    requests: Iterable[ObservedRequest] = (),
-    planner_problem: str = "",
-    fixed: Iterable[RunKey] = (),
-    returning: Iterable[str] = (),
+    requests: Iterable[ObservedRequest],
+    planner_problem: str,
+    fixed: Iterable[RunKey],
+    returning: Iterable[str],
 ) -> Situation:
     """Of all runs at one moment.
 
@@ -90,13 +90,14 @@ def situation_of(
     deciding = []
     undecided = {known.key: (known, REFUSED) for known in refused}
     for known in waiting:
+        default = queues.of_namespace(known.key.namespace)
         if known.run.is_preempted and room.is_draining(known.key, known.demand):
             draining[known.key] = (known, room.load.of_run(known.key))
         elif not queues.has_rules(queues.of_run(known.key.namespace, known.queue_name)):
             undecided[known.key] = (known, NO_RULES_KNOWN)
         elif not (known.demand is not None or (known.spec and known.spec.unschedulable)):
             undecided[known.key] = (known, NOT_KNOWN_YET)
-        elif planner_problem and queues.holds_without_controller(known.key.namespace):
+        elif planner_problem and default is not None and default.holds_without_controller:
             undecided[known.key] = (known, planner_problem)
         else:
             deciding.append(known)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from statistics import quantiles
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
@@ -91,7 +92,6 @@ class StartRanges:
 
     params: RangeParams = field(default_factory=RangeParams)
     _ratios: dict[QueueKey, deque[float]] = field(default_factory=dict)
-    _shares: dict[QueueKey, tuple[float, float | None]] = field(default_factory=dict)
     _counted: dict[tuple[str, datetime], None] = field(default_factory=dict)
     _forecast: Forecast = field(default_factory=Forecast)
     _played_at: datetime | None = None
@@ -115,12 +115,8 @@ class StartRanges:
         """
         known, self._ratios = self._ratios, {}
         for queue in queues:
-            learned = known.get(queue.key)
-            if learned is None:
-                learned = deque(queue.status.wait_ratios, maxlen=MAX_WAITS)
-                self._shares.pop(queue.key, None)
-            self._ratios[queue.key] = learned
-        self._shares = {key: each for key, each in self._shares.items() if key in self._ratios}
+            said = deque(queue.status.wait_ratios, maxlen=MAX_WAITS)
+            self._ratios[queue.key] = known.get(queue.key, said)
 
     def begun(self, uid: str, queue: QueueKey, first: StartRange | None, now: datetime) -> None:
         """A queue has let a run begin, or go on; said again, it counts once.
@@ -143,7 +139,6 @@ class StartRanges:
         expected = max(shortest, (first.forecast - first.said_at).total_seconds())
         seen = max(0.0, (now - first.said_at).total_seconds())
         learned.append(round(min(seen / expected, MAX_WAIT_RATIO), 3))
-        self._shares.pop(queue, None)
 
     def play(self, played: Sequence[PlayedQueues], now: datetime) -> None:
         """Make forecasts, if that is due.
@@ -200,10 +195,10 @@ class StartRanges:
 
     def _range(self, run: RunKey, queue: QueueKey, now: datetime) -> StartRange | None:
         start, later = self._forecast.starts.get(run), self._forecast.later.get(run)
-        # Of a thousand runs that wait in a queue each would sort what it has learned.
-        if queue not in self._shares:
-            self._shares[queue] = self._learned_shares(queue)
-        low, high = self._shares[queue]
+        low, high = self.params.untaught_share, None
+        learned = self._ratios.get(queue, ())
+        if len(learned) >= self.params.least_waits:
+            low, high = _tenths(tuple(learned))
         if start is not None:
             return StartRange(
                 earliest=_share_of(start, low, now),
@@ -214,13 +209,6 @@ class StartRanges:
         if later is None:
             return None
         return StartRange(earliest=_share_of(later, low, now), said_at=_whole(now))
-
-    def _learned_shares(self, queue: QueueKey) -> tuple[float, float | None]:
-        learned = self._ratios.get(queue, ())
-        if len(learned) < self.params.least_waits:
-            return self.params.untaught_share, None
-        tenths = quantiles(learned, n=10)
-        return tenths[0], tenths[-1]
 
     def _has_moved(
         self, said: StartRange, found: StartRange, since: datetime, now: datetime
@@ -244,6 +232,13 @@ class StartRanges:
         return abs((new - old).total_seconds()) > least or (
             is_halved and (now - said.said_at).total_seconds() > self.params.move_seconds
         )
+
+
+@lru_cache(maxsize=1024)
+def _tenths(learned: tuple[float, ...]) -> tuple[float, float]:
+    """The lowest and the highest tenth; a thousand runs that wait in a queue ask for the same."""
+    tenths = quantiles(learned, n=10)
+    return tenths[0], tenths[-1]
 
 
 def _share_of(start: datetime, share: float, now: datetime) -> datetime:

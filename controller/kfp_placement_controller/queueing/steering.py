@@ -9,6 +9,7 @@ from kfp_placement_controller.queueing.actions import (
     ReleaseHeld,
     ResumeRun,
     ShowHeld,
+    SteeringAction,
     SuspendRun,
 )
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
@@ -18,9 +19,6 @@ from kfp_placement_controller.queueing.start_ranges import start_outcome
 
 _MOST_KNOWN = 10_000
 """Runs of which is remembered what they were asked for."""
-
-SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
-"""What is done with a run."""
 
 
 @dataclass
@@ -34,10 +32,10 @@ class Standing:
         let: runs that are being let go on.
     """
 
-    wanted: list[SteeringAction] = field(default_factory=list)
-    waiting: list[KnownRun] = field(default_factory=list)
-    refused: list[KnownRun] = field(default_factory=list)
-    let: list[KnownRun] = field(default_factory=list)
+    wanted: list[SteeringAction]
+    waiting: list[KnownRun]
+    refused: list[KnownRun]
+    let: list[KnownRun]
 
 
 @dataclass
@@ -88,7 +86,7 @@ class Steering:
             cause_of: why a run that waits goes on whatever its queue decides; None = it waits on.
             now: the time.
         """
-        found = Standing()
+        found = Standing([], [], [], [])
         for known in runs:
             if known.is_waiting:
                 self._stand(known, cause_of(known), found, now)

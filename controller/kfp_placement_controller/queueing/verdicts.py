@@ -1,10 +1,12 @@
 """What was decided of a waiting run: its position and what is missing, as data and as text."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.contract.run_request import RequestReason
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.quantities import format_resource
 
 
@@ -77,28 +79,66 @@ class Verdict:
         return not self.missing
 
 
-_TEXTS = {
-    Rule.STEP: "has a step that fits no node",
-    Rule.QUOTA_SIZE: "needs {} more than the whole quota, and waits until that is raised",
-    Rule.QUOTA: "lacks {} of the quota",
-    Rule.NO_NODE: "needs {}, which no node has",
-    Rule.CAPACITY: "lacks {} of the cluster",
-    Rule.GANG_SIZE: "has pods that must run together, and the empty cluster has no room for {}",
-    Rule.GANGS: "has pods that must run together, and lacks room for {}",
-    Rule.KUEUE: "waits for Kueue",
-}
+def verdicts_of(
+    runs: Sequence[tuple[RunKey, QueueKey, tuple[Lack, ...]]], keeping: Container[RunKey] = ()
+) -> list[Verdict]:
+    """The verdicts of runs, each with its position among those of its queue that wait on.
+
+    Args:
+        runs: with their queues and what they lack, in their order.
+        keeping: those that room is kept for.
+    """
+    left = Counter(queue for _, queue, missing in runs if missing)
+    positions: Counter[QueueKey] = Counter()
+    verdicts = []
+    for key, queue, missing in runs:
+        if not missing:
+            verdicts.append(Verdict(key))
+            continue
+        positions[queue] += 1
+        verdicts.append(Verdict(key, missing, positions[queue], left[queue], key in keeping))
+    return verdicts
 
 
-_RULE_TEXTS = {
-    Rule.STEP: "a step fits no node",
-    Rule.QUOTA_SIZE: "it needs more than the whole quota",
-    Rule.QUOTA: "the quota of its queue is used up",
-    Rule.NO_NODE: "no node has a resource that it needs",
-    Rule.CAPACITY: "the cluster has no room for it",
-    Rule.GANG_SIZE: "pods that must run together do not fit the empty cluster",
-    Rule.GANGS: "pods that must run together find no room",
-    Rule.KUEUE: "Kueue has not admitted it",
+_WORDS = {
+    Rule.STEP: (
+        RequestReason.NO_MATCHING_NODE,
+        "a step fits no node",
+        "has a step that fits no node",
+    ),
+    Rule.QUOTA_SIZE: (
+        RequestReason.WAITING_FOR_QUOTA,
+        "it needs more than the whole quota",
+        "needs {} more than the whole quota, and waits until that is raised",
+    ),
+    Rule.QUOTA: (
+        RequestReason.WAITING_FOR_QUOTA,
+        "the quota of its queue is used up",
+        "lacks {} of the quota",
+    ),
+    Rule.NO_NODE: (
+        RequestReason.NO_MATCHING_NODE,
+        "no node has a resource that it needs",
+        "needs {}, which no node has",
+    ),
+    Rule.CAPACITY: (
+        RequestReason.WAITING_FOR_ROOM,
+        "the cluster has no room for it",
+        "lacks {} of the cluster",
+    ),
+    Rule.GANG_SIZE: (
+        RequestReason.NO_MATCHING_NODE,
+        "pods that must run together do not fit the empty cluster",
+        "has pods that must run together, and the empty cluster has no room for {}",
+    ),
+    Rule.GANGS: (
+        RequestReason.WAITING_FOR_ROOM,
+        "pods that must run together find no room",
+        "has pods that must run together, and lacks room for {}",
+    ),
+    Rule.KUEUE: (RequestReason.WAITING_FOR_QUOTA, "Kueue has not admitted it", "waits for Kueue"),
 }
+"""Of each rule: its reason, a sentence without amounts, and what it says of a run, with them."""
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -113,13 +153,13 @@ def lacks_text(lacks: Sequence[Lack]) -> str:
     first = lacks[0]
     amounts = [_amount(each) for each in lacks]
     listed = " and ".join([", ".join(amounts[:-1]), amounts[-1]] if amounts[1:] else amounts)
-    text = _TEXTS[first.rule].format(listed)
+    text = _WORDS[first.rule][2].format(listed)
     return f"{text}: {first.reason}" if first.reason else text
 
 
-def rule_text(rule: Rule) -> str:
-    """What a run lacks by a rule, without amounts: that stays while the amounts change."""
-    return _RULE_TEXTS[rule]
+def rule_words(rule: Rule) -> tuple[RequestReason, str]:
+    """Why a run waits by a rule, without amounts: that stays while the amounts change."""
+    return _WORDS[rule][:2]
 
 
 def _amount(lack: Lack) -> str:

@@ -9,7 +9,6 @@ import pytest
 from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import ReleaseSettings
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_engine.contract.keys import (
     PREEMPTED_ANNOTATION,
@@ -89,7 +88,7 @@ class PlayedServer:
 def released(server: PlayedServer, settings: ReleaseSettings = OVERDUE) -> list[str]:
     """What the job writes."""
     client: Any = server
-    assert release(client, NOW, lambda _: None, settings, DEFAULT_SOURCES) == 0
+    assert release(client, NOW, lambda _: None, settings) == 0
     return server.written
 
 

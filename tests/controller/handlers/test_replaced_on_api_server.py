@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
+from kfp_placement_controller.handlers.followed_kinds import follow_own_kinds
 from kfp_placement_controller.handlers.operator import OperatorThread
-from kfp_placement_controller.handlers.own_kinds import follow_run_queues
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
@@ -48,7 +48,7 @@ def followed(control_plane, our_kinds) -> Iterator[Followed]:
     operator = OperatorThread(
         partial(load_kubeconfig, control_plane.kubeconfig),
         "test",
-        [partial(follow_run_queues, inbox=found.inbox)],
+        partial(follow_own_kinds, inbox=found.inbox),
     )
     operator.start()
     yield found

@@ -10,22 +10,29 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.kinds import RUN_REQUESTS
 from kfp_placement_controller.queueing.actions import WriteRequestStatus
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.sources.queue_source import QueuedRun
-from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import RUNS_RESOURCE
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import ConflictError, NotFoundError
 from tests.controller.queueing.builders import GPU
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_request, a_run
+from tests.controller.queueing.scene import (
+    TEAM,
+    Played,
+    a_node,
+    a_queue,
+    a_quota,
+    a_request,
+    amounts_listed,
+    demand,
+)
 from tests.controlplane.api import Api
 from tests.controlplane.kueue.running import KUEUE_VERSION
 from tests.controlplane.waiting import wait_until
@@ -39,38 +46,6 @@ _NAMES = {"gpu": GPU, "runs": RUNS_RESOURCE}
 _numbers = itertools.count(1)
 
 
-class World(Protocol):
-    """What cases of all backends need."""
-
-    def submit_run(self, name: str, *, priority: int = 0, **demand: str) -> None:
-        """A run is there, held; the planner has said what it needs."""
-        ...
-
-    def need(self, name: str, **demand: str) -> None:
-        """The run needs something else by now."""
-        ...
-
-    def end_run(self, name: str) -> None:
-        """The run has ended."""
-        ...
-
-    def delete_run(self, name: str) -> None:
-        """Somebody has deleted the run."""
-        ...
-
-    def cut_quota(self, **quota: str) -> None:
-        """The queue has this quota from now on."""
-        ...
-
-    def restart(self) -> None:
-        """Another process leads, which has read everything again."""
-        ...
-
-    def settle(self) -> list[str]:
-        """Let everything happen that does; returns what happened to runs, in words."""
-        ...
-
-
 def words(said: list[str]) -> list[str]:
     """What happened to runs, without the reasons, which backends give in their own words."""
     return [each.split(": ")[0].split(" for ")[0] for each in said]
@@ -80,29 +55,32 @@ class BuiltinWorld(Played):
     """The built-in queue, on a cluster that has room for everything."""
 
     def __init__(self, **quota: str) -> None:
-        super().__init__(a_queue(quota=_quota(quota)), nodes=[_large_node()])
+        super().__init__(quota=a_quota(**quota), nodes=[_large_node()])
 
-    def submit_run(self, name: str, *, priority: int = 0, **demand: str) -> None:
-        run = a_run(name, next(_numbers) / 1e4)
-        self.submit(run, demand=_demand(demand), priority=priority)
+    def submit_run(self, name: str, *, priority: int = 0, **amounts: str) -> None:
+        """A run is there, held; the planner has said what it needs."""
+        self.submit(name, next(_numbers) / 1e4, demand=_demand(**amounts), priority=priority)
 
-    def need(self, name: str, **demand: str) -> None:
-        self.say(name, demand=_demand(demand))
+    def need(self, name: str, **amounts: str) -> None:
+        """The run needs something else by now."""
+        self.say(name, demand=_demand(**amounts))
 
     def end_run(self, name: str) -> None:
-        self.change(self.known[name], end=RunEnd.SUCCEEDED)
-        self.say(name, end="Succeeded", demand=_demand({}))
+        """The run has ended."""
+        self.end(name)
+        self.say(name, end="Succeeded", demand={})
 
     def delete_run(self, name: str) -> None:
+        """Somebody has deleted the run."""
         self.forget(name)
 
     def cut_quota(self, **quota: str) -> None:
-        version = str(next(self.versions))
-        self.coordinator.queue_changed(
-            QueueKey(TEAM, "default"), a_queue(version, quota=_quota(quota))
-        )
+        """The queue has this quota from now on."""
+        queue = a_queue(str(next(self.versions)), quota=a_quota(**quota))
+        self.coordinator.queue_changed(queue.key, queue)
 
     def restart(self) -> None:
+        """Another process leads, which has read everything again."""
         self.lead_again()
 
 
@@ -119,7 +97,7 @@ class KueueWorld(BuiltinWorld):
         self.ahead = timedelta()
         self.install(quota)
         super(BuiltinWorld, self).__init__(
-            a_queue(backend="kueue", localQueue=self.name), nodes=[_large_node()]
+            backend="kueue", localQueue=self.name, nodes=[_large_node()]
         )
 
     def install(self, quota: Mapping[str, str | None]) -> None:
@@ -156,7 +134,7 @@ class KueueWorld(BuiltinWorld):
         super().restart()
         self.read()
 
-    def submit_run(self, name: str, *, priority: int = 0, **demand: str) -> None:
+    def submit_run(self, name: str, *, priority: int = 0, **amounts: str) -> None:
         body = {
             "apiVersion": RUN_REQUESTS.api_version,
             "kind": RUN_REQUESTS.kind,
@@ -164,7 +142,7 @@ class KueueWorld(BuiltinWorld):
             "spec": {"workflowUID": f"uid-{name}", "submittedAt": time_text(self.now)},
         }
         self.uids[name] = self.api.create(body)["metadata"]["uid"]
-        super().submit_run(name, priority=priority, **demand)
+        super().submit_run(name, priority=priority, **amounts)
 
     def delete_run(self, name: str) -> None:
         self.api.delete(self.request_object(name))
@@ -249,19 +227,8 @@ def _large_node() -> Node:
     return replace(node, allocatable={**node.allocatable, "memory": 2**40})
 
 
-def _named(amounts: Mapping[str, str]) -> dict[str, str]:
-    return {GPU if name == "gpu" else name: each for name, each in amounts.items()}
-
-
-def _quota(quota: Mapping[str, str]) -> dict[str, Any]:
-    return {"resources": [{"name": name, "amount": each} for name, each in _named(quota).items()]}
-
-
-def _demand(demand: Mapping[str, str]) -> dict[str, Any]:
-    shares = [
-        {"name": GPU, "amounts": [{"name": GPU, "amount": demand["gpu"]}]}
-        for _ in [None]
-        if "gpu" in demand
-    ]
-    peak = [{"name": name, "amount": each} for name, each in _named(demand).items()]
-    return {"peak": peak, "acceleratorShares": shares}
+def _demand(**amounts: str) -> dict[str, Any]:
+    """A demand in which a GPU has nothing beside it."""
+    gpus = amounts_listed({name: each for name, each in amounts.items() if name == "gpu"})
+    shares = [{"name": GPU, "amounts": gpus}] if gpus else []
+    return {**demand(None, **amounts), "acceleratorShares": shares}

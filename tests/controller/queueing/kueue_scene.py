@@ -16,7 +16,7 @@ from kfp_placement_controller.queueing.kueue.actions import (
     KueueAction,
 )
 from kfp_placement_engine.exceptions import InputError
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue
+from tests.controller.queueing.scene import TEAM, Played
 
 RESERVED = {"QuotaReserved": "quota is reserved"}
 ADMITTED = {**RESERVED, "Admitted": "the workload is admitted"}
@@ -38,13 +38,15 @@ class KueueScene(Played):
             "metadata": {"name": "team", "namespace": TEAM},
             "status": {"flavorsReservation": flavors},
         }
+        message = "the planner plans the runs of this check"
+        active = {"type": "Active", "status": "True", "message": message}
         self.check: dict[str, Any] = {
             "metadata": {"name": "ours"},
             "spec": {"controllerName": "kfp-placement.dev/planner"},
-            "status": {"conditions": [{"type": "Active", "status": "True"}]},
+            "status": {"conditions": [active]},
         }
         self.labels: Any = {"pool": "large"}
-        super().__init__(a_queue(backend="kueue", localQueue="team", **spec), nodes=[a_node()])
+        super().__init__(backend="kueue", localQueue="team", **spec)
         self.tell_kueue()
 
     def tell_kueue(self) -> None:
@@ -79,6 +81,9 @@ class KueueScene(Played):
         self.asked.clear()
         self.tell_kueue()
         return self.settle()
+
+    def kinds_asked(self) -> list[type]:
+        return [type(each) for each in self.asked]
 
     def statuses_asked(self) -> list[dict[str, Any]]:
         return [

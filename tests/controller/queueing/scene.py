@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
@@ -23,13 +24,13 @@ from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.queue_source import QueuedRun
-from kfp_placement_controller.sources.source import RunOwner
+from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.run_queue import RunQueueStatus
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NODES, PODS
+from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS
 from tests.controller.planning.builders import a_pod
 from tests.controller.queueing.builders import GPU, START
 
@@ -78,10 +79,11 @@ def a_request(run: QueuedRun, status: Any, version: str, **spec: Any) -> Observe
 class Scene:
     """A coordinator that leads, beside a planner that renews its Lease every second."""
 
-    def __init__(self, *queues: ObservedQueue) -> None:
+    def __init__(self, *queues: ObservedQueue, **queue: Any) -> None:
+        """Of these queues, or of one as `a_queue` makes it."""
         self.now = START + timedelta(hours=1)
         self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
-        self.coordinator.lead(1, queues, ())
+        self.coordinator.lead(1, queues or [a_queue(**queue)], ())
         self.renew()
         self.pass_time(1)
 
@@ -102,6 +104,19 @@ class Scene:
     def request(self, run: QueuedRun, status: Any = None, version: str = "1", **spec: Any) -> None:
         request = a_request(run, status, version, **spec)
         self.coordinator.request_changed(run.key, request)
+
+    def set_queue(self, queue: ObservedQueue) -> None:
+        """A RunQueue is new or has changed."""
+        self.coordinator.queue_changed(queue.key, queue)
+
+    def drop_queue(self, name: str = "default") -> None:
+        """Somebody has deleted a RunQueue."""
+        self.coordinator.queue_changed(QueueKey(TEAM, name), None)
+
+    def label_namespace(self, enabled: str) -> None:
+        """The namespace says whether it takes part; "" = it says nothing."""
+        change = Change(("", TEAM), None, ObservedNamespace(enabled))
+        self.coordinator.handle(NAMESPACES, change)
 
     def place(self, *nodes: Node) -> None:
         for node in nodes:
@@ -133,25 +148,33 @@ class Scene:
 class Played(Scene):
     """A scene whose objects change as the coordinator decides, like those of an API server."""
 
-    def __init__(self, *queues: ObservedQueue, nodes: Iterable[Node] = ()) -> None:
-        super().__init__(*queues)
-        self.nodes = [*nodes]
+    def __init__(
+        self, *queues: ObservedQueue, nodes: Iterable[Node] | None = None, **queue: Any
+    ) -> None:
+        super().__init__(*queues, **queue)
+        self.nodes = [a_node()] if nodes is None else [*nodes]
         self.place(*self.nodes)
         self.known: dict[str, QueuedRun] = {}
         self.specs: dict[str, dict[str, Any]] = {}
         self.written: dict[str, dict[str, Any]] = {}
         self.versions = itertools.count(2)
 
-    def submit(self, run: QueuedRun, **spec: Any) -> None:
-        """A run is there, and the planner has said what it needs."""
-        self.specs[run.key.name] = spec
-        self.change(run)
+    def submit(self, name: str, hours: float = 0.0, **spec: Any) -> None:
+        """A run is there, and the planner has said what it needs: nothing unless said."""
+        self.specs[name] = spec
+        self.known[name] = a_run(name, hours)
+        self.change(name)
 
-    def change(self, run: QueuedRun, **fields: Any) -> None:
+    def change(self, name: str, **fields: Any) -> None:
         """A run has changed."""
-        run = self.known[run.key.name] = replace(run, version=str(next(self.versions)), **fields)
-        self.coordinator.handle(WORKFLOWS, Change((TEAM, run.key.name), None, run))
-        self.show(run.key.name)
+        fields["version"] = str(next(self.versions))
+        run = self.known[name] = replace(self.known[name], **fields)
+        self.coordinator.handle(WORKFLOWS, Change((TEAM, name), None, run))
+        self.show(name)
+
+    def end(self, name: str) -> None:
+        """A run has ended well."""
+        self.change(name, end=RunEnd.SUCCEEDED)
 
     def say(self, name: str, **spec: Any) -> None:
         """The planner, or somebody, has changed a RunRequest."""
@@ -168,9 +191,10 @@ class Played(Scene):
         self.coordinator.handle(WORKFLOWS, Change((TEAM, name), run, None))
         self.coordinator.request_changed(run.key, None)
 
-    def ask(self, name: str, annotation: str) -> None:
-        """Somebody asks by an annotation, now."""
-        self.say(name, annotations={annotation: time_text(self.now)})
+    def ask(self, name: str, annotation: str, seconds_ago: float = 0.0) -> None:
+        """Somebody asks by an annotation."""
+        at = self.now - timedelta(seconds=seconds_ago)
+        self.say(name, annotations={annotation: time_text(at)})
 
     def lead_again(self) -> None:
         """Another process leads, which has read everything again."""
@@ -213,16 +237,16 @@ class Played(Scene):
     def carry_out(self, action: Any) -> list[str]:
         match action:
             case ReleaseHeld(run, cause):
-                self.change(self.known[run.key.name], is_held=False, has_begun=True)
+                self.change(run.key.name, is_held=False, has_begun=True)
                 return [f"{run.key.name} begins: {cause}"]
             case SuspendRun(run, preempted_for, _):
-                self.change(run, is_suspended=True, preempted_for=preempted_for)
+                self.change(run.key.name, is_suspended=True, preempted_for=preempted_for)
                 return [f"{run.key.name} stops for {preempted_for}"]
             case ResumeRun(run, cause):
-                self.change(run, is_suspended=False, preempted_for="")
+                self.change(run.key.name, is_suspended=False, preempted_for="")
                 return [f"{run.key.name} goes on: {cause}"]
             case ShowHeld(run, message):
-                self.change(run, held_message=message)
+                self.change(run.key.name, held_message=message)
             case WriteRequestStatus(key, _, fields):
                 status = {**self.written.get(key.name, {}), **fields}
                 kept = {name: value for name, value in status.items() if value is not None}
@@ -251,6 +275,11 @@ def demand(gang: tuple[int, dict[str, str]] | None = None, **peak: str) -> dict[
     """What a RunRequest says of a demand; `gpu` is short for the resource."""
     gangs = [] if gang is None else [{"count": gang[0], "requests": amounts_listed(gang[1])}]
     return {"peak": amounts_listed(peak), "gangs": gangs}
+
+
+def a_quota(**amounts: str) -> dict[str, Any]:
+    """What a RunQueue says of a quota of resources."""
+    return {"resources": amounts_listed(amounts)}
 
 
 def amounts_listed(amounts: Mapping[str, str]) -> list[dict[str, str]]:

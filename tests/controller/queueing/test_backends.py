@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
-from tests.controller.queueing.backend_worlds import BuiltinWorld, World, words
+from tests.controller.queueing.backend_worlds import BuiltinWorld, words
 
-MakeWorld = Callable[..., World]
+MakeWorld = Callable[..., BuiltinWorld]
 
 
 @pytest.fixture
@@ -29,6 +29,14 @@ both = pytest.mark.parametrize(
 )
 
 
+def one_that_runs(make_world: MakeWorld) -> BuiltinWorld:
+    """A world in which a run takes three of four CPUs."""
+    world = make_world(cpu="4")
+    world.submit_run("first", cpu="3")
+    world.settle()
+    return world
+
+
 @both
 def test_a_run_that_fits_begins(make_world):
     world = make_world(cpu="8")
@@ -39,9 +47,7 @@ def test_a_run_that_fits_begins(make_world):
 
 @both
 def test_a_run_waits_until_another_has_ended(make_world):
-    world = make_world(cpu="4")
-    world.submit_run("first", cpu="3")
-    world.settle()
+    world = one_that_runs(make_world)
     world.submit_run("second", cpu="2")
     assert world.settle() == []
     assert world.written["second"]["phase"] == "Waiting"
@@ -94,9 +100,7 @@ def test_a_run_stops_for_one_of_higher_priority_and_goes_on_later(make_world):
 
 @both
 def test_a_run_that_is_deleted_takes_nothing(make_world):
-    world = make_world(cpu="4")
-    world.submit_run("first", cpu="3")
-    world.settle()
+    world = one_that_runs(make_world)
     world.submit_run("waits", cpu="3")
     world.submit_run("second", cpu="4")
     world.settle()
@@ -122,9 +126,7 @@ def test_a_run_that_fits_no_node_waits_and_takes_nothing(make_world):
 
 @both
 def test_when_the_quota_is_cut_nobody_new_begins_and_others_go_on(make_world):
-    world = make_world(cpu="4")
-    world.submit_run("first", cpu="3")
-    world.settle()
+    world = one_that_runs(make_world)
     world.cut_quota(cpu="2")
     world.submit_run("second", cpu="1")
     assert world.settle() == []
@@ -147,12 +149,10 @@ def test_a_new_leader_continues(make_world):
 
 @both
 def test_a_run_that_somebody_lets_begin_counts(make_world):
-    world = make_world(cpu="4")
-    world.submit_run("first", cpu="3")
-    world.settle()
+    world = one_that_runs(make_world)
     world.submit_run("second", cpu="3")
     world.settle()
-    world.change(world.known["second"], is_held=False, has_begun=True)
+    world.change("second", is_held=False, has_begun=True)
     world.end_run("first")
     world.submit_run("third", cpu="3")
     assert world.settle() == []
@@ -162,9 +162,7 @@ def test_a_run_that_somebody_lets_begin_counts(make_world):
 
 @both
 def test_a_run_that_is_asked_to_stop_waits_behind_others(make_world):
-    world = make_world(cpu="4")
-    world.submit_run("first", cpu="3")
-    world.settle()
+    world = one_that_runs(make_world)
     world.submit_run("second", cpu="3")
     world.settle()
     world.ask("first", PREEMPT_ANNOTATION)

@@ -1,43 +1,28 @@
 """The queue's coordinator: from messages and the time to what is to be done."""
 
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
 
 import pytest
 
 from kfp_placement_controller.kinds import POLICIES
-from kfp_placement_controller.observed.namespaces import ObservedNamespace
-from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.queueing.scene import TEAM, Scene, a_queue, a_run
 
 WAITS = "waits in RunQueue default"
 
 
 def test_runs_are_admitted_in_the_order_of_submission_up_to_the_quota():
-    scene = Scene(a_queue(quota={"runs": 2}))
+    scene = Scene(quota={"runs": 2})
     scene.tell(a_run("third", 0.3), a_run("first", 0.1), a_run("second", 0.2))
     assert scene.runs() == [("first", "admitted"), ("second", "admitted"), ("third", WAITS)]
 
 
-def test_runs_that_go_on_count_whoever_let_them_begin_and_ended_ones_do_not():
-    scene = Scene(a_queue(quota={"runs": 1}))
-    going_on = a_run("old", is_held=False, has_begun=True)
-    scene.tell(going_on, a_run("new", 0.5))
-    assert scene.runs() == [("new", WAITS)]
-    scene.tell(replace(going_on, end=RunEnd.SUCCEEDED))
-    scene.pass_time(5)
-    assert scene.runs() == [("new", "admitted")]
-
-
 def test_what_was_just_tried_is_not_tried_at_once_again_but_later():
-    scene = Scene(a_queue(quota={"runs": 0}))
+    scene = Scene(quota={"runs": 0})
     scene.tell(a_run("run"))
     assert scene.runs() == [("run", WAITS)]
     assert scene.runs() == []
@@ -46,7 +31,7 @@ def test_what_was_just_tried_is_not_tried_at_once_again_but_later():
 
 
 def test_a_run_request_that_is_as_it_was_is_no_reason_to_decide_again():
-    scene = Scene(a_queue(quota={"runs": 0}))
+    scene = Scene(quota={"runs": 0})
     run = a_run("run", held_message="waits")
     scene.tell(run)
     scene.actions()
@@ -59,20 +44,8 @@ def test_a_run_request_that_is_as_it_was_is_no_reason_to_decide_again():
     assert scene.coordinator.decided_at == scene.now
 
 
-def test_a_run_that_says_that_it_waits_is_left_alone():
-    scene = Scene(a_queue(quota={"runs": 0}))
-    scene.tell(a_run("run", held_message="waits"))
-    assert scene.runs() == []
-
-
-def test_a_terminated_run_is_released_whatever_its_queue_allows():
-    scene = Scene(a_queue(quota={"runs": 0}, onControllerDown="hold"))
-    scene.tell(a_run("run", is_terminated=True))
-    assert scene.runs() == [("run", "terminated")]
-
-
 def test_a_run_that_goes_on_and_is_given_the_hold_by_hand_goes_on():
-    scene = Scene(a_queue(quota={"runs": 0}))
+    scene = Scene(quota={"runs": 0})
     going_on = a_run("run", is_held=False, has_begun=True)
     scene.tell(going_on)
     assert scene.runs() == []
@@ -83,7 +56,7 @@ def test_a_run_that_goes_on_and_is_given_the_hold_by_hand_goes_on():
 
 
 def test_a_run_that_is_tried_again_after_its_end_waits():
-    scene = Scene(a_queue(quota={"runs": 0}))
+    scene = Scene(quota={"runs": 0})
     ended = a_run("run", is_held=False, has_begun=True, end=RunEnd.FAILED)
     scene.tell(replace(ended, end=None), ended)
     scene.tell(replace(ended, end=None, is_held=True, version="2"))
@@ -91,22 +64,11 @@ def test_a_run_that_is_tried_again_after_its_end_waits():
 
 
 def test_a_queue_that_no_list_shows_any_more_is_gone():
-    scene = Scene(a_queue(quota={"runs": 0}))
+    scene = Scene(quota={"runs": 0})
     scene.tell(a_run("run", held_message="waits"))
     assert scene.runs() == []
     scene.coordinator.listed([], [])
     assert after_a_moment(scene) == [("run", "no-queue")]
-
-
-def test_counts_alone_are_written_at_most_once_a_second():
-    scene = Scene(a_queue())
-    (status,) = scene.statuses()
-    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), stored(status, "2"))
-    scene.pass_time(0.5)
-    scene.tell(a_run("run", is_held=False))
-    assert scene.statuses() == []
-    scene.pass_time(5)
-    assert scene.statuses() == [{"admitted": 1, "observedGeneration": 1}]
 
 
 def after_a_moment(scene: Scene) -> list[tuple[str, str]]:
@@ -122,48 +84,37 @@ def test_a_queue_that_is_replaced_frees_nobody():
     scene.tell(a_run("run", held_message="waits"))
     for _ in range(3):
         # Deleted and created again, as `kubectl replace --force` does.
-        scene.coordinator.queue_changed(queue.key, None)
+        scene.drop_queue()
         assert scene.runs() == []
         scene.pass_time(4)
         assert scene.runs() == []
-        scene.coordinator.queue_changed(queue.key, queue)
+        scene.set_queue(queue)
         assert scene.runs() == []
         scene.pass_time(60)
     assert scene.runs() == []
 
 
-@pytest.mark.parametrize("label", ["false", None])
-def test_runs_of_a_namespace_that_takes_no_part_any_more_begin(label):
-    scene = Scene(a_queue(quota={"runs": 0}))
-    scene.tell(a_run("run"))
-    if label is None:
-        scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
-    else:
-        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace(label)))
-    assert after_a_moment(scene) == [("run", "no-queue")]
-
-
 def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
-    scene = Scene(a_queue(quota={"runs": 0}))
+    scene = Scene(quota={"runs": 0})
     scene.coordinator.opt_in = True
-    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace()))
+    scene.label_namespace("")
     scene.tell(a_run("run"))
     assert after_a_moment(scene) == [("run", "no-queue")]
-    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace("true")))
+    scene.label_namespace("true")
     scene.pass_time(5)
     assert scene.runs() == [("run", WAITS)]
 
 
 def test_a_held_run_of_a_namespace_that_has_not_been_seen_yet_is_not_let_go():
     """Admission has seen it, and has held the run."""
-    scene = Scene(a_queue(quota={"runs": 0}))
+    scene = Scene(quota={"runs": 0})
     scene.coordinator.opt_in = True
     scene.tell(a_run("run"))
     assert scene.runs() == [("run", WAITS)]
 
 
 def test_runs_of_the_controllers_own_namespace_begin_and_do_not_count():
-    scene = Scene(a_queue())
+    scene = Scene()
     scene.coordinator.own_namespace = TEAM
     scene.tell(a_run("held"), a_run("going-on", is_held=False))
     scene.runs()
@@ -180,28 +131,11 @@ def test_a_queue_of_another_name_does_not_make_its_namespace_take_part():
     assert after_a_moment(scene) == [("run", "no-queue")]
 
 
-def test_without_a_planner_runs_begin_after_the_deadline_of_their_queue():
-    scene = Scene(a_queue(quota={"runs": 0}, holdDeadline="30s"))
-    scene.tell(a_run("run", held_message="waits"))
-    # A Lease is stale after 15 s, and then it must have been so for 30 s.
-    scene.pass_time(40, planner=False)
-    assert scene.runs() == []
-    scene.pass_time(5, planner=False)
-    assert scene.runs() == [("run", "planner-down")]
-
-
 @pytest.mark.parametrize("says", ["run", "hold"])
 def test_a_run_that_cannot_be_planned_begins_whatever_its_queue_holds(says):
-    scene = Scene(a_queue(quota={"runs": 0}, onControllerDown=says))
+    scene = Scene(quota={"runs": 0}, onControllerDown=says)
     scene.tell(a_run("run"), demand=None, problem="it cannot be read")
     assert scene.runs() == [("run", "unplannable")]
-
-
-def test_a_queue_that_holds_without_a_planner_holds_for_ever():
-    scene = Scene(a_queue(quota={"runs": 0}, onControllerDown="hold"))
-    scene.tell(a_run("run", held_message="waits"))
-    scene.pass_time(1e6, planner=False)
-    assert scene.runs() == []
 
 
 def readiness(scene: Scene) -> tuple[bool, str]:
@@ -210,86 +144,52 @@ def readiness(scene: Scene) -> tuple[bool, str]:
     return status["ready"], condition["reason"]
 
 
-def test_a_queue_is_ready_while_a_planner_is_there():
-    scene = Scene(a_queue())
+@pytest.mark.parametrize(("says", "is_ready"), [("run", False), ("hold", True)])
+def test_a_queue_is_ready_while_a_planner_is_there_or_it_holds_without(says, is_ready):
+    scene = Scene(onControllerDown=says)
     assert readiness(scene) == (True, "Admitting")
     scene.pass_time(20, planner=False)
-    assert readiness(scene) == (False, "PlannerDown")
-
-
-def test_a_queue_that_holds_stays_ready_without_a_planner_and_says_so():
-    scene = Scene(a_queue(onControllerDown="hold"))
-    scene.pass_time(20, planner=False)
-    assert readiness(scene) == (True, "PlannerDown")
+    assert readiness(scene) == (is_ready, "PlannerDown")
 
 
 @pytest.mark.parametrize("opt_in", [True, False])
 def test_no_queue_is_ready_in_a_namespace_that_takes_no_part(opt_in):
-    scene = Scene(a_queue(onControllerDown="hold"))
+    scene = Scene(onControllerDown="hold")
     scene.coordinator.opt_in = opt_in
     for label, expected in {
         "false": (False, "NamespaceExcluded"),
         "": (False, "NamespaceExcluded") if opt_in else (True, "Admitting"),
         "true": (True, "Admitting"),
     }.items():
-        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ObservedNamespace(label)))
+        scene.label_namespace(label)
         assert readiness(scene) == expected, label
         scene.pass_time(5)
 
 
 def test_no_queue_is_ready_while_the_policy_is_paused():
-    scene = Scene(a_queue(onControllerDown="hold"))
+    scene = Scene(onControllerDown="hold")
     paused = PlacementPolicy(spec=PlacementPolicySpec(paused=True))
     scene.coordinator.handle(POLICIES, Change(("", "default"), None, paused))
     assert readiness(scene) == (False, "Paused")
 
 
-def stored(fields: dict[str, Any], version: str) -> ObservedQueue:
-    return a_queue(version, fields)
-
-
-def test_a_status_is_written_once_and_again_when_something_has_changed():
-    scene = Scene(a_queue())
+def test_a_status_is_written_once_and_counts_alone_at_most_once_a_second():
+    scene = Scene()
     (status,) = scene.statuses()
     assert (status["waiting"], status["admitted"]) == (0, 0)
-    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), stored(status, "2"))
-    scene.pass_time(5)
-    assert scene.statuses() == []
+    scene.set_queue(a_queue("2", status))
+    scene.pass_time(0.5)
     scene.tell(a_run("run", is_held=False))
-    (more,) = scene.statuses()
-    assert more == {"admitted": 1, "observedGeneration": 1}
-
-
-def test_of_a_malformed_queue_the_last_valid_rules_hold_and_it_says_so():
-    scene = Scene(a_queue(quota={"runs": 0}))
-    malformed = a_queue("2", quota={"runs": "many"})
-    assert "quota.runs" in malformed.problem
-    scene.coordinator.queue_changed(malformed.key, malformed)
-    scene.tell(a_run("run"))
-    (status,) = scene.statuses()
-    (valid,) = [each for each in status["conditions"] if each["type"] == "Valid"]
-    assert (valid["status"], valid["reason"]) == ("False", "Misconfigured")
+    assert scene.statuses() == []
     scene.pass_time(5)
-    assert scene.runs() == [("run", WAITS)]
+    assert scene.statuses() == [{"admitted": 1, "observedGeneration": 1}]
 
 
 def test_who_follows_does_nothing():
-    scene = Scene(a_queue())
+    scene = Scene()
     scene.tell(a_run("run"))
     scene.coordinator.follow()
     assert scene.actions() == []
-
-
-def test_a_condition_keeps_its_time_while_it_holds():
-    scene = Scene(a_queue())
-    (first,) = scene.statuses()
-    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), stored(first, "2"))
-    scene.pass_time(20, planner=False)
-    (second,) = scene.statuses()
-    times = {each["type"]: each["lastTransitionTime"] for each in second["conditions"]}
-    earlier = {each["type"]: each["lastTransitionTime"] for each in first["conditions"]}
-    assert times["Valid"] == earlier["Valid"]
-    assert datetime.fromisoformat(times["Ready"]) > datetime.fromisoformat(earlier["Ready"])
 
 
 def test_a_queue_beside_which_there_is_no_default_says_that_it_holds_nobody():
@@ -298,22 +198,14 @@ def test_a_queue_beside_which_there_is_no_default_says_that_it_holds_nobody():
     (status,) = scene.statuses()
     (ready,) = [each for each in status["conditions"] if each["type"] == "Ready"]
     assert (status["ready"], ready["reason"]) == (False, "NoDefaultQueue")
-    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), a_queue())
+    scene.set_queue(a_queue())
     scene.pass_time(5)
     assert [each["ready"] for each in scene.statuses()] == [True, True]
 
 
 def test_a_queue_whose_backend_is_missing_holds_runs_and_says_that_nobody_begins():
-    scene = Scene(a_queue(backend="kueue", localQueue="team"))
+    scene = Scene(backend="kueue", localQueue="team")
     (status,) = scene.statuses()
     conditions = {each["type"]: each for each in status["conditions"]}
     assert (status["ready"], conditions["Ready"]["reason"]) == (True, "NotAdmitting")
     assert conditions["Ready"]["message"].endswith("see condition BackendReady")
-
-
-def test_a_backend_that_a_newer_version_knows_is_a_malformed_queue():
-    queue = a_queue(backend="future")
-    assert queue.problem == "backend 'future' is not one that this version knows"
-    scene = Scene(queue)
-    scene.tell(a_run("run"))
-    assert scene.runs() == [("run", WAITS)]

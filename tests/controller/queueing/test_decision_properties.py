@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_controller.queueing.builtin.admission import decide, in_order
-from kfp_placement_controller.queueing.builtin.preemption import preempted
+from kfp_placement_controller.queueing.builtin.backend import preempted
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.runs import NodeRoom, QueueRules
 from kfp_placement_engine.model.demand import Demand, PodGroup
@@ -65,7 +65,6 @@ def cases(draw):
             quota=draw(st.dictionaries(st.sampled_from(NAMES), st.integers(0, 12))),
             max_runs=draw(st.none() | st.integers(0, 4)),
             overcommit=overcommit,
-            most_priority=draw(st.none() | st.integers(-1, 1)),
             aging_per_hour=draw(st.sampled_from([0.0, 1.0])),
         )
         for queue in draw(st.sets(st.sampled_from(QUEUES)))

@@ -8,10 +8,9 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.queueing.defects import Defects
-from kfp_placement_controller.queueing.kueue.statuses import without_admission
+from kfp_placement_controller.queueing.kueue.backend import KueueBackend
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, KueueScene
-from tests.controller.queueing.scene import a_run, demand
+from tests.controller.queueing.scene import demand
 
 CONDITIONS = ["QuotaReserved", "Admitted", "Evicted", "Finished", "Active"]
 STATES = ["True", "False", "Pending", "Ready", "Rejected", "Retry"]
@@ -74,7 +73,7 @@ def a_scene_with_runs() -> KueueScene:
     """One run that waits, one that runs, and one that was preempted and still has a pod."""
     scene = KueueScene()
     for name in RUNS:
-        scene.submit(a_run(name), demand=demand(cpu="3", memory="1Gi"))
+        scene.submit(name, demand=demand(cpu="3", memory="1Gi"))
     scene.settle()
     fields: dict[str, Any] = {
         "admission": ADMISSION,
@@ -89,7 +88,7 @@ def a_scene_with_runs() -> KueueScene:
     return scene
 
 
-def attempt_openly(_defects: Defects, _run: Any, decide: Any, _otherwise: Any) -> Any:
+def attempt_openly(_backend: KueueBackend, _run: Any, decide: Any, _otherwise: Any) -> Any:
     """Instead of the try for each run: a defect is seen here."""
     return decide()
 
@@ -98,16 +97,15 @@ def attempt_openly(_defects: Defects, _run: Any, decide: Any, _otherwise: Any) -
 def test_whatever_others_make_of_kueues_objects_decisions_are_made(data):
     scene = a_scene_with_runs()
     draw = data.draw
-    with patch.object(Defects, "attempt", attempt_openly):
+    with patch.object(KueueBackend, "_attempt", attempt_openly):
         for name in RUNS:
             scene.workloads[name] = edited(draw, scene.workloads[name])
-            without_admission(scene.workloads[name], scene.now)
         scene.tell_kueue()
         scene.settle()
         scene.labels = draw(st.just(scene.labels) | st.dictionaries(WORDS, WORDS) | ANYTHING)
         scene.check = edited(draw, scene.check)
         scene.local = edited(draw, scene.local)
-        scene.submit(a_run("new", 0.5), demand=demand(cpu="1"))
+        scene.submit("new", 0.5, demand=demand(cpu="1"))
         scene.tell_kueue()
         scene.settle()
     assert scene.written["new"]["phase"] == "Waiting"

@@ -1,6 +1,5 @@
 """When waiting runs would begin if all went as planned."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -14,7 +13,6 @@ from kfp_placement_controller.queueing.forecast import (
     PlayedQueues,
     forecast,
 )
-from kfp_placement_controller.queueing.runs import AdmittedRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from tests.controller.queueing.builders import (
     QUEUE,
@@ -45,28 +43,6 @@ def test_runs_begin_one_after_the_other_as_those_before_them_end():
     waits = [waiting(name, makespan_seconds=HOUR) for name in ("a", "b")]
     running = [admitted("old", ends_at=after(0.5))]
     assert starts(queues_of(waits, running)) == {"a": 0.5, "b": 1.5}
-
-
-def test_a_higher_priority_is_played_first():
-    waits = [
-        waiting("low", makespan_seconds=HOUR),
-        waiting("high", priority=5, makespan_seconds=2 * HOUR),
-    ]
-    running = [admitted("old", ends_at=after(1))]
-    assert starts(queues_of(waits, running)) == {"high": 1.0, "low": 3.0}
-
-
-def test_a_small_run_goes_before_a_large_one_that_does_not_fit_yet():
-    waits = [
-        waiting("large", a_demand(cpu=8), makespan_seconds=HOUR),
-        waiting("small", a_demand(cpu=2), makespan_seconds=HOUR),
-    ]
-    running = [
-        admitted("short", a_demand(cpu=4), ends_at=after(1)),
-        admitted("long", a_demand(cpu=4), ends_at=after(3)),
-    ]
-    found = starts(queues_of(waits, running, rules(overcommit=1.0)))
-    assert found == {"small": 1.0, "large": 3.0}
 
 
 def test_pods_that_run_together_wait_for_room_on_nodes():
@@ -193,27 +169,12 @@ def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
 def decided(waits, running, its_rules, cluster, now):
     verdicts = decide(waits, running, its_rules, cluster, now)
     let = {each.key for each in verdicts if each.is_admitted}
-    begun = [
-        AdmittedRun(
-            run.key,
-            run.queue,
-            run.priority,
-            now,
-            run.demand,
-            ends_at=now + timedelta(seconds=run.makespan_seconds),
-        )
-        for run in waits
-        if run.key in let
-    ]
+    begun = [run.let(now) for run in waits if run.key in let]
     return [run for run in waits if run.key not in let], [*running, *begun]
 
 
 def test_forecasts_of_several_sets_of_queues_are_put_together():
-    first = forecast(
-        queues_of([waiting("a")], [admitted("old", ends_at=after(1))]), START, ForecastParams()
-    )
-    other = Forecast(later={RunKey("team", "b"): after(2)}, never=frozenset({RunKey("team", "c")}))
-    both = first.and_of(other)
-    assert both.starts == first.starts
-    assert (both.later, both.never) == (other.later, other.never)
-    assert replace(both, starts={}) == other
+    a, b, c = (RunKey("team", name) for name in "abc")
+    first = Forecast({a: after(1)})
+    other = Forecast(later={b: after(2)}, never=frozenset({c}))
+    assert first.and_of(other) == Forecast({a: after(1)}, {b: after(2)}, frozenset({c}))

@@ -26,10 +26,6 @@ GROUPS = st.lists(
 )
 
 
-def room_of(rooms, groups):
-    return GangRoom.of(rooms, scarcest_first(rooms, groups))
-
-
 def can_be_packed(rooms, groups):
     """By trying every way."""
     pods = [{**group.requests, "pods": 1} for group in groups for _ in range(group.count)]
@@ -47,7 +43,7 @@ def can_be_packed(rooms, groups):
 
 @given(ROOMS, GROUPS)
 def test_what_is_packed_can_be_packed(rooms, groups):
-    if not room_of(rooms, groups).lacks(groups):
+    if not GangRoom.of(rooms, groups).lacks(groups):
         assert can_be_packed(rooms, groups)
 
 
@@ -55,7 +51,7 @@ def test_what_is_packed_can_be_packed(rooms, groups):
 def test_one_group_is_packed_wherever_it_can_be(rooms, groups):
     """With one shape there is nothing that first-fit could miss."""
     for group in groups:
-        assert (not room_of(rooms, [group]).lacks([group])) == can_be_packed(rooms, [group])
+        assert (not GangRoom.of(rooms, [group]).lacks([group])) == can_be_packed(rooms, [group])
 
 
 @given(ROOMS, GROUPS, st.randoms())
@@ -63,13 +59,13 @@ def test_the_order_of_nodes_and_groups_does_not_matter(rooms, groups, shuffler):
     other_rooms, other_groups = list(rooms), list(groups)
     shuffler.shuffle(other_rooms)
     shuffler.shuffle(other_groups)
-    expected = room_of(rooms, groups).lacks(groups)
-    assert room_of(other_rooms, other_groups).lacks(other_groups) == expected
+    expected = GangRoom.of(rooms, groups).lacks(groups)
+    assert GangRoom.of(other_rooms, other_groups).lacks(other_groups) == expected
 
 
 @given(ROOMS, GROUPS)
 def test_groups_taken_one_after_another_never_take_more_than_there_is(rooms, groups):
-    room = room_of(rooms, groups)
+    room = GangRoom.of(rooms, groups)
     taken = []
     for group in groups:
         if not room.lacks([group]):
@@ -81,7 +77,7 @@ def test_groups_taken_one_after_another_never_take_more_than_there_is(rooms, gro
 def test_what_lacks_is_counted_and_takes_no_room():
     rooms = [{**amounts(cpu=4), "pods": 10}]
     pods = [PodGroup(6, amounts(cpu=1))]
-    room = room_of(rooms, pods)
+    room = GangRoom.of(rooms, pods)
     assert room.lacks(pods) == room.lacks(pods) == 2
     assert room.lacks([PodGroup(4, amounts(cpu=1))]) == 0
     assert room.take(pods) == 2
@@ -97,13 +93,13 @@ def test_the_scarcest_resource_is_the_one_of_which_most_is_requested():
 def test_a_node_on_which_more_is_taken_than_there_is_takes_nothing():
     rooms = [{"cpu": -2000, GPU: 4, "pods": 10}, {"cpu": 64000, GPU: 4, "pods": 10}]
     pods = [PodGroup(6, amounts(cpu=1, gpu=1))]
-    assert room_of(rooms, pods).lacks(pods) == 2
+    assert GangRoom.of(rooms, pods).lacks(pods) == 2
 
 
 @pytest.mark.parametrize("left", [(1, 4), (4, 1)])
 def test_a_pod_goes_to_the_node_with_least_of_what_is_scarce(left):
     """So the node with all of its GPUs left stays whole."""
     rooms = [{**amounts(gpu=gpu), "pods": 10} for gpu in left]
-    room = room_of(rooms, [PodGroup(1, amounts(gpu=4))])
+    room = GangRoom.of(rooms, [PodGroup(1, amounts(gpu=4))])
     assert room.take([PodGroup(1, amounts(gpu=1))]) == 0
     assert room.lacks([PodGroup(1, amounts(gpu=4))]) == 0

@@ -17,10 +17,10 @@ from kfp_placement_controller.queueing.kueue.actions import (
 from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
-from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.times import time_text
+from tests.controller.queueing.builders import START
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
-from tests.controller.queueing.scene import TEAM, a_queue, a_run, demand
+from tests.controller.queueing.scene import a_queue, demand
 
 LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
 
@@ -28,7 +28,7 @@ LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
 @pytest.fixture
 def scene() -> KueueScene:
     made = KueueScene()
-    made.submit(a_run("run"), demand=demand(cpu="3"))
+    made.submit("run", demand=demand(cpu="3"))
     made.settle()
     return made
 
@@ -60,22 +60,15 @@ def test_the_check_is_answered_once_the_run_is_planned_for_the_nodes_of_its_flav
     ]
 
 
-def test_a_run_begins_when_it_is_admitted_and_not_before(scene):
-    assert scene.status("run", RESERVED, admission=ADMISSION) == []
-    assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
-
-
 def test_an_evicted_run_stops_and_gives_its_quota_back_when_its_pods_are_gone(scene):
     scene.status("run", ADMITTED, admission=ADMISSION)
     pod = scene.pod("run", cpu=3000)
     evicted = {**ADMITTED, "Evicted": "preempted for another"}
     assert scene.status("run", evicted, admission=ADMISSION) == ["run stops for kueue"]
-    assert not [each for each in scene.asked if isinstance(each, ClearAdmission)]
+    assert ClearAdmission not in scene.kinds_asked()
     scene.end_pod(pod)
     scene.settle()
-    assert [type(each) for each in scene.asked if isinstance(each, ClearAdmission)] == [
-        ClearAdmission
-    ]
+    assert ClearAdmission in scene.kinds_asked()
 
 
 def test_steps_that_have_ended_give_units_back(scene):
@@ -88,7 +81,7 @@ def test_steps_that_have_ended_give_units_back(scene):
 @pytest.mark.parametrize(("end", "reason"), [("Succeeded", "Succeeded"), ("Failed", "Failed")])
 def test_a_run_that_has_ended_is_finished(scene, end, reason):
     scene.status("run", ADMITTED, admission=ADMISSION)
-    scene.change(scene.known["run"], end=RunEnd(end))
+    scene.change("run", end=RunEnd(end))
     scene.settle()
     assert scene.asked == []
     scene.say("run", end=end, demand={})
@@ -111,15 +104,15 @@ def test_a_waiting_run_that_needs_something_else_asks_for_that(scene):
 
 def test_when_its_queue_is_not_of_kueue_any_more_a_run_asks_for_nothing_there(scene):
     scene.asked.clear()
-    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), a_queue("2", quota={"runs": 0}))
+    scene.set_queue(a_queue("2", quota={"runs": 0}))
     scene.settle()
-    assert [type(each) for each in scene.asked] == [DeleteWorkload]
+    assert scene.kinds_asked() == [DeleteWorkload]
 
 
 def test_when_kueue_is_gone_nobody_new_begins_and_the_queue_says_so(scene):
     scene.status("run", ADMITTED, admission=ADMISSION)
     scene.coordinator.kueue_changed(lambda objects: objects.not_listed("Kueue is not installed"))
-    scene.submit(a_run("new", 0.5), demand=demand(cpu="1"))
+    scene.submit("new", 0.5, demand=demand(cpu="1"))
     assert scene.settle() == []
     assert scene.message("new") == "1st of 1, waits for Kueue: Kueue is not installed"
     (queue,) = scene.coordinator.queues
@@ -130,27 +123,10 @@ def test_when_kueue_is_gone_nobody_new_begins_and_the_queue_says_so(scene):
 
 def test_a_cluster_queue_with_quota_for_pods_is_refused():
     scene = KueueScene(resources=("cpu", "pods"))
-    scene.submit(a_run("run"), demand=demand(cpu="3"))
+    scene.submit("run", demand=demand(cpu="3"))
     scene.settle()
     assert scene.workloads == {}
     assert "has quota for pods" in scene.message("run")
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"status": {"conditions": "x", "admission": [], "reclaimablePods": {}}},
-        {"status": {"conditions": [1, {"type": 2}], "admissionChecks": [None, {"name": []}]}},
-        {"spec": {"podSets": [{"name": 1}], "priority": "high", "queueName": {}}},
-        {"spec": {"podSets": "x", "active": "no"}},
-    ],
-)
-def test_whatever_a_workload_says_the_decision_is_made(scene, broken):
-    scene.workloads["run"] |= broken
-    scene.tell_kueue()
-    scene.submit(a_run("other", 0.5), demand=demand(cpu="1"))
-    scene.settle()
-    assert scene.written["other"]["phase"] == "Waiting"
 
 
 REFUSED = {
@@ -197,7 +173,7 @@ def test_a_run_that_was_refused_is_planned_for_the_same_nodes_and_says_why_it_wa
 def test_a_run_that_was_refused_is_tried_again_once_its_steps_fit_these_nodes(refused):
     refused.say("run", unschedulable="")
     refused.settle()
-    assert [type(each) for each in refused.asked] == [DeleteWorkload]
+    assert refused.kinds_asked() == [DeleteWorkload]
     refused.workloads.clear()
     refused.tell_kueue()
     refused.settle()
@@ -209,7 +185,7 @@ def test_a_run_that_was_refused_is_tried_again_once_its_flavor_is_of_other_nodes
     refused.labels = {"pool": "larger"}
     refused.tell_kueue()
     refused.settle()
-    assert [type(each) for each in refused.asked] == [DeleteWorkload]
+    assert refused.kinds_asked() == [DeleteWorkload]
 
 
 def test_a_run_whose_workload_somebody_has_deactivated_is_left_alone(scene):
@@ -222,50 +198,41 @@ def test_a_run_whose_workload_somebody_has_deactivated_is_left_alone(scene):
     assert "is not active" in scene.message("run")
 
 
-def test_an_evicted_workload_waits_again_as_kueue_looks_for_it(scene):
+@pytest.mark.parametrize(
+    ("reason", "requeued"),
+    [
+        ("Preempted", ("True", "Preempted")),
+        ("Deactivated", ("False", "Deactivated")),
+        ("DeactivatedDueToAdmissionCheck", ("False", "Deactivated")),
+        ("PodsReadyTimeout", ("False", "PodsReadyTimeout")),
+    ],
+)
+def test_an_evicted_workload_gives_back_its_admission_and_waits_again_as_kueue_looks_for_it(
+    reason, requeued
+):
     """One that was deactivated comes back when it is active again, whatever had caused it."""
-    for reason, requeued in {
-        "Preempted": ("True", "Preempted"),
-        "Deactivated": ("False", "Deactivated"),
-        "DeactivatedDueToAdmissionCheck": ("False", "Deactivated"),
-        "PodsReadyTimeout": ("False", "PodsReadyTimeout"),
-    }.items():
-        conditions = [
-            {"type": "Evicted", "status": "True", "reason": reason},
-            {"type": "QuotaReserved", "status": "True"},
-        ]
-        cleared = without_admission({"status": {"conditions": conditions}}, scene.now)
-        assert cleared is not None
-        found = {each["type"]: each for each in cleared["status"]["conditions"]}
-        assert (found["Requeued"]["status"], found["Requeued"]["reason"]) == requeued
-
-
-def test_an_admission_is_cleared_only_of_a_workload_that_was_evicted(scene):
-    evicted = [
-        {"type": "Evicted", "status": "True", "reason": "Preempted", "message": "for another"},
+    conditions = [
+        {"type": "Evicted", "status": "True", "reason": reason},
         {"type": "QuotaReserved", "status": "True"},
         {"type": "Admitted", "status": "True"},
     ]
-    raw = {"status": {"admission": ADMISSION, "conditions": evicted}}
-    cleared = without_admission(raw, scene.now)
+    raw = {"status": {"admission": ADMISSION, "conditions": conditions}}
+    cleared = without_admission(raw, START)
     assert cleared is not None
     assert "admission" not in cleared["status"]
-    found = {each["type"]: each["status"] for each in cleared["status"]["conditions"]}
-    assert found == {
-        "Evicted": "True",
-        "QuotaReserved": "False",
-        "Admitted": "False",
-        "Requeued": "True",
-    }
-    assert without_admission({"status": {"conditions": evicted[1:]}}, scene.now) is None
-    assert without_admission({}, scene.now) is None
+    found = {each["type"]: each for each in cleared["status"]["conditions"]}
+    assert (found["Requeued"]["status"], found["Requeued"]["reason"]) == requeued
+    statuses = [found[each]["status"] for each in ("Evicted", "QuotaReserved", "Admitted")]
+    assert statuses == ["True", "False", "False"]
+    assert without_admission({"status": {"conditions": conditions[1:]}}, START) is None
+    assert without_admission({}, START) is None
 
 
 @pytest.mark.parametrize("requests", [{}, {"cpu": "0"}, {"cpu": "0", "kfp-placement.dev/runs": 0}])
 def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
     """Where the ClusterQueue does not count runs, its podSet is empty; others may write zeros."""
     scene = KueueScene(resources=("cpu",))
-    scene.submit(a_run("run"), demand=demand(pods="1"))
+    scene.submit("run", demand=demand(pods="1"))
     scene.settle()
     (pod_set,) = scene.workloads["run"]["spec"]["podSets"]
     resources = pod_set["template"]["spec"]["containers"][0]["resources"]
@@ -276,16 +243,16 @@ def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
 
 
 def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, caplog):
-    scene.submit(a_run("broken", 0.1), demand=demand(cpu="1"))
-    scene.submit(a_run("waits", 0.2), demand=demand(cpu="1"))
-    decide = writes.for_waiting
+    scene.submit("broken", 0.1, demand=demand(cpu="1"))
+    scene.submit("waits", 0.2, demand=demand(cpu="1"))
+    decide = writes.for_run
 
-    def for_waiting(run, *others):
+    def for_run(run, *others, **options):
         if run.known.key.name == "broken":
             raise StopIteration
-        return decide(run, *others)
+        return decide(run, *others, **options)
 
-    monkeypatch.setattr(writes, "for_waiting", for_waiting)
+    monkeypatch.setattr(writes, "for_run", for_run)
     for _ in range(5):
         scene.pass_time(11)
         scene.settle()
@@ -300,7 +267,7 @@ def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, c
 def test_the_priority_of_a_workload_grows_at_most_once_a_minute():
     scene = KueueScene(agingPerHour=1_000_000)
     for number in range(20):
-        scene.submit(a_run(f"run-{number}", number / 1000), demand=demand(cpu="1"))
+        scene.submit(f"run-{number}", number / 1000, demand=demand(cpu="1"))
     scene.settle()
     scene.asked.clear()
     ended = scene.now.timestamp() + 59
@@ -346,7 +313,7 @@ class StoredWorkloads(KueueScene):
 @pytest.mark.parametrize("minutes", [-60, -1, 0, 1, 60])
 def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks_say(minutes):
     scene = StoredWorkloads(timedelta(minutes=minutes))
-    scene.submit(a_run("run"), demand=demand(cpu="1"))
+    scene.submit("run", demand=demand(cpu="1"))
     scene.settle()
     assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
     pod = scene.pod("run", cpu=100)
@@ -361,33 +328,26 @@ def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks
     assert (len(deleted), scene.made) == ((1, 2) if minutes >= 0 else (0, 1))
 
 
-def test_while_a_queue_is_replaced_runs_that_go_on_keep_their_workloads():
-    scene = KueueScene()
-    scene.submit(a_run("run"), demand=demand(cpu="1"))
-    scene.settle()
+def test_while_a_queue_is_replaced_runs_that_go_on_keep_their_workloads(scene):
     scene.status("run", ADMITTED, admission=ADMISSION)
     scene.asked.clear()
-    queue = scene.coordinator.queues.get(QueueKey(TEAM, "default"))
-    assert queue is not None
-    scene.coordinator.queue_changed(queue.key, None)
+    (queue,) = scene.coordinator.queues
+    scene.drop_queue()
     for _ in range(4):
         scene.pass_time(1)
         scene.settle()
-    scene.coordinator.queue_changed(queue.key, queue)
+    scene.set_queue(queue)
     scene.settle()
-    assert [each for each in scene.asked if isinstance(each, DeleteWorkload)] == []
-    scene.coordinator.queue_changed(queue.key, None)
+    assert DeleteWorkload not in scene.kinds_asked()
+    scene.drop_queue()
     scene.pass_time(1)
     scene.settle()
     scene.pass_time(6)
     scene.settle()
-    assert [type(each) for each in scene.asked] == [DeleteWorkload]
+    assert scene.kinds_asked() == [DeleteWorkload]
 
 
-def test_a_clock_that_is_set_back_holds_up_no_write():
-    scene = KueueScene()
-    scene.submit(a_run("run"), demand=demand(cpu="1"))
-    scene.settle()
+def test_a_clock_that_is_set_back_holds_up_no_write(scene):
     # Somebody deletes the Workload a moment after it was made.
     scene.workloads.clear()
     scene.asked.clear()
@@ -395,4 +355,4 @@ def test_a_clock_that_is_set_back_holds_up_no_write():
     scene.now -= timedelta(hours=1)
     scene.coordinator.clock_set(timedelta(hours=-1))
     scene.settle()
-    assert [type(each) for each in scene.asked] == [CreateWorkload]
+    assert scene.kinds_asked() == [CreateWorkload]

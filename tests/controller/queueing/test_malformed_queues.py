@@ -1,123 +1,100 @@
 """RunQueues that cannot be read: whom they admit, and what they say of themselves."""
 
-import copy
-import itertools
 from dataclasses import replace
 from typing import Any
 
-from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
-from kfp_placement_controller.queueing.actions import ReleaseHeld, WriteQueueStatus
-from kfp_placement_controller.queueing.coordinator import QueueCoordinator
-from kfp_placement_controller.sources import DEFAULT_SOURCES
-from tests.controller.queueing.scene import TEAM, Played, Scene, a_node, a_queue, a_run, demand
+import pytest
+
+from kfp_placement_controller.queueing.actions import WriteQueueStatus
+from tests.controller.queueing.scene import Played, Scene, a_queue, a_run
 
 BROKEN = {"resources": [{"name": "cpu", "amount": "1e99"}]}
 
 
-def led_by_another(scene: Played, queue: ObservedQueue) -> None:
-    """Another process leads, which has never read the queue as valid."""
-    scene.lead_again()
-    scene.coordinator = QueueCoordinator(DEFAULT_SOURCES, runs=scene.coordinator.runs)
-    scene.coordinator.lead(2, [queue], [*scene.coordinator.runs.requests()])
-    scene.place(*scene.nodes)
-    scene.renew()
-
-
-def condition(queue: ObservedQueue | None, name: str) -> tuple[str, str]:
-    assert queue is not None
-    found = queue.status.condition(name)
-    assert found is not None
-    return found.status, found.message
+def condition(scene: Scene, name: str) -> Any:
+    (queue,) = scene.coordinator.queues
+    return queue.status.condition(name)
 
 
 def test_one_that_was_never_read_admits_nobody_until_it_is_corrected():
-    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
-    scene.submit(a_run("one", 0.1), demand=demand(cpu="1"))
-    scene.submit(a_run("two", 0.2), demand=demand(cpu="1"))
-    scene.submit(a_run("runs", 0.0, is_held=False), demand=demand(cpu="1"))
+    scene = Played(quota={"runs": 0})
+    scene.submit("one", 0.1)
+    scene.submit("two", 0.2)
+    scene.submit("runs")
+    scene.change("runs", is_held=False)
     assert scene.settle() == []
+    # Another process leads, which has never read the queue as valid.
     broken = a_queue(quota=BROKEN)
-    led_by_another(scene, broken)
+    scene.drop_queue()
+    scene.set_queue(broken)
+    assert scene.settle() == []
+    scene.lead_again()
     assert scene.settle() == []
     scene.pass_time(3600)
     assert scene.settle() == []
     waits = "waits until its RunQueue is corrected: see its condition Valid"
     assert scene.message("two") == waits
-    status, message = condition(scene.coordinator.queues.get(broken.key), "Valid")
-    assert status == "False"
-    assert message.startswith("nobody is admitted; correct the queue: RunQueue 'default'")
-    corrected = replace(a_queue(quota={"runs": 2}), version="99")
-    scene.coordinator.queue_changed(broken.key, corrected)
+    valid = condition(scene, "Valid")
+    assert valid.status == "False"
+    assert valid.message.startswith("nobody is admitted; correct the queue: RunQueue 'default'")
+    scene.set_queue(a_queue("99", quota={"runs": 2}))
     assert scene.settle() == ["one begins: admitted"]
 
 
 def test_of_one_that_was_read_the_last_valid_rules_hold():
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
+    scene = Played(quota={"runs": 1})
     broken = a_queue("9", quota=BROKEN)
     for _ in range(2):
-        scene.coordinator.queue_changed(broken.key, broken)
-    scene.submit(a_run("one", 0.1), demand=demand(cpu="1"))
-    scene.submit(a_run("two", 0.2), demand=demand(cpu="1"))
+        scene.set_queue(broken)
+    scene.submit("one", 0.1)
+    scene.submit("two", 0.2)
     assert scene.settle() == ["one begins: admitted"]
-    _, message = condition(scene.coordinator.queues.get(broken.key), "Valid")
-    assert message.startswith("the last valid version holds: RunQueue 'default'")
+    valid = condition(scene, "Valid")
+    assert valid.reason == "Misconfigured"
+    assert valid.message.startswith("the last valid version holds: RunQueue 'default'")
 
 
-def test_one_that_comes_back_malformed_has_no_valid_rules():
-    scene = Played(a_queue(), nodes=[a_node()])
-    broken = a_queue("9", quota=BROKEN)
-    scene.coordinator.queue_changed(broken.key, None)
-    scene.coordinator.queue_changed(broken.key, broken)
-    scene.submit(a_run("one", 0.1), demand=demand(cpu="1"))
-    assert scene.settle() == []
+def test_one_of_a_backend_that_a_newer_version_knows_is_malformed():
+    scene = Scene(backend="future")
+    (queue,) = scene.coordinator.queues
+    assert queue.problem == "backend 'future' is not one that this version knows"
+    scene.tell(a_run("run"))
+    assert scene.runs() == [("run", "waits in RunQueue default")]
 
 
-def test_with_a_dead_planner_its_runs_begin_as_those_of_any_other():
-    scene = Scene(a_queue(quota=BROKEN, holdDeadline="30s"))
+@pytest.mark.parametrize("quota", [BROKEN, {"runs": 0}])
+def test_with_a_dead_planner_its_runs_begin_as_those_of_any_other(quota):
+    scene = Scene(quota=quota, holdDeadline="30s")
     scene.tell(a_run("run", held_message="waits"))
+    # A Lease is stale after 15 s, and then it must have been so for 30 s.
     scene.pass_time(43, planner=False)
     assert scene.runs() == []
     scene.pass_time(5, planner=False)
     assert scene.runs() == [("run", "planner-down")]
-    holding = Scene(a_queue(quota=BROKEN, onControllerDown="hold"))
+    holding = Scene(quota=quota, onControllerDown="hold")
     holding.tell(a_run("run", held_message="waits"))
     holding.pass_time(1e6, planner=False)
     assert holding.runs() == []
 
 
-class StoredQueue:
-    """A RunQueue as an API server stores it, beside a coordinator that writes its status."""
+def test_its_status_is_written_once_and_keeps_the_time_of_its_conditions():
+    scene = Played(quota={"runs": 1})
 
-    def __init__(self, **spec: Any) -> None:
-        metadata = {"name": "default", "namespace": TEAM, "resourceVersion": "1", "generation": 1}
-        self.raw: dict[str, Any] = {"metadata": metadata, "spec": spec, "status": {}}
-        self.scene = Scene(observe_queue(self.raw))
-        self.versions = itertools.count(2)
-
-    def change(self, **parts: Any) -> None:
-        metadata = {**self.raw["metadata"], "resourceVersion": str(next(self.versions))}
-        self.raw = {**copy.deepcopy(self.raw), **parts, "metadata": metadata}
-        queue = observe_queue(self.raw)
-        self.scene.coordinator.queue_changed(queue.key, queue)
-
-    def writes(self, seconds: int) -> int:
-        """How often its status is written in a time."""
+    def writes() -> int:
+        """How often the status of the queue is written in 20 seconds."""
         count = 0
-        for _ in range(5 * seconds):
-            for action in self.scene.actions():
-                assert not isinstance(action, ReleaseHeld)
-                if isinstance(action, WriteQueueStatus):
-                    count += 1
-                    self.change(status={**self.raw["status"], **action.fields})
-            self.scene.renew()
+        for _ in range(100):
+            for action in scene.actions():
+                count += isinstance(action, WriteQueueStatus)
+                assert scene.carry_out(action) == []
+            scene.renew()
         return count
 
-
-def test_its_status_is_written_once_and_keeps_the_time_of_its_conditions():
-    queue = StoredQueue(quota={"runs": 1})
-    assert queue.writes(20) == 1
-    queue.change(spec={"quota": BROKEN})
-    assert queue.writes(20) == 1
-    conditions = {each["type"]: each for each in queue.raw["status"]["conditions"]}
-    assert conditions["Ready"]["lastTransitionTime"] < conditions["Valid"]["lastTransitionTime"]
-    assert queue.raw["status"]["ready"] is True
+    assert writes() == 1
+    (queue,) = scene.coordinator.queues
+    broken = a_queue("99", quota=BROKEN)
+    scene.set_queue(replace(broken, status=queue.status))
+    assert writes() == 1
+    ready, valid = (condition(scene, each) for each in ("Ready", "Valid"))
+    assert ready.last_transition_time < valid.last_transition_time
+    assert next(iter(scene.coordinator.queues)).status.ready is True

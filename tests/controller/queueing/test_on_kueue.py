@@ -39,20 +39,6 @@ def test_a_run_is_planned_for_the_nodes_of_its_flavor_before_it_begins(on_kueue)
     assert (check["name"], check["state"]) == (CHECK, "Ready")
 
 
-def test_a_run_that_fits_no_node_of_its_flavor_gives_its_quota_back(on_kueue):
-    world = on_kueue(cpu="4")
-    world.refused = "step a: no node of the pool has 3 cpu"
-    world.submit_run("large", cpu="3")
-    assert world.settle() == []
-    workload = world.workload("large")
-    assert workload["spec"]["active"] is False
-    assert conditions(workload)["QuotaReserved"] == "False"
-    assert "step a: no node of the pool has 3 cpu" in world.message("large")
-    world.refused = ""
-    world.submit_run("other", cpu="4")
-    assert words(world.settle()) == ["other begins"]
-
-
 @pytest.fixture
 def refused(on_kueue):
     """A world with a run that fits no node of its flavor."""
@@ -65,10 +51,11 @@ def refused(on_kueue):
     return world
 
 
-def test_a_run_that_was_refused_begins_once_the_nodes_of_its_flavor_can_take_it(refused):
-    assert refused.settle() == []
-    refused.say("large", unschedulable="")
-    assert words(refused.settle()) == ["large begins"]
+def test_a_run_that_fits_no_node_of_its_flavor_gives_its_quota_back(refused):
+    assert conditions(refused.workload("large"))["QuotaReserved"] == "False"
+    assert "step a: no node of the pool has 3 cpu" in refused.message("large")
+    refused.submit_run("other", cpu="4")
+    assert words(refused.settle()) == ["other begins"]
 
 
 def test_a_run_that_was_refused_begins_once_its_flavor_is_of_nodes_that_can_take_it(refused):
@@ -172,14 +159,6 @@ def test_a_queue_without_its_local_queue_says_so_and_its_runs_wait(on_kueue):
     assert (condition.status, condition.message) == ("False", f"nobody new begins: {problem}")
     world.api.create({**local, "metadata": {"name": world.name, "namespace": "team"}})
     assert words(world.settle()) == ["run begins"]
-
-
-def test_a_queue_with_quota_for_pods_is_refused(on_kueue):
-    world = on_kueue(cpu="4", pods="100")
-    world.submit_run("run", cpu="1")
-    assert world.settle() == []
-    assert "Take pods out of it" in world.message("run")
-    assert world.workload("run") is None
 
 
 def test_runs_of_a_cluster_queue_that_is_stopped_stop_and_go_on_once_it_is_not(on_kueue):

@@ -24,43 +24,31 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def the_holding(seconds, missing=(), status=READY, **spec):
-    queue = a_queue(status=status, **spec)
-    return holding(queue, Silence(START, missing), STALE, at(seconds))
-
-
 @pytest.mark.parametrize(
-    ("seconds", "expected"),
+    ("seconds", "missing", "spec", "expected"),
     [
-        (-5, Holding.ALL),
-        (1, Holding.ALL),
-        (15, Holding.ALL),
-        (16, Holding.WAITING),
-        (135, Holding.WAITING),
-        (136, Holding.NONE),
+        (-5, (), {}, Holding.ALL),
+        (15, (), {}, Holding.ALL),
+        (16, (), {}, Holding.WAITING),
+        (135, (), {}, Holding.WAITING),
+        (136, (), {}, Holding.NONE),
+        # One that holds without a controller does so for ever.
+        (86400, (), {"onControllerDown": "hold"}, Holding.ALL),
+        (1, ("queue",), {"onControllerDown": "hold"}, Holding.ALL),
+        # One that is malformed does as it says.
+        (86400, (), {"quota": BROKEN, "onControllerDown": "hold"}, Holding.ALL),
+        (86400, (), {"quota": BROKEN, "onControllerDown": "run"}, Holding.NONE),
+        (86400, (), {"quota": BROKEN, "onControllerDown": "later"}, Holding.ALL),
+        (86400, (), {"quota": BROKEN}, Holding.NONE),
+        (90, (), {"quota": BROKEN, "holdDeadline": "1m"}, Holding.NONE),
+        (90, (), {"quota": BROKEN, "holdDeadline": "x"}, Holding.WAITING),
     ],
 )
-def test_runs_that_wait_begin_after_the_deadline_and_new_ones_before(seconds, expected):
-    assert the_holding(seconds) is expected
-
-
-def test_a_queue_that_holds_without_a_controller_holds_for_ever():
-    assert the_holding(86400, onControllerDown="hold") is Holding.ALL
-    assert the_holding(1, ("queue",), onControllerDown="hold") is Holding.ALL
-
-
-@pytest.mark.parametrize(
-    ("says", "expected"),
-    [("hold", Holding.ALL), ("run", Holding.NONE), (None, Holding.NONE), ("later", Holding.ALL)],
-)
-def test_a_malformed_queue_holds_as_it_says(says, expected):
-    spec = {} if says is None else {"onControllerDown": says}
-    assert the_holding(86400, quota=BROKEN, **spec) is expected
-
-
-def test_a_malformed_queue_keeps_its_own_deadline():
-    assert the_holding(90, quota=BROKEN, holdDeadline="1m") is Holding.NONE
-    assert the_holding(90, quota=BROKEN, holdDeadline="x") is Holding.WAITING
+def test_runs_that_wait_begin_after_the_deadline_of_their_queue_and_new_ones_before(
+    seconds, missing, spec, expected
+):
+    queue = a_queue(status=READY, **spec)
+    assert holding(queue, Silence(START, missing), STALE, at(seconds)) is expected
 
 
 @pytest.mark.parametrize(

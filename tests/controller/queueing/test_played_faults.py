@@ -21,9 +21,9 @@ from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_kube.change import Change
 from tests.controller.queueing.builders import START
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_run, demand
+from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_quota, demand
 
-FOUR_CPUS = {"resources": [{"name": "cpu", "amount": "4"}]}
+FOUR_CPUS = a_quota(cpu="4")
 
 
 def pass_days(scene: Played, days: int = 2) -> list[str]:
@@ -39,11 +39,11 @@ def pass_days(scene: Played, days: int = 2) -> list[str]:
 
 def stopped_for_another() -> tuple[Played, Any]:
     """A run of three of four CPUs has stopped for one that needs two and a GPU."""
-    scene = Played(a_queue(quota=FOUR_CPUS), nodes=[a_node(cpu=64), a_node("gpu", gpu=1)])
-    scene.submit(a_run("low", 0.1), demand=demand(cpu="3"))
+    scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64), a_node("gpu", gpu=1)])
+    scene.submit("low", 0.1, demand=demand(cpu="3"))
     scene.settle()
     pod = scene.pod("low", cpu=3000)
-    scene.submit(a_run("high", 0.2), priority=10, demand=demand(cpu="2", gpu="1"))
+    scene.submit("high", 0.2, priority=10, demand=demand(cpu="2", gpu="1"))
     assert scene.settle() == ["low stops for uid-high"]
     return scene, pod
 
@@ -59,51 +59,56 @@ def test_a_run_goes_on_if_the_one_that_it_stopped_for_can_never_go(what):
         scene.place(a_node("gpu", gpu=1, unschedulable=True))
     scene.end_pod(pod)
     assert scene.settle() == ["low goes on: admitted"]
-    scene.submit(a_run("other", 0.3), demand=demand(cpu="1"))
+    scene.submit("other", 0.3, demand=demand(cpu="1"))
     assert scene.settle() == ["other begins: admitted"]
     assert pass_days(scene) == []
 
 
 def test_a_run_for_which_others_stopped_gets_their_room_even_if_more_must_go_first():
     scene, pod = stopped_for_another()
-    scene.submit(a_run("small", 0.3), demand=demand(cpu="3"))
+    scene.submit("small", 0.3, demand=demand(cpu="3"))
     scene.end_pod(pod)
     assert scene.settle() == ["high begins: admitted"]
 
 
-def test_a_run_that_somebody_has_suspended_is_not_asked_to_stop_but_another_is():
-    scene = Played(a_queue(quota=FOUR_CPUS), nodes=[a_node(cpu=64)])
+def two_of_two_cpus() -> Played:
+    """Two runs use up a quota of four CPUs; the second began a minute after the first."""
+    scene = Played(quota=FOUR_CPUS, nodes=[a_node(cpu=64)])
     for name, hours in (("one", 0.1), ("two", 0.2)):
-        scene.submit(a_run(name, hours), demand=demand(cpu="2"))
+        scene.submit(name, hours, demand=demand(cpu="2"))
         scene.settle()
         scene.pass_time(60)
-    scene.change(scene.known["two"], is_suspended=True)
+    return scene
+
+
+def test_a_run_that_somebody_has_suspended_is_not_asked_to_stop_but_another_is():
+    scene = two_of_two_cpus()
+    scene.change("two", is_suspended=True)
     scene.settle()
-    scene.submit(a_run("high", 0.3), priority=10, demand=demand(cpu="2"))
+    scene.submit("high", 0.3, priority=10, demand=demand(cpu="2"))
     assert scene.settle() == ["one stops for uid-high", "high begins: admitted"]
 
 
 def test_a_run_behind_many_that_nobody_can_make_room_for_makes_others_stop():
-    quota = {"resources": [{"name": "cpu", "amount": "10"}]}
-    scene = Played(a_queue(quota=quota), nodes=[a_node(cpu=64)])
-    scene.submit(a_run("low"), demand=demand(cpu="1"))
-    scene.submit(a_run("middle"), priority=10, demand=demand(cpu="9"))
+    scene = Played(quota=a_quota(cpu="10"), nodes=[a_node(cpu=64)])
+    scene.submit("low", demand=demand(cpu="1"))
+    scene.submit("middle", priority=10, demand=demand(cpu="9"))
     scene.settle()
     for number in range(30):
-        run = a_run(f"large-{number}", 0.1 + number / 1000)
-        scene.submit(run, priority=10, demand=demand(cpu="5"))
+        hours = 0.1 + number / 1000
+        scene.submit(f"large-{number}", hours, priority=10, demand=demand(cpu="5"))
     assert scene.settle() == []
-    scene.submit(a_run("small", 0.9), priority=10, demand=demand(cpu="1"))
+    scene.submit("small", 0.9, priority=10, demand=demand(cpu="1"))
     assert scene.settle() == ["low stops for uid-small", "small begins: admitted"]
 
 
 def test_pods_of_a_stopped_gang_that_wait_for_nodes_keep_its_room():
     gang = demand((3, {"cpu": "1", "gpu": "1"}), cpu="3", gpu="3")
-    scene = Played(a_queue(), nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
-    scene.submit(a_run("low", 0.1), demand=gang)
+    scene = Played(nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
+    scene.submit("low", 0.1, demand=gang)
     scene.settle()
     pending = scene.pod("low", node_name="", phase="Pending", cpu=1000)
-    scene.submit(a_run("high", 0.2), priority=10, demand=gang)
+    scene.submit("high", 0.2, priority=10, demand=gang)
     assert scene.settle() == ["low stops for uid-high"]
     assert pass_days(scene) == []
     scene.end_pod(pending)
@@ -114,8 +119,8 @@ def test_pods_of_a_stopped_gang_that_wait_for_nodes_keep_its_room():
 
 
 def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_names():
-    scene = Played(a_queue(), nodes=[a_node()])
-    scene.submit(a_run("one", 0.1), demand=demand(cpu="2"))
+    scene = Played()
+    scene.submit("one", 0.1)
     scene.settle()
     scene.pass_time(60)
     at = scene.now + timedelta(minutes=4)
@@ -132,8 +137,8 @@ def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_na
 )
 @pytest.mark.parametrize("place", ["annotation", "waitingSince", "admittedAt"])
 def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
-    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
-    scene.submit(a_run("run", 0.1), demand=demand(cpu="1"))
+    scene = Played(quota={"runs": 0})
+    scene.submit("run", 0.1)
     scene.settle()
     if place == "annotation":
         scene.say("run", annotations={PREEMPT_ANNOTATION: text})
@@ -155,8 +160,8 @@ def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
 
 
 def test_what_others_write_into_the_status_of_an_admitted_run_is_put_right():
-    scene = Played(a_queue(), nodes=[a_node()])
-    scene.submit(a_run("one", 0.1), demand=demand(cpu="2"))
+    scene = Played()
+    scene.submit("one", 0.1)
     scene.settle()
     right = dict(scene.written["one"])
     (condition,) = right["conditions"]
@@ -175,8 +180,8 @@ def test_what_others_write_into_the_status_of_an_admitted_run_is_put_right():
 
 
 def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
-    scene = Played(a_queue(holdDeadline="30s"), nodes=[a_node()])
-    scene.submit(a_run("run", 1.0), demand=None)
+    scene = Played(holdDeadline="30s")
+    scene.submit("run", 1.0, demand=None)
     scene.settle()
     scene.written["run"] |= {"waitingSince": "2999-01-01T00:00:00Z"}
     scene.show("run")
@@ -194,10 +199,10 @@ def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
 )
 def test_a_queue_that_holds_without_a_planner_admits_nobody_then(policy, begins):
     """By what the planner has said before, runs of other queues are admitted as usual."""
-    scene = Played(a_queue(onControllerDown=policy, quota={"runs": 1}), nodes=[a_node()])
+    scene = Played(onControllerDown=policy, quota={"runs": 1})
     scene.pass_time(20, planner=False)
     scene.settle()
-    scene.submit(a_run("old", 0.1), demand=demand(cpu="2"))
+    scene.submit("old", 0.1)
     assert scene.settle() == begins
     if policy == "hold":
         assert scene.message("old") == "no planner has renewed its Lease for 15 s"
@@ -210,12 +215,10 @@ def test_a_queue_is_not_ready_before_a_planner_was_seen_to_renew_its_lease(lease
     coordinator = QueueCoordinator(DEFAULT_SOURCES)
     coordinator.planner_lease(lease, START)
     coordinator.lead(1, [a_queue()], ())
-    assert ready(coordinator, 0.0) == []
-    assert ready(coordinator, 10.0) == []
-    coordinator.planner_lease(HeldLease("plan", START), START + timedelta(seconds=11))
-    coordinator.planner_lease(
-        HeldLease("plan", START + timedelta(seconds=2)), START + timedelta(seconds=13)
-    )
+    assert ready(coordinator, 0.0) == ready(coordinator, 10.0) == []
+    for seconds in (0, 2):
+        lease = HeldLease("plan", START + timedelta(seconds=seconds))
+        coordinator.planner_lease(lease, START + timedelta(seconds=11 + seconds))
     assert ready(coordinator, 16.0) == [True]
 
 
@@ -258,7 +261,7 @@ def play_but(
             if isinstance(action, kind) and action.run.key.name == name:
                 said.append(f"{kind.__name__} {name}")
                 if refused:
-                    scene.coordinator.refused(action, scene.now)
+                    scene.coordinator.steering.refused(action, scene.now)
             else:
                 said += scene.carry_out(action)
         scene.pass_time(0.5)
@@ -266,9 +269,9 @@ def play_but(
 
 
 def two_for_one_place() -> Played:
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
-    scene.submit(a_run("first", 0.1), demand=demand(cpu="1"))
-    scene.submit(a_run("next", 0.2), demand=demand(cpu="1"))
+    scene = Played(quota={"runs": 1})
+    scene.submit("first", 0.1)
+    scene.submit("next", 0.2)
     return scene
 
 
@@ -279,7 +282,7 @@ def test_a_run_whose_release_is_refused_gives_its_place_to_others_and_is_tried_a
     assert scene.message("first") == (
         "may begin, but its object cannot be changed: that is tried again every minute"
     )
-    scene.change(scene.known["next"], end=RunEnd.SUCCEEDED)
+    scene.end("next")
     scene.pass_time(61)
     assert scene.settle() == ["first begins: admitted"]
 
@@ -295,37 +298,30 @@ def test_a_run_whose_release_fails_for_now_keeps_its_place_and_is_tried_again_so
 def test_a_terminated_run_is_released_even_if_that_was_refused_before():
     scene = two_for_one_place()
     play_but(scene, ReleaseHeld, "first", 5, refused=True)
-    scene.change(scene.known["first"], is_terminated=True)
+    scene.change("first", is_terminated=True)
     assert scene.settle() == ["first begins: terminated"]
 
 
 def test_where_a_run_cannot_be_stopped_another_is():
-    scene = Played(a_queue(quota=FOUR_CPUS), nodes=[a_node(cpu=64)])
-    for name, hours in (("one", 0.1), ("two", 0.2)):
-        scene.submit(a_run(name, hours), demand=demand(cpu="2"))
-        scene.settle()
-        scene.pass_time(60)
-    scene.submit(a_run("high", 0.3), priority=10, demand=demand(cpu="2"))
+    scene = two_of_two_cpus()
+    scene.submit("high", 0.3, priority=10, demand=demand(cpu="2"))
     said = play_but(scene, SuspendRun, "two", 10, refused=True)
     assert said == ["SuspendRun two", "one stops for uid-high", "high begins: admitted"]
 
 
 def test_what_a_run_cannot_be_let_say_is_not_tried_all_the_time():
-    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
-    scene.submit(a_run("run", 0.1), demand=demand(cpu="1"))
+    scene = Played(quota={"runs": 0})
+    scene.submit("run", 0.1)
     said = play_but(scene, ShowHeld, "run", 300, refused=True)
     assert 3 <= len(said) <= 6
 
 
 def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
     """Only as what is left of its wait is halved, and halved again."""
-    scene = Played(
-        a_queue(quota={"runs": 1}, status={"waitRatios": 10 * [0.5, 2.0]}), nodes=[a_node()]
-    )
-    scene.submit(a_run("old", 0.9), demand=demand(cpu="1"), makespan="1h")
+    scene = Played(quota={"runs": 1}, status={"waitRatios": 10 * [0.5, 2.0]}, nodes=[a_node()])
+    scene.submit("old", 0.9, makespan="1h")
     for number in range(10):
-        run = a_run(f"run-{number}", 1.0 + number / 1000)
-        scene.submit(run, demand=demand(cpu="1"), makespan="5m")
+        scene.submit(f"run-{number}", 1.0 + number / 1000, makespan="5m")
     scene.settle()
     writes = []
     for _ in range(10 * 60 // 5):
@@ -338,23 +334,23 @@ def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
 
 @pytest.mark.parametrize("hours", [1, -1])
 def test_a_clock_that_is_set_frees_nobody_and_holds_nothing_up(hours):
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
-    scene.submit(a_run("first", 0.1), demand=demand(cpu="1"))
-    scene.submit(a_run("next", 0.2), demand=None)
+    scene = Played(quota={"runs": 1})
+    scene.submit("first", 0.1)
+    scene.submit("next", 0.2, demand=None)
     assert scene.settle() == ["first begins: admitted"]
     step = timedelta(hours=hours)
     scene.now += step
     scene.coordinator.clock_set(step)
     assert scene.settle() == []
     scene.pass_time(1)
-    scene.say("next", demand=demand(cpu="1"))
-    scene.change(scene.known["first"], end=RunEnd.SUCCEEDED)
+    scene.say("next", demand={})
+    scene.end("first")
     assert scene.settle() == ["next begins: admitted"]
 
 
 def test_nothing_is_said_of_a_run_between_its_admission_and_its_beginning():
-    scene = Played(a_queue(), nodes=[a_node()])
-    scene.submit(a_run("run", 0.1), demand=demand(cpu="1"))
+    scene = Played()
+    scene.submit("run", 0.1)
     written = []
     for _ in range(6):
         for action in scene.actions():
@@ -365,10 +361,10 @@ def test_nothing_is_said_of_a_run_between_its_admission_and_its_beginning():
 
 def test_amounts_that_change_for_many_runs_are_written_in_turn():
     """Each change of what one run takes changes what a hundred others lack."""
-    scene = Played(a_queue(overcommit=1), nodes=[a_node(cpu=64)])
-    scene.submit(a_run("large", 0.0), demand=demand(cpu="60"))
+    scene = Played(overcommit=1, nodes=[a_node(cpu=64)])
+    scene.submit("large", 0.0, demand=demand(cpu="60"))
     for number in range(100):
-        scene.submit(a_run(f"run-{number:03}", 0.1), demand=demand(cpu="10"))
+        scene.submit(f"run-{number:03}", 0.1, demand=demand(cpu="10"))
     scene.settle()
     scene.pass_time(30)
     scene.settle()
@@ -388,8 +384,8 @@ def test_amounts_that_change_for_many_runs_are_written_in_turn():
 
 
 def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again():
-    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
-    scene.submit(a_run("run", 0.1), demand=demand(cpu="1"))
+    scene = Played(quota={"runs": 0})
+    scene.submit("run", 0.1)
     scene.settle()
     scene.written["run"] = {"phase": "Waiting", "admittedAt": "0001-01-01T00:00:00+14:00"}
     scene.show("run")
@@ -400,16 +396,14 @@ def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again()
 
 def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
     """Of many new runs the last is planned after minutes; it must not pass the quota."""
-    scene = Played(a_queue(holdDeadline="30s", quota={"runs": 1}), nodes=[a_node()])
-    scene.submit(a_run("first", 1.0), demand=demand(cpu="1"))
-    scene.submit(a_run("last", 1.0), demand=None)
+    scene = Played(holdDeadline="30s", quota={"runs": 1})
+    scene.submit("first", 1.0)
+    scene.submit("last", 1.0, demand=None)
     assert scene.settle() == ["first begins: admitted"]
     for number in range(20):
         scene.pass_time(25)
-        run = a_run(f"run-{number}", 1.0)
-        scene.known[run.key.name] = run
-        scene.coordinator.handle(run.owner.kind, Change((TEAM, run.key.name), None, run))
-        scene.submit(run, demand=demand(cpu="1"))
+        scene.submit(f"run-{number}", 1.0, demand=None)
+        scene.say(f"run-{number}", demand={})
         said = scene.settle()
         if said:
             break
@@ -418,8 +412,8 @@ def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
 
 
 def test_what_changes_in_runs_that_go_on_and_matters_to_no_queue_causes_no_decision():
-    scene = Played(a_queue(), nodes=[a_node()])
-    scene.submit(a_run("run"), demand=demand(cpu="1"))
+    scene = Played()
+    scene.submit("run")
     scene.settle()
     decided_at = scene.coordinator.decided_at
     run = scene.known["run"]
@@ -430,13 +424,14 @@ def test_what_changes_in_runs_that_go_on_and_matters_to_no_queue_causes_no_decis
         assert (scene.coordinator.decided_at == decided_at) is (end is None)
 
 
-def test_a_run_that_was_stopped_by_request_stops_nobody_else():
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
-    scene.submit(a_run("high", 0.1), priority=50)
-    scene.submit(a_run("low", 0.2))
+def test_a_run_that_was_stopped_by_request_stops_nobody_else_and_stops_once():
+    scene = Played(quota={"runs": 1})
+    scene.submit("high", 0.1, priority=50)
+    scene.submit("low", 0.2)
     assert scene.settle() == ["high begins: admitted"]
     scene.ask("high", PREEMPT_ANNOTATION)
     assert scene.settle() == ["high stops for request", "low begins: admitted"]
     assert pass_days(scene) == []
-    scene.change(scene.known["low"], end=RunEnd.SUCCEEDED)
+    scene.end("low")
     assert scene.settle() == ["high goes on: admitted"]
+    assert pass_days(scene) == []

@@ -1,24 +1,21 @@
 """Queues played: runs, RunRequests, nodes and pods change as the coordinator decides."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
-from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_run, demand
+from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_quota, demand
 
 
 def test_a_run_waits_until_the_planner_says_what_it_needs():
-    scene = Played(a_queue(), nodes=[a_node()])
-    scene.submit(a_run("run"), demand=None)
+    scene = Played()
+    scene.submit("run", demand=None)
     assert scene.settle() == []
     assert scene.message("run") == "waits for the planner to say what it needs"
     assert scene.condition("run") == ("False", "PendingEvaluation")
@@ -28,49 +25,29 @@ def test_a_run_waits_until_the_planner_says_what_it_needs():
     assert scene.condition("run") == ("True", "Admitted")
 
 
-def test_a_run_of_which_nobody_says_what_it_needs_begins_after_the_deadline():
-    scene = Played(a_queue(holdDeadline="30s"), nodes=[a_node()])
-    scene.submit(a_run("run", 1.0), demand=None)
+@pytest.mark.parametrize(
+    ("says", "begins"), [("run", ["run begins: no-demand"]), ("hold", [])], ids=str
+)
+def test_a_run_of_which_nobody_says_what_it_needs_begins_after_the_deadline(says, begins):
+    scene = Played(holdDeadline="30s", onControllerDown=says)
+    scene.submit("run", 1.0, demand=None)
     assert scene.settle() == []
     scene.pass_time(31)
-    assert scene.settle() == ["run begins: no-demand"]
-    assert scene.condition("run") == ("True", "Unplannable")
-
-
-def test_but_not_where_its_queue_holds_without_a_controller():
-    scene = Played(a_queue(holdDeadline="30s", onControllerDown="hold"), nodes=[a_node()])
-    scene.submit(a_run("run"), demand=None)
-    scene.pass_time(3600)
-    assert scene.settle() == []
-
-
-def test_a_run_that_cannot_be_planned_does_not_wait():
-    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
-    scene.submit(a_run("run"), demand=None, problem="its loop has no end")
-    assert scene.settle() == ["run begins: unplannable"]
-
-
-def test_a_run_with_a_step_that_fits_no_node_waits_and_stops_nobody():
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
-    scene.submit(a_run("large", 0.1), demand=demand(cpu="9"), unschedulable="step a: 9 cpu")
-    scene.submit(a_run("small", 0.2), demand=demand(cpu="1"))
-    assert scene.settle() == ["small begins: admitted"]
-    assert scene.message("large") == "1st of 1, has a step that fits no node: step a: 9 cpu"
-    assert scene.condition("large") == ("False", "NoMatchingNode")
+    assert scene.settle() == begins
+    if begins:
+        assert scene.condition("run") == ("True", "Unplannable")
 
 
 @pytest.mark.parametrize("is_deleted", [True, False])
 def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_waits(is_deleted):
-    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
-    scene.submit(a_run("run"))
+    scene = Played(quota={"runs": 0})
+    scene.submit("run")
     assert scene.settle() == []
     assert scene.written["run"]["phase"] == "Waiting"
     if is_deleted:
-        scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
+        scene.drop_queue()
     else:
-        scene.coordinator.handle(
-            NAMESPACES, Change(("", TEAM), ObservedNamespace(), ObservedNamespace("false"))
-        )
+        scene.label_namespace("false")
     assert scene.settle() == []
     scene.pass_time(5)
     assert scene.settle() == ["run begins: no-queue"]
@@ -79,15 +56,15 @@ def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_wait
         None,
     )
     assert scene.condition("run") == ("True", "NotHeld")
-    scene.change(scene.known["run"], end=RunEnd.SUCCEEDED)
+    scene.end("run")
     assert scene.settle() == []
     assert scene.written["run"]["phase"] == "Finished"
 
 
 def test_what_admitted_runs_demand_counts_and_their_pods_do_not():
-    scene = Played(a_queue(overcommit=1), nodes=[a_node(cpu=8)])
-    scene.submit(a_run("first", 0.1), demand=demand(cpu="5"))
-    scene.submit(a_run("second", 0.2), demand=demand(cpu="4"))
+    scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
+    scene.submit("first", 0.1, demand=demand(cpu="5"))
+    scene.submit("second", 0.2, demand=demand(cpu="4"))
     assert scene.settle() == ["first begins: admitted"]
     scene.pod("first", cpu=5000)
     scene.settle()
@@ -97,12 +74,12 @@ def test_what_admitted_runs_demand_counts_and_their_pods_do_not():
 
 
 def test_pods_of_others_take_room():
-    scene = Played(a_queue(overcommit=1), nodes=[a_node(cpu=8)])
+    scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
     pod = scene.pod("", cpu=6000)
-    scene.submit(a_run("run"), demand=demand(cpu="3"))
+    scene.submit("run", demand=demand(cpu="3"))
     assert scene.settle() == ["run begins: admitted"]
     # More than the cluster has counts as all it has: alone such a run may go, but not a second.
-    scene.submit(a_run("other"), demand=demand(cpu="3"))
+    scene.submit("other", demand=demand(cpu="3"))
     assert scene.settle() == []
     scene.end_pod(pod)
     assert scene.settle() == ["other begins: admitted"]
@@ -118,8 +95,8 @@ def test_pods_of_others_take_room():
     ids=["cordoned", "unreachable", "control-plane"],
 )
 def test_nodes_that_take_no_pods_of_runs_do_not_count(lost):
-    scene = Played(a_queue(), nodes=[a_node(cpu=8), a_node("gpu", gpu=1, **lost)])
-    scene.submit(a_run("run"), demand=demand(gpu="1"))
+    scene = Played(nodes=[a_node(cpu=8), a_node("gpu", gpu=1, **lost)])
+    scene.submit("run", demand=demand(gpu="1"))
     assert scene.settle() == []
     assert scene.message("run") == "1st of 1, needs 1 nvidia.com/gpu, which no node has"
     tainted = a_node("gpu", gpu=1, taints=(Taint("nvidia.com/gpu"),))
@@ -128,10 +105,9 @@ def test_nodes_that_take_no_pods_of_runs_do_not_count(lost):
 
 
 def test_a_quota_of_a_resource_limits_runs_and_the_queue_says_what_is_used():
-    quota = {"resources": [{"name": "cpu", "amount": "4"}]}
-    scene = Played(a_queue(quota=quota), nodes=[a_node(cpu=64)])
-    scene.submit(a_run("first", 0.1), demand=demand(cpu="3"))
-    scene.submit(a_run("second", 0.2), demand=demand(cpu="2"))
+    scene = Played(quota=a_quota(cpu="4"), nodes=[a_node(cpu=64)])
+    scene.submit("first", 0.1, demand=demand(cpu="3"))
+    scene.submit("second", 0.2, demand=demand(cpu="2"))
     assert scene.settle() == ["first begins: admitted"]
     assert scene.message("second") == "1st of 1, lacks 1 cpu of the quota"
     assert scene.written["second"]["missing"] == [
@@ -139,21 +115,20 @@ def test_a_quota_of_a_resource_limits_runs_and_the_queue_says_what_is_used():
     ]
     scene.pass_time(5)
     scene.settle()
-    queue = scene.coordinator.queues.get(QueueKey(TEAM, "default"))
-    assert queue is not None
+    (queue,) = scene.coordinator.queues
     assert [(each.name, each.amount) for each in queue.status.used] == [("cpu", "3")]
     assert (queue.status.waiting, queue.status.admitted) == (1, 1)
 
 
 def test_two_gangs_that_would_block_each_other_go_in_turn():
-    scene = Played(a_queue(), nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
+    scene = Played(nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
     workers = demand((3, {"cpu": "1", "gpu": "1"}), cpu="3", gpu="3")
     for name in ("first", "second"):
-        scene.submit(a_run(name), demand=workers)
+        scene.submit(name, demand=workers)
     assert scene.settle() == ["first begins: admitted"]
     assert "lacks room for 2 pods" in scene.message("second")
     assert scene.condition("second") == ("False", "WaitingForRoom")
-    scene.change(scene.known["first"], end=RunEnd.SUCCEEDED)
+    scene.end("first")
     assert scene.settle() == ["second begins: admitted"]
     assert scene.written["first"]["phase"] == "Finished"
 
@@ -161,32 +136,33 @@ def test_two_gangs_that_would_block_each_other_go_in_turn():
 def test_a_run_goes_to_the_queue_that_it_names():
     gpu = replace(a_queue(quota={"runs": 0}), key=QueueKey(TEAM, "gpu"))
     scene = Played(a_queue(), gpu, nodes=[a_node()])
-    scene.submit(a_run("a"), queue="gpu")
-    scene.submit(a_run("b"), queue="tpu")
+    scene.submit("a", queue="gpu")
+    scene.submit("b", queue="tpu")
     assert scene.settle() == ["b begins: admitted"]
     assert (scene.written["a"]["queue"], scene.written["b"]["queue"]) == ("gpu", "default")
     assert scene.written["b"]["notes"] == ["there is no RunQueue tpu: it is in default"]
-    scene.coordinator.queue_changed(gpu.key, None)
+    scene.drop_queue("gpu")
     assert scene.settle() == ["a begins: admitted"]
 
 
 def test_priorities_are_clamped_and_the_run_says_so():
-    scene = Played(a_queue(quota={"runs": 0}, priorities={"min": 0, "max": 5}), nodes=[a_node()])
-    scene.submit(a_run("first", 0.1), priority=5)
-    scene.submit(a_run("second", 0.2), priority=50)
-    scene.settle()
-    assert scene.message("second").startswith("2nd of 2")
-    assert scene.written["second"]["priority"] == 5
-    assert scene.written["second"]["notes"] == ["priority 50 counts as 5 in default"]
+    scene = Played(quota={"runs": 1}, priorities={"min": 5, "max": 5})
+    for number, priority in enumerate((-50, 5, 50)):
+        scene.submit(f"run-{number}", number / 10, priority=priority)
+    # Nobody stops: all are equal.
+    assert scene.settle() == ["run-0 begins: admitted"]
+    assert scene.message("run-2").startswith("2nd of 2")
+    assert scene.written["run-2"]["priority"] == 5
+    assert scene.written["run-2"]["notes"] == ["priority 50 counts as 5 in default"]
 
 
 def preempting() -> tuple[Played, ObservedPod]:
     """A cluster that a run of low priority fills with its pod, and one of high priority."""
-    scene = Played(a_queue(overcommit=1), nodes=[a_node(cpu=8)])
-    scene.submit(a_run("low", 0.1), demand=demand(cpu="6"))
+    scene = Played(overcommit=1, nodes=[a_node(cpu=8)])
+    scene.submit("low", 0.1, demand=demand(cpu="6"))
     scene.settle()
     running = scene.pod("low", cpu=4000)
-    scene.submit(a_run("high", 0.2), demand=demand(cpu="6"), priority=10)
+    scene.submit("high", 0.2, demand=demand(cpu="6"), priority=10)
     return scene, running
 
 
@@ -203,29 +179,23 @@ def test_a_run_of_lower_priority_stops_for_one_that_then_fits_and_goes_on_later(
     ]
     assert text.startswith("stopped for run high of a higher priority; it waits again")
     # Its running step keeps its room; others do not take what it gives back.
-    scene.submit(a_run("small", 0.3), demand=demand(cpu="2"))
+    scene.submit("small", 0.3, demand=demand(cpu="2"))
     assert scene.settle() == []
     scene.end_pod(running)
     assert scene.settle() == ["high begins: admitted", "small begins: admitted"]
     scene.pass_time(10)
     scene.settle()
     assert scene.message("low") == "1st of 1, lacks 6 cpu of the cluster"
-    scene.change(scene.known["high"], end=RunEnd.SUCCEEDED)
+    scene.end("high")
     assert scene.settle() == ["low goes on: admitted"]
     assert scene.condition("low", "Preempted") == ("False", "Resumed")
-
-
-def test_nobody_stops_for_a_run_of_the_same_priority():
-    scene, _running = preempting()
-    scene.say("high", priority=0)
-    assert scene.settle() == []
 
 
 def test_a_preempted_run_that_somebody_lets_go_on_counts_as_admitted():
     scene, running = preempting()
     scene.settle()
     scene.end_pod(running)
-    scene.change(scene.known["low"], is_suspended=False)
+    scene.change("low", is_suspended=False)
     scene.say("high", priority=0)
     # What is left of the preemption is removed.
     assert scene.settle() == ["low goes on: requested"]
@@ -237,106 +207,70 @@ def test_a_preempted_run_that_somebody_lets_go_on_counts_as_admitted():
 def test_a_preempted_run_that_is_terminated_goes_on_to_its_end():
     scene, _running = preempting()
     scene.settle()
-    scene.change(scene.known["low"], is_terminated=True)
+    scene.change("low", is_terminated=True)
     # Argo ends it at once, so it keeps no room.
     assert scene.settle() == ["low goes on: terminated", "high begins: admitted"]
 
 
-def asked(scene: Played, name: str, annotation: str, seconds_ago: float = 0.0) -> None:
-    at = time_text(scene.now - timedelta(seconds=seconds_ago))
-    scene.say(name, annotations={f"kfp-placement.dev/{annotation}": at})
-
-
 def test_whoever_may_lets_a_run_begin_that_has_to_wait():
-    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
-    scene.submit(a_run("run"))
+    scene = Played(quota={"runs": 0})
+    scene.submit("run")
     assert scene.settle() == []
-    asked(scene, "run", "admit", seconds_ago=7200)
+    scene.ask("run", ADMIT_ANNOTATION, seconds_ago=7200)
     assert scene.settle() == []
-    asked(scene, "run", "admit")
+    scene.ask("run", ADMIT_ANNOTATION)
     assert scene.settle() == ["run begins: requested"]
     assert scene.condition("run") == ("True", "ByRequest")
 
 
-def test_a_run_that_is_stopped_by_request_lets_all_others_go_first_and_stops_once():
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
-    scene.submit(a_run("first", 0.1))
-    scene.submit(a_run("second", 0.2))
-    assert scene.settle() == ["first begins: admitted"]
-    asked(scene, "first", "preempt")
-    assert scene.settle() == ["first stops for request", "second begins: admitted"]
-    scene.pass_time(60)
-    scene.change(scene.known["second"], end=RunEnd.SUCCEEDED)
-    assert scene.settle() == ["first goes on: admitted"]
-    scene.pass_time(60)
-    assert scene.settle() == []
-
-
-@pytest.mark.parametrize("annotation", ["admit", "preempt"])
+@pytest.mark.parametrize("annotation", [ADMIT_ANNOTATION, PREEMPT_ANNOTATION])
 def test_a_request_of_the_far_future_or_that_is_not_a_time_is_ignored(annotation):
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
-    scene.submit(a_run("first", 0.1))
-    scene.submit(a_run("second", 0.2))
+    scene = Played(quota={"runs": 1})
+    scene.submit("first", 0.1)
+    scene.submit("second", 0.2)
     scene.settle()
     for name in ("first", "second"):
-        asked(scene, name, annotation, seconds_ago=-3600)
+        scene.ask(name, annotation, seconds_ago=-3600)
         assert scene.settle() == []
-        scene.say(name, annotations={f"kfp-placement.dev/{annotation}": "now!"})
+        scene.say(name, annotations={annotation: "now!"})
         assert scene.settle() == []
 
 
 def test_a_status_that_others_have_edited_is_put_right():
-    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
-    scene.submit(a_run("run"))
+    scene = Played(quota={"runs": 0})
+    scene.submit("run")
     scene.settle()
     right = dict(scene.written["run"])
     scene.written["run"] = {**right, "phase": "Admitted", "position": 7, "queue": "mine"}
     scene.show("run")
     assert scene.settle() == []
-    assert {**scene.written["run"], "waitingSince": ""} == {
-        **right,
-        "waitingSince": "",
-        **since(scene),
-    }
-
-
-def since(scene: Played) -> dict[str, str]:
-    """What a hand edit has made it say besides: when it was admitted is not known to be wrong."""
-    return {
-        key: scene.written["run"][key] for key in ("admittedAt",) if key in scene.written["run"]
-    }
+    # Since when it waits is not known any more.
+    assert {**scene.written["run"], "waitingSince": right["waitingSince"]} == right
 
 
 def test_a_run_that_is_tried_again_waits_from_then_on():
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
-    scene.submit(a_run("run", 0.5))
+    scene = Played(quota={"runs": 1})
+    scene.submit("run", 0.5)
     scene.settle()
-    scene.change(scene.known["run"], end=RunEnd.FAILED)
+    scene.change("run", end=RunEnd.FAILED)
     scene.settle()
     assert scene.written["run"]["phase"] == "Finished"
-    scene.submit(a_run("other"))
+    scene.submit("other")
     assert scene.settle() == ["other begins: admitted"]
     scene.pass_time(600)
     again = scene.now
-    scene.change(scene.known["run"], end=None, is_held=True)
+    scene.change("run", end=None, is_held=True)
     assert scene.settle() == []
     assert scene.written["run"]["phase"] == "Waiting"
     assert scene.written["run"]["waitingSince"] >= time_text(again)
 
 
-def test_positions_alone_are_written_in_turn():
-    """Two hundred runs move up by one: that is not two hundred writes at once."""
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
-    for number in range(100):
-        scene.submit(a_run(f"run-{number:03}", number / 1000))
-    scene.settle()
-    scene.pass_time(20)
-    scene.change(scene.known["run-000"], end=RunEnd.SUCCEEDED)
-    assert "run-001 begins: admitted" in [
-        each for action in scene.actions() for each in scene.carry_out(action)
-    ]
-    assert 0 < len(scene.actions()) <= 30
-    for _ in range(20):
-        scene.pass_time(10)
-        scene.settle()
-    assert scene.message("run-099") == "98th of 98, lacks 1 run of the quota"
+def test_a_run_that_ends_while_nobody_leads_is_finished_by_the_next_leader():
+    """It reads RunRequests after Workflows."""
+    scene = Played()
+    scene.submit("run")
+    assert scene.settle() == ["run begins: admitted"]
+    scene.end("run")
+    scene.lead_again()
+    assert scene.settle() == []
+    assert scene.written["run"]["phase"] == "Finished"

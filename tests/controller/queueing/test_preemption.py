@@ -1,7 +1,6 @@
 """Whom a run of higher priority makes wait."""
 
-from kfp_placement_controller.queueing.builtin.preemption import preempted
-from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_controller.queueing.builtin.backend import preempted
 from tests.controller.queueing.builders import GPU, a_demand, admitted, after, nodes, rules, waiting
 
 QUOTA = rules(quota={"cpu": 8000})
@@ -34,12 +33,6 @@ def test_equal_and_higher_priorities_go_on():
     assert victims(running) == []
 
 
-def test_priorities_count_as_the_queues_allow_them():
-    limited = rules(quota={"cpu": 8000}, most_priority=5)
-    assert victims([admitted("r", a_demand(cpu=8), priority=5)], its_rules=limited) == []
-    assert victims([admitted("r", a_demand(cpu=8), priority=4)], its_rules=limited) == ["r"]
-
-
 def test_nobody_is_suspended_for_a_run_that_would_not_fit_then():
     running = [
         admitted("low", a_demand(cpu=4)),
@@ -47,21 +40,6 @@ def test_nobody_is_suspended_for_a_run_that_would_not_fit_then():
     ]
     assert victims(running, waiting("urgent", a_demand(cpu=6), priority=10)) == []
     assert victims(running, waiting("urgent", a_demand(cpu=9), priority=30)) == []
-
-
-def test_nobody_is_suspended_for_a_run_that_fits():
-    assert victims([admitted("r", a_demand(cpu=4))]) == []
-
-
-def test_nobody_is_suspended_in_vain():
-    """The latest ones are too small or of no use; with `big` gone they can stay."""
-    other = QueueKey("others", "default")
-    running = [
-        admitted("big", a_demand(cpu=6)),
-        admitted("small", a_demand(cpu=1), admitted_at=after(1)),
-        admitted("elsewhere", a_demand(cpu=40), admitted_at=after(2), queue=other),
-    ]
-    assert victims(running) == ["big"]
 
 
 def test_several_are_suspended_where_one_is_not_enough():

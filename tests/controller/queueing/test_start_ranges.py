@@ -12,15 +12,13 @@ from kfp_placement_controller.queueing.start_ranges import (
     StartRanges,
     start_outcome,
 )
-from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION
 from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
 from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_kube.change import Change
 from tests.controller.queueing.builders import QUEUE, START, admitted, after, nodes, rules, waiting
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_run, demand
+from tests.controller.queueing.scene import Played, a_queue, demand
 
 RUN = RunKey("team", "next")
 HALVES = [0.5] * 10 + [2.0] * 10
@@ -35,18 +33,23 @@ def ranges_of(ratios=(), ends_at=None, **params):
     return ranges
 
 
+def said_by(ranges):
+    """What they say first of when the next run begins."""
+    return ranges.starts(RUN, QUEUE, None, START, START)
+
+
 def queues(ends_at):
     running = [admitted("old", ends_at=ends_at)]
     return PlayedQueues([waiting("next")], running, rules(max_runs=1), nodes(cpu=8))
 
 
 def test_before_it_has_seen_enough_waits_a_queue_says_only_when_the_earliest_is():
-    said = ranges_of(HALVES[:19]).starts(RUN, QUEUE, None, START, START)
+    said = said_by(ranges_of(HALVES[:19]))
     assert said == StartRange(earliest=after(0.2), forecast=after(1), said_at=START)
 
 
 def test_then_it_says_in_what_range_four_of_five_of_its_last_runs_would_have_been():
-    said = ranges_of(HALVES).starts(RUN, QUEUE, None, START, START)
+    said = said_by(ranges_of(HALVES))
     assert said == StartRange(
         earliest=after(0.5), latest=after(2), forecast=after(1), said_at=START
     )
@@ -54,7 +57,7 @@ def test_then_it_says_in_what_range_four_of_five_of_its_last_runs_would_have_bee
 
 def test_a_range_leaves_out_a_tenth_of_the_last_runs_at_either_end():
     """Of twenty that waited for a tenth to twice of their forecasts, evenly."""
-    said = ranges_of([n / 10 for n in range(1, 21)]).starts(RUN, QUEUE, None, START, START)
+    said = said_by(ranges_of([n / 10 for n in range(1, 21)]))
     # The quantiles of Hyndman and Fan's sixth definition, at 2.1 and 18.9 of 20.
     assert (said.earliest - START) / timedelta(hours=1) == pytest.approx(0.21, abs=0.001)
     assert (said.latest - START) / timedelta(hours=1) == pytest.approx(1.89, abs=0.001)
@@ -66,23 +69,16 @@ def test_a_range_is_of_what_is_left_of_the_wait():
     assert (said.earliest, said.latest) == (after(0.75), after(1.5))
 
 
-def test_a_run_that_is_not_played_to_its_start_begins_later_than_what_was_played():
-    ranges = StartRanges()
-    found = ranges_of(HALVES)
-    assert found.starts(RunKey("team", "other"), QUEUE, None, START, START) is None
-    assert ranges.starts(RUN, QUEUE, None, START, START) is None
-
-
 def test_what_was_said_stays_while_it_is_about_right():
     ranges = ranges_of(HALVES)
-    said = ranges.starts(RUN, QUEUE, None, START, START)
+    said = said_by(ranges)
     for seconds, is_new in ((60.0, False), (-60.0, False), (600.0, True), (-600.0, True)):
         moved = ranges_of(HALVES, ends_at=after(1) + timedelta(seconds=seconds))
         assert (moved.starts(RUN, QUEUE, said, START, START) != said) is is_new
 
 
 def test_the_end_of_a_range_is_said_as_soon_as_there_is_one():
-    early = ranges_of().starts(RUN, QUEUE, None, START, START)
+    early = said_by(ranges_of())
     assert early.latest is None
     assert ranges_of(HALVES).starts(RUN, QUEUE, early, START, START).latest == after(2)
 
@@ -93,8 +89,9 @@ def test_what_became_of_a_forecast_is_learned_once():
     for _ in range(3):
         ranges.begun("uid", QUEUE, first, after(3))
     assert ranges.ratios(QUEUE) == (1.5,)
-    ranges.begun("uid", QUEUE, replace_said(first, after(4)), after(5))
-    assert len(ranges.ratios(QUEUE)) == 2
+    again = StartRange(earliest=START, forecast=after(5), said_at=after(4))
+    ranges.begun("uid", QUEUE, again, after(5))
+    assert ranges.ratios(QUEUE) == (1.5, 1.0)
 
 
 def test_a_forecast_of_a_moment_and_a_clock_that_jumps_teach_bounded_ratios():
@@ -121,49 +118,30 @@ def test_a_queue_that_is_gone_is_forgotten_and_one_that_comes_back_says_what_it_
 
 
 @pytest.mark.parametrize(
-    ("hours", "outcome"),
+    ("latest", "hours", "outcome"),
     [
-        (0.9, StartOutcome.EARLY),
-        (1.0, StartOutcome.KEPT),
-        (2.0, StartOutcome.KEPT),
-        (2.1, StartOutcome.LATE),
+        (after(2), 0.9, StartOutcome.EARLY),
+        (after(2), 1.0, StartOutcome.KEPT),
+        (after(2), 2.0, StartOutcome.KEPT),
+        (after(2), 2.1, StartOutcome.LATE),
+        (None, 0.0, None),
     ],
 )
-def test_a_start_is_early_kept_or_late(hours, outcome):
-    said = StartRange(earliest=after(1), latest=after(2))
-    assert start_outcome(said, after(hours)) is outcome
-
-
-def test_without_an_end_nothing_was_promised():
-    assert start_outcome(StartRange(earliest=after(1)), after(0)) is None
-    assert start_outcome(None, after(0)) is None
-
-
-def replace_said(first: StartRange, said_at: datetime) -> StartRange:
-    return first.model_copy(update={"said_at": said_at, "forecast": said_at + timedelta(hours=1)})
+def test_a_start_is_early_kept_or_late_if_an_end_was_promised(latest, hours, outcome):
+    assert start_outcome(StartRange(earliest=after(1), latest=latest), after(hours)) is outcome
 
 
 # In the whole queue.
 
 
-def at(scene: Played, seconds: float) -> str:
-    return time_text(scene.now + timedelta(seconds=seconds))
-
-
 def a_waiting_one(ratios=(), **queue) -> Played:
     """A queue of one run at a time, in which one goes on for an hour and one waits."""
     status = {"waitRatios": [*ratios]}
-    scene = Played(a_queue(quota={"runs": 1}, status=status, **queue), nodes=[a_node()])
-    scene.submit(a_run("old", 0.9), demand=demand(cpu="1"), makespan="1h")
-    scene.submit(a_run("next", 1.0), demand=demand(cpu="1"), makespan="1h")
+    scene = Played(quota={"runs": 1}, status=status, **queue)
+    scene.submit("old", 0.9, makespan="1h")
+    scene.submit("next", 1.0, makespan="1h")
     assert scene.settle() == ["old begins: admitted"]
     return scene
-
-
-def end(scene: Played, name: str) -> list[str]:
-    scene.change(scene.known[name], end=RunEnd.SUCCEEDED)
-    scene.pass_time(1)
-    return scene.settle()
 
 
 def hours_from(scene: Played, text: str) -> float:
@@ -179,13 +157,15 @@ def test_a_waiting_run_s_request_says_when_it_starts_and_keeps_what_was_first_sa
     assert "starts" not in scene.written["old"]
     # By its plan in force, the one that goes on ends later.
     scene.pass_time(60)
-    scene.say("old", finishesAt=at(scene, 2 * 3600))
+    scene.say("old", finishesAt=time_text(scene.now + timedelta(hours=2)))
     scene.settle()
     assert hours_from(scene, scene.written["next"]["starts"]["earliest"]) == pytest.approx(
         1.0, abs=0.01
     )
     assert scene.written["next"]["firstStarts"] == first
-    assert end(scene, "old") == ["next begins: admitted"]
+    scene.end("old")
+    scene.pass_time(1)
+    assert scene.settle() == ["next begins: admitted"]
     assert "starts" not in scene.written["next"]
     assert scene.written["next"]["firstStarts"] == first
 
@@ -198,13 +178,15 @@ def queue_ratios(scene: Played) -> tuple[float, ...]:
 def test_a_queue_s_status_keeps_what_it_has_learned_for_the_next_that_leads():
     scene = a_waiting_one()
     scene.pass_time(1800)
-    end(scene, "old")
+    scene.end("old")
+    scene.settle()
     assert queue_ratios(scene) == pytest.approx((0.5,), abs=0.01)
     scene.lead_again()
-    scene.submit(a_run("third", 1.4), demand=demand(cpu="1"), makespan="1h")
+    scene.submit("third", 1.4, makespan="1h")
     scene.settle()
     scene.pass_time(3600)
-    end(scene, "next")
+    scene.end("next")
+    scene.settle()
     assert queue_ratios(scene) == pytest.approx((0.5, 1.0), abs=0.4)
     assert len(queue_ratios(scene)) == 2
 
@@ -213,7 +195,7 @@ def test_what_others_write_of_that_is_put_right():
     scene = a_waiting_one([1.0])
     (queue,) = scene.coordinator.queues
     status = queue.status.model_copy(update={"wait_ratios": (9.0, 9.0)})
-    scene.coordinator.queue_changed(queue.key, replace(queue, version="99", status=status))
+    scene.set_queue(replace(queue, version="99", status=status))
     scene.pass_time(5)
     scene.settle()
     assert queue_ratios(scene) == (1.0,)
@@ -230,7 +212,7 @@ def test_a_run_that_somebody_lets_begin_teaches_nothing():
 
 def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
     scene = a_waiting_one(priorities={"max": 10})
-    scene.submit(a_run("urgent", 1.1), priority=5, demand=demand(cpu="1"), makespan="30m")
+    scene.submit("urgent", 1.1, priority=5, makespan="30m")
     pod = scene.pod("old", cpu=1000)
     said = scene.settle()
     assert said == ["old stops for uid-urgent"]
@@ -247,7 +229,7 @@ def test_a_preempted_run_gets_a_new_forecast_which_counts_from_then():
 
 def test_a_run_that_never_begins_as_things_are_gets_no_range():
     scene = a_waiting_one()
-    scene.submit(a_run("large", 1.2), demand=demand(gpu="1"), makespan="1h")
+    scene.submit("large", 1.2, demand=demand(gpu="1"), makespan="1h")
     scene.settle()
     assert "starts" not in scene.written["large"]
 
@@ -255,20 +237,10 @@ def test_a_run_that_never_begins_as_things_are_gets_no_range():
 def test_a_new_run_is_given_a_range_at_once_and_others_now_and_then():
     scene = a_waiting_one()
     before = scene.written["next"]["starts"]
-    scene.submit(a_run("third", 1.2), demand=demand(cpu="1"), makespan="1h")
+    scene.submit("third", 1.2, makespan="1h")
     scene.pass_time(1)
     scene.settle()
     assert hours_from(scene, scene.written["third"]["starts"]["forecast"]) == pytest.approx(
         2.0, abs=0.01
     )
     assert scene.written["next"]["starts"] == before
-
-
-def test_a_run_that_changes_nothing_costs_no_forecast():
-    scene = a_waiting_one()
-    played = scene.coordinator.ranges._played_at
-    scene.pass_time(3)
-    change = Change((TEAM, "next"), None, scene.known["next"])
-    scene.coordinator.handle(scene.known["next"].owner.kind, change)
-    scene.settle()
-    assert scene.coordinator.ranges._played_at == played

@@ -38,19 +38,15 @@ class Kueue:
 
     process: ManagedProcess
 
-    def __init__(
-        self, plane: ControlPlane, program: KueueProgram, external_frameworks: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, plane: ControlPlane, program: KueueProgram) -> None:
         """Nothing is started yet.
 
         Args:
             plane: where it is to work.
             program: what is run, and its manifests.
-            external_frameworks: kinds whose pods it must not queue, `Kind.version.group`.
         """
         self.plane = plane
         self._program = program
-        self._external = external_frameworks
         self._webhook_port, self._health_port = free_ports(2)
 
     def __enter__(self) -> Self:
@@ -135,7 +131,6 @@ class Kueue:
         return any(row["type"] == "Established" and row["status"] == "True" for row in conditions)
 
     def _configuration(self, folder: Path) -> Path:
-        shipped = self._program.configuration({})
         document = self._program.configuration(
             {
                 "namespace": NAMESPACE,
@@ -147,10 +142,6 @@ class Kueue:
                     "certDir": str(folder),
                 },
                 "leaderElection": {"leaderElect": False},
-                "integrations": {
-                    **shipped["integrations"],
-                    "externalFrameworks": list(self._external),
-                },
             }
         )
         path = folder / "configuration.yaml"

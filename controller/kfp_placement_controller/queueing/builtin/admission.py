@@ -1,8 +1,6 @@
 """Which waiting runs may go: the whole decision, from nothing but what it is given."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
@@ -13,7 +11,7 @@ from kfp_placement_controller.queueing.runs import (
     QueueRules,
     WaitingRun,
 )
-from kfp_placement_controller.queueing.verdicts import Lack, Rule, Verdict
+from kfp_placement_controller.queueing.verdicts import GIVEN_BACK, Lack, Rule, Verdict, verdicts_of
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _SECONDS_PER_HOUR = 3600.0
@@ -44,72 +42,41 @@ def decide(
     """
     runs = in_order(waiting, rules, now)
     reservations = Reservations(admitted, rules, nodes, runs)
-    kept = _KeptRoom(rules, now)
+    # Room is kept for one run of each queue that has waited long, and for one of the cluster. Only
+    # what it lacks: one that waits for the quota of its queue must not keep other queues from the
+    # cluster.
+    kept: set[QueueKey | None] = set()
     lacks: dict[RunKey, tuple[Lack, ...]] = {}
     taking: list[WaitingRun] = []
     for run in runs:
         missing = lacks[run.key] = reservations.lacks(run)
-        if (
-            not missing
-            or (run.has_victims and _fits_later(run, taking, admitted, rules, nodes))
-            or kept.keeps_cluster(run, missing[0].rule)
-        ):
+        takes = not missing or (
+            run.has_victims and _fits_later(run, taking, admitted, rules, nodes)
+        )
+        if not takes and missing[0].rule in GIVEN_BACK:
+            of_quota = missing[0].rule is Rule.QUOTA
+            what = run.queue if of_quota else None
+            if what not in kept and _has_its_turn(run, rules, now):
+                kept.add(what)
+                takes = not of_quota
+                if of_quota:
+                    reservations.take_quota(run)
+        if takes:
             reservations.take(run)
             taking.append(run)
-        elif kept.keeps_quota(run, missing[0].rule):
-            reservations.take_quota(run)
-    return _verdicts(runs, lacks, {run.key for run in taking})
+    keeping = {run.key for run in taking}
+    return verdicts_of([(run.key, run.queue, lacks[run.key]) for run in runs], keeping)
 
 
-def _verdicts(
-    runs: Sequence[WaitingRun], lacks: Mapping[RunKey, tuple[Lack, ...]], taking: Collection[RunKey]
-) -> list[Verdict]:
-    left = Counter(run.queue for run in runs if lacks[run.key])
-    positions: Counter[QueueKey] = Counter()
-    verdicts = []
-    for run in runs:
-        missing = lacks[run.key]
-        if not missing:
-            verdicts.append(Verdict(run.key))
-            continue
-        positions[run.queue] += 1
-        position, waiting = positions[run.queue], left[run.queue]
-        verdicts.append(Verdict(run.key, missing, position, waiting, run.key in taking))
-    return verdicts
+def _has_its_turn(run: WaitingRun, rules: Mapping[QueueKey, QueueRules], now: datetime) -> bool:
+    """Whether a run has waited so long that room is kept for it, by now.
 
-
-@dataclass
-class _KeptRoom:
-    """Room kept for runs that have waited long: one run of each queue, and one of the cluster.
-
-    Only what it lacks is kept for a run: one that waits for the quota of its queue must not keep
-    other queues from the cluster. And only for as long as it has waited for that before: then
-    those behind it may go for as long again, and so on, since what it waits for may never come.
+    Only for as long as it has waited for that before: then those behind it may go for as long
+    again, and so on, since what it waits for may never come.
     """
-
-    rules: Mapping[QueueKey, QueueRules]
-    now: datetime
-    _quotas: set[QueueKey] = field(default_factory=set)
-    _cluster: bool = False
-
-    def keeps_cluster(self, run: WaitingRun, rule: Rule) -> bool:
-        """Whether room of the cluster is kept for a run that lacks some."""
-        if self._cluster or rule not in (Rule.CAPACITY, Rule.GANGS):
-            return False
-        self._cluster = self._has_its_turn(run)
-        return self._cluster
-
-    def keeps_quota(self, run: WaitingRun, rule: Rule) -> bool:
-        """Whether quota of its queue is kept for a run that lacks some."""
-        if run.queue in self._quotas or rule is not Rule.QUOTA or not self._has_its_turn(run):
-            return False
-        self._quotas.add(run.queue)
-        return True
-
-    def _has_its_turn(self, run: WaitingRun) -> bool:
-        reserve_after = self.rules.get(run.queue, NO_RULES).reserve_after_seconds
-        waited_seconds = max(0.0, (self.now - run.submitted_at).total_seconds())
-        return not run.stands_back and int(waited_seconds // reserve_after) % 2 == 1
+    reserve_after = rules.get(run.queue, NO_RULES).reserve_after_seconds
+    waited_seconds = max(0.0, (now - run.submitted_at).total_seconds())
+    return not run.stands_back and int(waited_seconds // reserve_after) % 2 == 1
 
 
 def _fits_later(
@@ -133,9 +100,8 @@ def in_order(
     """Runs as they are tried: by priority, which grows while they wait, then as submitted."""
 
     def place(run: WaitingRun) -> tuple[bool, float, datetime, RunKey]:
-        rule = rules.get(run.queue, NO_RULES)
         hours = max(0.0, (now - run.submitted_at).total_seconds()) / _SECONDS_PER_HOUR
-        priority = rule.allowed_priority(run.priority) + rule.aging_per_hour * hours
+        priority = run.priority + rules.get(run.queue, NO_RULES).aging_per_hour * hours
         return run.stands_back, -priority, run.submitted_at, run.key
 
     return sorted(waiting, key=place)

@@ -3,15 +3,14 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
 from kfp_placement_controller.queueing.builtin.admission import decide
-from kfp_placement_controller.queueing.builtin.preemption import preempted
+from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.run_queues import RunQueues
-from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, NodeRoom, WaitingRun
+from kfp_placement_controller.queueing.runs import AdmittedRun, NodeRoom, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import GIVEN_BACK
 from kfp_placement_engine.contract.run_queue import QueueBackend
@@ -23,8 +22,6 @@ _MOST_COMPARED = 20_000
 """Bounds the work of finding out whom a waiting run can make stop: runs that could, times runs that
 would have to."""
 
-_NOTHING = Demand()
-
 _DRAINING_SHARE = 0.1
 """Of a run's time, in which its running steps are taken to end when it is preempted."""
 
@@ -34,43 +31,33 @@ class BuiltinBackend:
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Decide about all waiting runs, and about one for which others must stop."""
-        queues, nodes, rules = situation.queues, situation.nodes, situation.queues.rules()
-        known_waiting = [*situation.waiting_in(QueueBackend.BUILTIN)]
+        nodes, rules = situation.nodes, situation.queues.rules()
+        here = [*situation.waiting_in(QueueBackend.BUILTIN)]
         draining = situation.draining.values()
         preemptors = {known.run.preempted_for for known, _ in draining}
         preemptors |= {known.run.preempted_for for known in situation.waiting}
-        waiting = [_as_waiting(known, queues, preemptors) for known in known_waiting]
-        admitted = [
-            _as_admitted(known, queues, now, is_fixed=known.key in situation.fixed)
-            for known in situation.admitted
-        ]
-        admitted += [_as_draining(known, taken, queues, now) for known, taken in draining]
-        verdicts = decide(waiting, admitted, rules, nodes, now)
-        by_key = {run.key: run for run in waiting}
-        stuck = [
-            by_key[each.key]
-            for each in verdicts
-            if each.missing and each.missing[0].rule in GIVEN_BACK
-        ]
+        waiting = {known.key: _as_waiting(known, situation, preemptors) for known in here}
+        admitted = [_as_admitted(known, situation, now) for known in situation.admitted]
+        admitted += [_as_draining(known, taken, situation, now) for known, taken in draining]
+        verdicts = decide(waiting.values(), admitted, rules, nodes, now)
+        let = [waiting[each.key] for each in verdicts if each.is_admitted]
+        left = [each for each in verdicts if not each.is_admitted]
         used: dict[QueueKey, Counter[str]] = {}
         for run in admitted:
             add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
-        let = [by_key[each.key] for each in verdicts if each.is_admitted]
-        taking = [*admitted, *(_taking(run, now) for run in let)]
-        kept = [_kept(by_key[each.key], now) for each in verdicts if each.keeps_room]
-        victims, preemptor = _preempted(
-            stuck, taking, kept, {run.key for run in let}, queues, nodes
-        )
-        uids = {known.key: known.run.owner.uid for known in known_waiting}
+        taking = [*admitted, *(run.let(now) for run in let)]
+        stuck = [waiting[each.key] for each in left if each.missing[0].rule in GIVEN_BACK]
+        # Room that is kept for a run counts as if it had it already.
+        kept = [
+            replace(waiting[each.key].let(now), is_fixed=True) for each in left if each.keeps_room
+        ]
+        victims, preemptor = _preempted(stuck, taking, kept, {run.key for run in let}, rules, nodes)
+        uids = {known.key: known.run.owner.uid for known in here}
         return Decisions(
             verdicts={each.key: each for each in verdicts},
             stops={key: _stop_for(preemptor, uids) for key in victims if preemptor is not None},
             used=used,
-            played=(
-                PlayedQueues(
-                    [by_key[each.key] for each in verdicts if each.missing], taking, rules, nodes
-                ),
-            ),
+            played=(PlayedQueues([waiting[each.key] for each in left], taking, rules, nodes),),
         )
 
 
@@ -84,19 +71,14 @@ def _preempted(
     taking: Sequence[AdmittedRun],
     kept: Sequence[AdmittedRun],
     let: Collection[RunKey],
-    queues: RunQueues,
+    rules: Mapping[QueueKey, QueueRules],
     nodes: Sequence[NodeRoom],
 ) -> tuple[Sequence[RunKey], RunKey | None]:
     """Whom the first of the runs that wait, and can, makes stop; and which run that is."""
-    rules = queues.rules()
-
-    def priority(run: WaitingRun | AdmittedRun) -> int:
-        return rules.get(run.queue, NO_RULES).allowed_priority(run.priority)
-
-    lowest = min((priority(run) for run in taking if run.may_be_suspended), default=None)
+    lowest = min((run.priority for run in taking if run.may_be_suspended), default=None)
     if lowest is None:
         return (), None
-    stuck = [run for run in stuck if not run.stands_back and priority(run) > lowest]
+    stuck = [run for run in stuck if not run.stands_back and run.priority > lowest]
     most = max(1, _MOST_COMPARED // len(taking))
     for run in stuck[:most]:
         # What others give back must not be kept for somebody else.
@@ -108,60 +90,74 @@ def _preempted(
     return (), None
 
 
-def _as_waiting(known: KnownRun, queues: RunQueues, preemptors: Collection[str]) -> WaitingRun:
-    return WaitingRun(
-        key=known.key,
-        queue=queues.of_run(known.key.namespace, known.queue_name),
-        priority=known.priority,
-        submitted_at=known.run.submitted_at,
-        demand=known.demand or _NOTHING,
-        unschedulable="" if known.spec is None else known.spec.unschedulable,
+def preempted(
+    run: WaitingRun,
+    admitted: Sequence[AdmittedRun],
+    rules: Mapping[QueueKey, QueueRules],
+    nodes: Sequence[NodeRoom],
+) -> list[RunKey]:
+    """The runs to suspend so that a waiting run can go; no one of them could be left out.
+
+    Of lower priorities only: the lowest first, of these the latest admission. Priorities are not
+    aged here: else runs of one priority would suspend each other in turn. Runs that are suspended
+    already count as gone.
+
+    Args:
+        run: it waits; asked about one at a time, the first in the order that is not admitted.
+        admitted: runs that take room.
+        rules: of the queues.
+        nodes: the cluster.
+
+    Returns:
+        Nobody if it fits as soon as those already suspended are gone, or if it would not fit then.
+    """
+    staying = [each for each in admitted if not each.suspended]
+    lower = [each for each in staying if each.may_be_suspended and each.priority < run.priority]
+    lower.sort(key=lambda each: (-each.priority, each.admitted_at, each.key), reverse=True)
+    reservations = Reservations(staying, rules, nodes, [run])
+    released: list[AdmittedRun] = []
+    while reservations.lacks(run):
+        if len(released) == len(lower):
+            return []
+        released.append(lower[len(released)])
+        reservations.release(released[-1])
+    victims = []
+    # Some made room where it was not lacking: whoever can stay does, those released last first.
+    for each in reversed(released):
+        reservations.reserve(each)
+        if reservations.lacks(run):
+            reservations.release(each)
+            victims.append(each.key)
+    return victims[::-1]
+
+
+def _as_waiting(known: KnownRun, situation: Situation, preemptors: Collection[str]) -> WaitingRun:
+    queue = situation.queue_of(known)
+    return known.as_waiting(
+        queue,
+        situation.queues.allowed_priority(queue, known.priority),
+        "" if known.spec is None else known.spec.unschedulable,
         has_victims=known.run.owner.uid in preemptors,
         stands_back=known.run.preempted_for == BY_REQUEST,
-        makespan_seconds=known.makespan_seconds,
     )
 
 
-def _as_admitted(
-    known: KnownRun, queues: RunQueues, now: datetime, *, is_fixed: bool = False
-) -> AdmittedRun:
-    queue = queues.of_run(known.key.namespace, known.queue_name)
-    return AdmittedRun(
-        key=known.key,
-        queue=queue,
-        priority=known.priority,
-        admitted_at=known.admitted_at,
-        demand=known.demand or _NOTHING,
-        is_fixed=is_fixed
+def _as_admitted(known: KnownRun, situation: Situation, now: datetime) -> AdmittedRun:
+    queue = situation.queue_of(known)
+    priority = situation.queues.allowed_priority(queue, known.priority)
+    is_fixed = (
+        known.key in situation.fixed
         or known.run.is_suspended
-        or queues.backend_of(queue) != QueueBackend.BUILTIN,
-        ends_at=known.ends_at(now),
+        or situation.queues.backend_of(queue) != QueueBackend.BUILTIN
     )
+    return known.as_admitted(queue, priority, now, is_fixed=is_fixed)
 
 
 def _as_draining(
-    known: KnownRun, taken: Resources, queues: RunQueues, now: datetime
+    known: KnownRun, taken: Resources, situation: Situation, now: datetime
 ) -> AdmittedRun:
     """A preempted run whose pods end: its reservation is what these take."""
     gangs = () if known.demand is None else known.demand.gangs
-    run = _as_admitted(known, queues, now)
+    run = _as_admitted(known, situation, now)
     ends_at = None if run.ends_at is None else now + (run.ends_at - now) * _DRAINING_SHARE
     return replace(run, demand=Demand(peak=taken, gangs=gangs), suspended=True, ends_at=ends_at)
-
-
-def _kept(run: WaitingRun, now: datetime) -> AdmittedRun:
-    """A run that waits, and for which room is kept, as if it had it already."""
-    return AdmittedRun(run.key, run.queue, run.priority, now, run.demand, is_fixed=True)
-
-
-def _taking(run: WaitingRun, now: datetime) -> AdmittedRun:
-    return AdmittedRun(
-        run.key,
-        run.queue,
-        run.priority,
-        now,
-        run.demand,
-        ends_at=None
-        if run.makespan_seconds is None
-        else now + timedelta(seconds=run.makespan_seconds),
-    )

@@ -46,13 +46,14 @@ class GangRoom:
         self._missing: dict[tuple[tuple[_Amounts, int], ...], int] = {}
 
     @classmethod
-    def of(cls, rooms: Iterable[Resources], names: Sequence[str]) -> Self:
+    def of(cls, rooms: Sequence[Resources], groups: Iterable[PodGroup]) -> Self:
         """The room of a cluster.
 
         Args:
             rooms: what each node has.
-            names: of the resources that gangs request, the scarcest first (`scarcest_first`).
+            groups: all gangs, of those that wait too.
         """
+        names = scarcest_first(rooms, groups)
         # A pod goes to the first node that has room; those with least of what is scarce are first.
         return cls(names, sorted(tuple([room.get(name, 0) for name in names]) for room in rooms))
 

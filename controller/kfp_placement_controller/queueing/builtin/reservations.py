@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from kfp_placement_controller.queueing.builtin.gang_room import GangRoom, scarcest_first
+from kfp_placement_controller.queueing.builtin.gang_room import GangRoom
 from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,
@@ -40,7 +40,7 @@ class _Cluster:
             # and they have room for any number of pods.
             self._capacity = {**there, "pods": MAX_SUM, **capacity}
             rooms.append(minus(self._capacity, there))
-        self._empty = GangRoom.of(rooms, scarcest_first(rooms, gangs))
+        self._empty = GangRoom.of(rooms, gangs)
         self._taken: dict[str, int] = {}
 
     def add(self, demand: Demand, sign: int = 1) -> None:

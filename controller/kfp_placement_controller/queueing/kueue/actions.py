@@ -86,8 +86,8 @@ class ApplyStatus:
 
 
 @dataclass(frozen=True)
-class ClearAdmission:
-    """Give back what is reserved for a Workload that was evicted: its run has no pods any more.
+class _OfOneWorkload:
+    """Something that is done with a Workload as a whole.
 
     Attributes:
         run: that the Workload is of.
@@ -102,21 +102,15 @@ class ClearAdmission:
     @property
     def target(self) -> tuple[str, ...]:
         """What tells this write from the next one of its kind."""
-        return ("clear", *self.run, self.uid)
+        return (type(self).__name__, *self.run, self.uid)
 
 
-@dataclass(frozen=True)
-class DeleteWorkload:
-    """Withdraw what is asked for; fields as of `ClearAdmission`."""
+class ClearAdmission(_OfOneWorkload):
+    """Give back what is reserved for a Workload that was evicted: its run has no pods any more."""
 
-    run: RunKey
-    name: str
-    uid: str
 
-    @property
-    def target(self) -> tuple[str, ...]:
-        """What tells this write from the next one of its kind."""
-        return ("delete", *self.run, self.uid)
+class DeleteWorkload(_OfOneWorkload):
+    """Withdraw what is asked for."""
 
 
 KueueAction = CreateWorkload | PatchWorkload | ApplyStatus | ClearAdmission | DeleteWorkload

@@ -1,35 +1,65 @@
 """Kueue as the backend of queues: a Workload for each run, followed and put right."""
 
-from collections import Counter, defaultdict
+import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
-from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
-from kfp_placement_controller.queueing.defects import Defects
+from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.kueue import statuses, writes
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
-from kfp_placement_controller.queueing.kueue.decisions import (
-    KueueDecision,
-    missing_of,
-    stop_of,
-    unread,
-)
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
 from kfp_placement_controller.queueing.kueue.runs import KueueRun, kueue_run
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.runs import QueueRules
+from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
-from kfp_placement_controller.queueing.verdicts import Verdict
+from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdicts_of
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
+from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources, add_to
 
+ResultT = TypeVar("ResultT")
+
+_LOG = logging.getLogger(__name__)
+
+_DETAIL_CHARACTERS = 200
+"""Of what an error says."""
+
 _MOST_STOPS = 10_000
 """Runs stopped by request of which is remembered which Workload they had."""
+
+
+@dataclass(frozen=True, slots=True)
+class KueueDecision:
+    """What was decided of a run.
+
+    Attributes:
+        known: the run.
+        queue: that decides about it.
+        priority: as Kueue has it.
+        missing: what keeps it waiting; empty = it is admitted.
+        stop: why it must stop; None = it need not.
+        nodes: that it was assigned; None = they stay as they are.
+        waiting: the run as a forecast takes it while it waits.
+        running: the same while it runs.
+        writes: for its Workload.
+    """
+
+    known: KnownRun
+    queue: QueueKey
+    priority: int = 0
+    missing: tuple[Lack, ...] = ()
+    stop: Stop | None = None
+    nodes: NodeGroups | None = None
+    waiting: WaitingRun | None = None
+    running: AdmittedRun | None = None
+    writes: tuple[KueueAction, ...] = ()
 
 
 @dataclass
@@ -51,7 +81,7 @@ class KueueBackend:
     retry_seconds: float = 2.0
     aging_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
-    _defects: Defects = field(default_factory=Defects)
+    _defects: set[tuple[RunKey, str]] = field(default_factory=set)
     _outdated: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -62,7 +92,6 @@ class KueueBackend:
         """Say what Kueue has decided, and what must be written for it to decide on."""
         if not situation.queues.ask_for_kueue and not self.objects.has_workloads:
             return Decisions()
-        self._defects.begin()
         decide = partial(self._decided, situation=situation, now=now)
         waiting = decide(situation.waiting_in(QueueBackend.KUEUE), self._of_waiting)
         running = decide(situation.admitted_in(QueueBackend.KUEUE), self._of_running)
@@ -73,8 +102,10 @@ class KueueBackend:
         actions = [*self._reports(situation, now)]
         actions += [action for each in decided for action in each.writes]
         actions += self._for_others(situation, decided, now)
+        waiting.sort(key=_place)
+        in_line = [(each.known.key, each.queue, each.missing) for each in waiting]
         return Decisions(
-            verdicts=_verdicts(waiting),
+            verdicts={each.key: each for each in verdicts_of(in_line)},
             stops={each.known.key: each.stop for each in running if each.stop is not None},
             nodes={each.known.key: each.nodes for each in decided if each.nodes is not None},
             problems={
@@ -99,17 +130,38 @@ class KueueBackend:
             run = kueue_run(known, situation.queues, self.objects, now, self.aging_seconds)
             if run is None:
                 return None
-            return decide(replace(run, outdated_uid=self._outdated_uid(run)), now)
+            return decide(replace(run, outdated_uid=self._outdated_uid(run, now)), now)
 
         decided = []
         for known in runs:
-            otherwise = unread(known, situation.queue_of(known))
-            each = self._defects.attempt(known.key, partial(decision, known), otherwise)
+            otherwise = partial(_unread, known, situation.queue_of(known))
+            each = self._attempt(known.key, partial(decision, known), otherwise)
             if each is not None:
                 decided.append(each)
         return decided
 
-    def _outdated_uid(self, run: KueueRun) -> str:
+    def _attempt(
+        self, run: RunKey, decide: Callable[[], ResultT], otherwise: Callable[[str], ResultT]
+    ) -> ResultT:
+        """Decide about one run: a defect in that must not keep all others waiting.
+
+        Anybody may have written what the decision depends on. Each defect is logged once.
+
+        Args:
+            run: which.
+            decide: does it.
+            otherwise: what follows if that fails; takes what to say of it.
+        """
+        try:
+            return decide()
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
+            if (run, detail) not in self._defects:
+                _LOG.exception("run %s/%s: defect in deciding about it", *run)
+            self._defects.add((run, detail))
+            return otherwise(f"a defect of the queue: {detail}")
+
+    def _outdated_uid(self, run: KueueRun, now: datetime) -> str:
         """Of the Workload that a run had when it was stopped by request; each time there is one.
 
         The clock of the API server, which says when a Workload was created, may not be ours.
@@ -117,33 +169,35 @@ class KueueBackend:
         if run.known.run.preempted_for != BY_REQUEST or run.workload is None:
             return ""
         created_at = run.workload.created_at
-        is_old = created_at is not None and created_at < run.waiting_since
+        is_old = created_at is not None and created_at < run.known.waiting_since(now)
         stop = (run.request.uid, run.request.preempt_at)
         if len(self._outdated) >= _MOST_STOPS and stop not in self._outdated:
             del self._outdated[next(iter(self._outdated))]
         return self._outdated.setdefault(stop, run.workload.uid if is_old else "")
 
     def _of_waiting(self, run: KueueRun, now: datetime) -> KueueDecision:
-        is_admitted = run.workload is not None and run.workload.is_admitted
+        key, is_admitted = run.queue.key, run.workload is not None and run.workload.is_admitted
         return KueueDecision(
             known=run.known,
-            queue=run.queue.key,
+            queue=key,
             priority=run.priority,
-            missing=missing_of(run, self.objects),
+            missing=run.missing(self.objects),
             nodes=run.nodes or (),
-            waiting=None if is_admitted else run.as_waiting(),
-            writes=tuple(writes.for_waiting(run, self.objects, now)),
+            waiting=None
+            if is_admitted
+            else run.known.as_waiting(key, run.priority, run.unschedulable),
+            writes=tuple(writes.for_run(run, self.objects, now, waits=True)),
         )
 
     def _of_running(self, run: KueueRun, now: datetime) -> KueueDecision:
         return KueueDecision(
             known=run.known,
             queue=run.queue.key,
-            stop=stop_of(run),
+            stop=run.stop,
             # It keeps its nodes, with and without its Workload.
             nodes=run.nodes,
-            running=run.as_admitted(now),
-            writes=tuple(writes.for_running(run, self.objects, now)),
+            running=run.known.as_admitted(run.queue.key, run.priority, now),
+            writes=tuple(writes.for_run(run, self.objects, now, waits=False)),
         )
 
     # What else to write.
@@ -155,11 +209,12 @@ class KueueBackend:
         kept = {each.known.request.uid for each in decided if each.known.request is not None}
         undecided = (known.request for known, _ in situation.undecided.values())
         kept |= {request.uid for request in undecided if request is not None}
-        others = [each for each in self.objects.workloads() if each.owner_uid not in kept]
         others = [
             each
-            for each in others
-            if not each.is_finished and each.namespace not in situation.returning
+            for each in self.objects.workloads()
+            if not (
+                each.owner_uid in kept or each.is_finished or each.namespace in situation.returning
+            )
         ]
         by_uid = {each.uid: each for each in situation.requests} if others else {}
         for workload in others:
@@ -167,20 +222,18 @@ class KueueBackend:
             # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
             if request is not None and not _is_ending(request, situation):
                 write = partial(writes.for_other, workload, request, now)
-                action = self._defects.attempt(request.key, write, lambda _: None)
+                action = self._attempt(request.key, write, lambda _: None)
                 if action is not None:
                     yield action
 
     def _reports(self, situation: Situation, now: datetime) -> Iterator[KueueAction]:
         """What to say of the AdmissionChecks that we answer."""
-        problem = situation.planner_problem
         if not situation.queues.ask_for_kueue:
             return
-        for name, check in self.objects.checks.items():
-            active = check.active
-            is_said = active is not None and active.holds == (not problem)
-            if not is_said or (problem and active is not None and active.message != problem):
-                yield statuses.report(name, problem, now)
+        for check in self.objects.checks.values():
+            report = statuses.report(check, situation.planner_problem, now)
+            if report is not None:
+                yield report
 
     def _to_try(self, actions: Iterable[KueueAction], now: datetime) -> list[KueueAction]:
         """Those that were not tried just now."""
@@ -192,6 +245,11 @@ class KueueBackend:
                 self._tried[action.target] = now
                 wanted.append(action)
         return wanted
+
+
+def _unread(known: KnownRun, queue: QueueKey, problem: str) -> KueueDecision:
+    """What is decided of a run about which we fail to decide: it stays where it is."""
+    return KueueDecision(known, queue, missing=(Lack(Rule.KUEUE, reason=problem),))
 
 
 def _of_draining(run: KueueRun, _now: datetime, taken: Mapping[RunKey, Resources]) -> KueueDecision:
@@ -207,26 +265,7 @@ def _is_ending(request: ObservedRequest, situation: Situation) -> bool:
     return not is_said and situation.queues.backend_of(queue) == QueueBackend.KUEUE
 
 
-def _verdicts(runs: Iterable[KueueDecision]) -> dict[RunKey, Verdict]:
-    """Of runs that wait: those that Kueue has admitted, and the others in their order."""
-    verdicts, waiting = {}, []
-    for each in runs:
-        if each.missing is None:
-            verdicts[each.known.key] = Verdict(each.known.key)
-        else:
-            waiting.append((each, each.missing))
-    waiting.sort(key=lambda pair: _order(pair[0]))
-    counts = Counter(each.queue for each, _ in waiting)
-    positions: Counter[QueueKey] = Counter()
-    for each, missing in waiting:
-        positions[each.queue] += 1
-        verdicts[each.known.key] = Verdict(
-            each.known.key, (missing,), positions[each.queue], counts[each.queue]
-        )
-    return verdicts
-
-
-def _order(run: KueueDecision) -> tuple[int, datetime, RunKey]:
+def _place(run: KueueDecision) -> tuple[int, datetime, RunKey]:
     return (-run.priority, run.known.run.submitted_at, run.known.key)
 
 

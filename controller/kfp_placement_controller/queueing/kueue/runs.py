@@ -1,5 +1,6 @@
 """A run that Kueue decides about, beside its RunQueue and its Workload."""
 
+import hashlib
 import math
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,18 +8,22 @@ from datetime import datetime
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
+from kfp_placement_controller.queueing.backend import BY_KUEUE, Stop
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
-from kfp_placement_controller.queueing.kueue.workloads import workload_name
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.run_queues import RunQueues, rules_of
-from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
+from kfp_placement_controller.queueing.run_queues import RunQueues
+from kfp_placement_controller.queueing.verdicts import Lack, Rule
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.contract.run_request import NodeGroups, node_groups
 from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.model.demand import Demand
+from kfp_placement_engine.model.keys import RunKey
+
+MAX_NAME_CHARACTERS = 253
+"""Of an object."""
+
+_HASH_CHARACTERS = 10
 
 _SECONDS_PER_HOUR = 3600.0
-_NOTHING = Demand()
 _LEAST, _MOST = -(2**31), 2**31 - 1
 """Priorities that a Workload can have."""
 
@@ -32,7 +37,6 @@ class KueueRun:
         request: its RunRequest.
         queue: that decides about it.
         priority: as the queue allows it, grown since it was submitted.
-        waiting_since: when it began to wait; now, where that is not written yet.
         workload: None = there is none.
         nodes: of the flavors that it was assigned; None = no quota is reserved for it, and it was
             not refused.
@@ -44,7 +48,6 @@ class KueueRun:
     request: ObservedRequest
     queue: ObservedQueue
     priority: int
-    waiting_since: datetime
     workload: ObservedWorkload | None
     nodes: NodeGroups | None
     was_refused: bool = False
@@ -62,43 +65,45 @@ class KueueRun:
         spec = self.request.spec
         return spec.unschedulable if spec is not None and self.is_planned else ""
 
-    def as_waiting(self) -> WaitingRun:
-        """The run as a forecast takes it, while it waits."""
-        return WaitingRun(
-            key=self.known.key,
-            queue=self.queue.key,
-            priority=self.priority,
-            submitted_at=self.known.run.submitted_at,
-            demand=self.known.demand or _NOTHING,
-            unschedulable=self.unschedulable,
-            makespan_seconds=self.known.makespan_seconds,
-        )
-
-    def as_admitted(self, now: datetime) -> AdmittedRun:
-        """The same while it runs.
-
-        Args:
-            now: the time.
-        """
-        return AdmittedRun(
-            key=self.known.key,
-            queue=self.queue.key,
-            priority=self.priority,
-            admitted_at=self.known.admitted_at,
-            demand=self.known.demand or _NOTHING,
-            ends_at=self.known.ends_at(now),
-        )
-
-    @property
-    def must_stop(self) -> bool:
-        """Whether it runs on, and Kueue has evicted it."""
-        is_going = self.known.is_admitted and not self.known.run.is_suspended
-        return is_going and self.workload is not None and self.workload.is_evicted
-
     @property
     def is_outdated(self) -> bool:
         """Whether its Workload is from before somebody asked that it stops: a new one waits."""
         return self.workload is not None and self.workload.uid == self.outdated_uid
+
+    @property
+    def stop(self) -> Stop | None:
+        """Why it must stop, since it runs on and Kueue has evicted it; None = it need not."""
+        is_going = self.known.is_admitted and not self.known.run.is_suspended
+        if not is_going or self.workload is None or not self.workload.is_evicted:
+            return None
+        evicted = self.workload.conditions["Evicted"]
+        why = evicted.message or evicted.reason
+        return Stop(BY_KUEUE, f"suspended: Kueue has evicted it: {why}"[:1000])
+
+    def missing(self, objects: KueueObjects) -> tuple[Lack, ...]:
+        """What keeps it waiting; empty = Kueue has admitted it.
+
+        Args:
+            objects: Kueue's.
+        """
+        if self.workload is not None and self.workload.is_admitted and not self.is_outdated:
+            return ()
+        if self.unschedulable:
+            return (Lack(Rule.STEP, reason=self.unschedulable),)
+        why = objects.misfit(self.queue) or _why_waiting(self.workload)
+        return (Lack(Rule.KUEUE, reason=why),)
+
+
+def workload_name(run: RunKey, request_uid: str) -> str:
+    """The name of a run's Workload: a later run of the same name has another.
+
+    Args:
+        run: that the Workload is of.
+        request_uid: of its RunRequest.
+    """
+    digest = hashlib.sha256(request_uid.encode()).hexdigest()[:_HASH_CHARACTERS]
+    room = MAX_NAME_CHARACTERS - len("run--") - len(digest)
+    return f"run-{run.name[:room].rstrip('-.')}-{digest}"
 
 
 def kueue_run(
@@ -134,12 +139,23 @@ def kueue_run(
         known=known,
         request=request,
         queue=queue,
-        priority=_priority(known, queue, now, aging_seconds),
-        waiting_since=known.waiting_since(now),
+        priority=_priority(known, queue, queues, now, aging_seconds),
         workload=workload,
         nodes=nodes,
         was_refused=was_refused,
     )
+
+
+def _why_waiting(workload: ObservedWorkload | None) -> str:
+    if workload is None:
+        return "it has no Workload yet"
+    if workload.has_reservation:
+        return "quota is reserved, the last checks are under way"
+    evicted, reserved = (workload.conditions.get(each) for each in ("Evicted", "QuotaReserved"))
+    if not workload.is_active:
+        why = f": {evicted.message}" if evicted is not None and evicted.holds else ""
+        return f"its Workload {workload.name} is not active{why}"
+    return "" if reserved is None else reserved.message
 
 
 def _nodes(objects: KueueObjects, workload: ObservedWorkload) -> NodeGroups:
@@ -150,15 +166,20 @@ def _nodes(objects: KueueObjects, workload: ObservedWorkload) -> NodeGroups:
         return ()
 
 
-def _priority(known: KnownRun, queue: ObservedQueue, now: datetime, aging_seconds: float) -> int:
+def _priority(
+    known: KnownRun,
+    queue: ObservedQueue,
+    queues: RunQueues,
+    now: datetime,
+    aging_seconds: float,
+) -> int:
     """As the queue allows it, and grown since the run was submitted.
 
     It grows in steps: each is a write, and lets Kueue look at the run again. It grows while the run
     is admitted too: Kueue compares what it is, and runs of one priority would preempt each other
     in turn.
     """
-    rules = rules_of(queue.spec)
     seconds = max(0.0, (now - known.run.submitted_at).total_seconds())
     hours = seconds // aging_seconds * aging_seconds / _SECONDS_PER_HOUR
-    grown = math.floor(rules.aging_per_hour * hours)
-    return max(_LEAST, min(rules.allowed_priority(known.priority) + grown, _MOST))
+    grown = math.floor(queue.spec.aging_per_hour * hours)
+    return max(_LEAST, min(queues.allowed_priority(queue.key, known.priority) + grown, _MOST))

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.kinds import ADMISSION_CHECKS, KUEUE_API_VERSION, WORKLOADS
+from kfp_placement_controller.observed.kueue_quotas import ObservedCheck
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.kueue.actions import ApplyStatus, FieldManager
 from kfp_placement_engine.contract.quota_units import units_needed
@@ -42,12 +43,18 @@ def reclaim(workload: ObservedWorkload, demand: Demand) -> Iterator[ApplyStatus]
     }
     given = {name: count for name, count in given.items() if count}
     if pod_sets and given != before:
-        yield _reclaimed(workload, given)
+        yield reclaimed(workload, given)
 
 
-def take_back(workload: ObservedWorkload) -> ApplyStatus:
-    """Let a Workload without a reservation ask for all that its podSets say."""
-    return _reclaimed(workload, {})
+def reclaimed(workload: ObservedWorkload, given: Mapping[str, int]) -> ApplyStatus:
+    """Say which units are given back, by podSet; without a reservation they can be asked for again.
+
+    Args:
+        workload: of the run.
+        given: how many of each.
+    """
+    listed = [{"name": name, "count": count} for name, count in sorted(given.items())]
+    return _applied(workload, FieldManager.RECLAIM, {"reclaimablePods": listed})
 
 
 def answer(
@@ -79,24 +86,27 @@ def finish(workload: ObservedWorkload, *, succeeded: bool, now: datetime) -> App
     return _applied(workload, FieldManager.FINISH, {"conditions": [finished]})
 
 
-def report(check: str, problem: str, now: datetime) -> ApplyStatus:
-    """Say whether the planner answers an AdmissionCheck.
+def report(check: ObservedCheck, problem: str, now: datetime) -> ApplyStatus | None:
+    """Say whether the planner answers an AdmissionCheck; None = it says so.
 
     Args:
-        check: name of the AdmissionCheck.
+        check: the AdmissionCheck.
         problem: why it does not; "" = it does.
         now: the time.
     """
     message = problem or "the planner plans the runs of this check"
+    said = check.active
+    if said is not None and (said.holds, said.message) == (not problem, message):
+        return None
     reason = "NoPlanner" if problem else "PlannerLeads"
     active = _condition("Active", not problem, reason, message, now)
     body = {
         "apiVersion": KUEUE_API_VERSION,
         "kind": ADMISSION_CHECKS.kind,
-        "metadata": {"name": check},
+        "metadata": {"name": check.name},
         "status": {"conditions": [active]},
     }
-    return ApplyStatus(ADMISSION_CHECKS, "", check, FieldManager.CHECK, body)
+    return ApplyStatus(ADMISSION_CHECKS, "", check.name, FieldManager.CHECK, body)
 
 
 def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
@@ -108,39 +118,26 @@ def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] |
         raw: the object as it is now.
         now: the time.
     """
-    status = raw.get("status")
-    listed = status.get("conditions") if isinstance(status, Mapping) else None
-    found = {
-        each["type"]: each
-        for each in (listed if isinstance(listed, list) else ())
-        if isinstance(each, Mapping) and isinstance(each.get("type"), str)
-    }
+    listed = raw.get("status", {}).get("conditions", ())
+    found = {each["type"]: each for each in listed}
     evicted, reserved = found.get("Evicted", {}), found.get("QuotaReserved", {})
     if (evicted.get("status"), reserved.get("status")) != ("True", "True"):
         return None
-    reason, message = _requeueing(evicted), str(evicted.get("message") or "")
+    reason, message = evicted["reason"], evicted.get("message", "")
+    if reason.startswith(_DEACTIVATED):
+        # Once it is active again, Kueue looks for its one word.
+        reason = _DEACTIVATED
     made = (
         _condition("Requeued", reason in _REQUEUED_AT_ONCE, reason, message, now),
         _condition("QuotaReserved", False, "Pending", message, now),
         _condition("Admitted", False, "NoReservation", "The workload has no reservation", now),
     )
-    cleared = deepcopy({**raw})
+    cleared: dict[str, Any] = deepcopy({**raw})
     for field in ("admission", "reclaimablePods"):
         cleared["status"].pop(field, None)
-    kept = {name: each for name, each in found.items() if name}
-    cleared["status"]["conditions"] = [*{**kept, **{each["type"]: each for each in made}}.values()]
+    found |= {each["type"]: each for each in made}
+    cleared["status"]["conditions"] = [*found.values()]
     return cleared
-
-
-def _requeueing(evicted: Mapping[str, Any]) -> str:
-    """Why a Workload waits again, or not: once it is active again, Kueue looks for its one word."""
-    reason = str(evicted.get("reason") or "Evicted")
-    return _DEACTIVATED if reason.startswith(_DEACTIVATED) else reason
-
-
-def _reclaimed(workload: ObservedWorkload, given: Mapping[str, int]) -> ApplyStatus:
-    listed = [{"name": name, "count": count} for name, count in sorted(given.items())]
-    return _applied(workload, FieldManager.RECLAIM, {"reclaimablePods": listed})
 
 
 def _applied(

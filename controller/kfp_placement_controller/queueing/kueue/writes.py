@@ -1,70 +1,66 @@
-"""What to write for one run into objects of Kueue; pure.
+"""What to write for one run into objects of Kueue, its Workload above all; pure.
 
 At most one thing that others follow from: what follows is seen when that is done.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
+from kfp_placement_controller.kinds import KUEUE_API_VERSION, RUN_REQUESTS, WORKLOADS
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
-from kfp_placement_controller.queueing.kueue import statuses, workloads
-from kfp_placement_controller.queueing.kueue.actions import KueueAction
+from kfp_placement_controller.queueing.kueue import statuses
+from kfp_placement_controller.queueing.kueue.actions import (
+    ClearAdmission,
+    CreateWorkload,
+    DeleteWorkload,
+    KueueAction,
+    PatchWorkload,
+)
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
-from kfp_placement_controller.queueing.kueue.runs import KueueRun
+from kfp_placement_controller.queueing.kueue.runs import KueueRun, workload_name
+from kfp_placement_engine.contract.keys import RUNS_RESOURCE
+from kfp_placement_engine.contract.quota_units import QuotaUnits, quota_units
 from kfp_placement_engine.contract.run_request import RequestedEnd
 from kfp_placement_engine.model.demand import Demand
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.quantities import format_resources
 from kfp_placement_engine.model.resources import Resources
 
 
-def for_waiting(run: KueueRun, objects: KueueObjects, now: datetime) -> Iterator[KueueAction]:
-    """For a run that waits.
+def for_run(
+    run: KueueRun, objects: KueueObjects, now: datetime, *, waits: bool
+) -> Iterator[KueueAction]:
+    """For a run that waits, or that may run and keeps its Workload to its end.
 
     Args:
         run: which.
         objects: Kueue's.
         now: the time.
+        waits: whether it does.
     """
     workload, key = run.workload, run.known.key
     if workload is None:
-        if not run.unschedulable:
-            yield from _creation(run, objects)
+        if not (waits and run.unschedulable):
+            yield from _demand(run, objects)
     elif workload.is_evicted:
-        yield workloads.clearing(key, workload)
-    elif workload.is_finished or run.is_outdated:
+        # One that runs stops first.
+        if waits:
+            yield ClearAdmission(key, workload.name, workload.uid)
+    elif workload.is_finished or (waits and run.is_outdated):
         # A new one is made.
-        yield workloads.deletion(key, workload)
+        yield _deletion(key, workload)
     elif workload.has_reservation:
         yield from _for_reservation(run, workload, objects, now)
-    elif run.was_refused:
-        if _may_fit(run, objects):
-            yield workloads.deletion(key, workload)
-    elif run.unschedulable:
-        yield workloads.deletion(key, workload)
+    elif waits and (run.was_refused or run.unschedulable):
+        if not run.was_refused or _may_fit(run, objects):
+            yield _deletion(key, workload)
+    elif workload.reclaimed:
+        # PodSets cannot change their names while units of the old ones are given back.
+        yield statuses.reclaimed(workload, {})
     else:
-        yield from _for_pending(run, workload, objects)
-
-
-def for_running(run: KueueRun, objects: KueueObjects, now: datetime) -> Iterator[KueueAction]:
-    """For a run that may run: it keeps its Workload to its end.
-
-    Args:
-        run: which.
-        objects: Kueue's.
-        now: the time.
-    """
-    workload = run.workload
-    if workload is None:
-        yield from _creation(run, objects)
-    elif workload.is_finished:
-        yield workloads.deletion(run.known.key, workload)
-    elif workload.is_evicted:
-        # It stops first.
-        return
-    elif workload.has_reservation:
-        yield from _for_reservation(run, workload, objects, now)
-    else:
-        yield from _for_pending(run, workload, objects)
+        yield from _demand(run, objects)
 
 
 def for_draining(run: KueueRun, taken: Resources) -> Iterator[KueueAction]:
@@ -88,7 +84,7 @@ def for_other(workload: ObservedWorkload, request: ObservedRequest, now: datetim
     """
     end = None if request.spec is None else request.spec.end
     if end is None:
-        return workloads.deletion(request.key, workload)
+        return _deletion(request.key, workload)
     return statuses.finish(workload, succeeded=end == RequestedEnd.SUCCEEDED, now=now)
 
 
@@ -100,17 +96,7 @@ def _for_reservation(
     ours = {name: state for name, state in workload.checks.items() if name in objects.checks}
     if run.is_planned and "Pending" in ours.values():
         yield statuses.answer(workload, ours, run.unschedulable, now)
-    yield from _correction(run, workload, objects)
-
-
-def _for_pending(
-    run: KueueRun, workload: ObservedWorkload, objects: KueueObjects
-) -> Iterator[KueueAction]:
-    # PodSets cannot change their names while units of the old ones are given back.
-    if workload.reclaimed:
-        yield statuses.take_back(workload)
-    else:
-        yield from _correction(run, workload, objects)
+    yield from _demand(run, objects)
 
 
 def _may_fit(run: KueueRun, objects: KueueObjects) -> bool:
@@ -122,17 +108,79 @@ def _may_fit(run: KueueRun, objects: KueueObjects) -> bool:
     return fits or not objects.offers(run.queue, run.nodes or ())
 
 
-def _creation(run: KueueRun, objects: KueueObjects) -> Iterator[KueueAction]:
+def _demand(run: KueueRun, objects: KueueObjects) -> Iterator[KueueAction]:
+    """Ask for what a run needs by now, if nothing or anything else is asked for."""
     local, demand = objects.local_queue(run.queue), run.known.demand
-    if local is not None and demand is not None and not objects.misfit(run.queue):
-        units = workloads.pod_sets(demand, local.resources)
-        yield workloads.creation(run.known.key, run.request.uid, local.name, run.priority, units)
+    if local is None or demand is None or objects.misfit(run.queue):
+        return
+    units: Sequence[QuotaUnits] = quota_units(demand)
+    if RUNS_RESOURCE not in local.resources:
+        # All else that a run needs the ClusterQueue must have quota for, as for every Workload. A
+        # run without requests still needs one, to wait in line.
+        units = units[1:] or (QuotaUnits(units[0].name, 1, {}),)
+    spec = {
+        "queueName": local.name,
+        "priority": run.priority,
+        "podSets": [_pod_set(each) for each in units],
+    }
+    if run.workload is None:
+        yield CreateWorkload(run.known.key, _body(run, spec))
+    else:
+        yield from _correction(run.known.key, run.workload, spec, units)
+
+
+def _body(run: KueueRun, spec: Mapping[str, Any]) -> dict[str, Any]:
+    key, request_uid = run.known.key, run.request.uid
+    owner = {
+        "apiVersion": RUN_REQUESTS.api_version,
+        "kind": RUN_REQUESTS.kind,
+        "name": key.name,
+        "uid": request_uid,
+        "controller": True,
+    }
+    return {
+        "apiVersion": KUEUE_API_VERSION,
+        "kind": WORKLOADS.kind,
+        "metadata": {
+            "name": workload_name(key, request_uid),
+            "namespace": key.namespace,
+            "ownerReferences": [owner],
+        },
+        "spec": spec,
+    }
 
 
 def _correction(
-    run: KueueRun, workload: ObservedWorkload, objects: KueueObjects
-) -> Iterator[KueueAction]:
-    local, demand = objects.local_queue(run.queue), run.known.demand
-    if local is not None and demand is not None and not objects.misfit(run.queue):
-        units = workloads.pod_sets(demand, local.resources)
-        yield from workloads.correction(run.known.key, workload, local.name, run.priority, units)
+    run: RunKey,
+    workload: ObservedWorkload,
+    wanted: Mapping[str, Any],
+    units: Sequence[QuotaUnits],
+) -> Iterator[PatchWorkload]:
+    """What is reserved cannot be changed, and is given back; only the priority always can."""
+    changed = {"priority"} if workload.priority != wanted["priority"] else set()
+    if not workload.has_reservation:
+        if workload.local_queue != wanted["queueName"]:
+            changed.add("queueName")
+        if workload.pod_sets != tuple(units):
+            changed.add("podSets")
+    if changed:
+        patch = {
+            "metadata": {"resourceVersion": workload.version},
+            "spec": {name: wanted[name] for name in wanted if name in changed},
+        }
+        yield PatchWorkload(run, workload.name, patch)
+
+
+def _deletion(run: RunKey, workload: ObservedWorkload) -> DeleteWorkload:
+    return DeleteWorkload(run, workload.name, workload.uid)
+
+
+def _pod_set(units: QuotaUnits) -> dict[str, Any]:
+    container = {
+        "name": "unit",
+        # Nothing runs it: quota is reserved for it, and the run's own pods take it.
+        "image": "none",
+        "resources": {"requests": format_resources(units.requests)},
+    }
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    return {"name": units.name, "count": units.count, "template": template}

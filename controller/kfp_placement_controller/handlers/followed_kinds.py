@@ -1,16 +1,30 @@
-"""RunQueues and RunRequests, as kopf reports them, for the coordinator."""
+"""RunQueues, RunRequests and Kueue's objects, as kopf reports them, for the coordinator."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import kopf
 
-from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
+from kfp_placement_controller.kinds import (
+    ADMISSION_CHECKS,
+    LOCAL_QUEUES,
+    RESOURCE_FLAVORS,
+    RUN_QUEUES,
+    RUN_REQUESTS,
+    WORKLOADS,
+)
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.metrics import WATCH_CHANGES
+from kfp_placement_controller.observed.kueue_quotas import (
+    observe_check,
+    observe_flavor,
+    observe_local_queue,
+)
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import observe_request
+from kfp_placement_controller.observed.workloads import observe_workload
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -52,30 +66,21 @@ class ObjectOrder:
         return False
 
 
-def follow_run_queues(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoordinator]) -> None:
-    """Pass every change of a RunQueue on.
+def follow_own_kinds(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoordinator]) -> None:
+    """Pass every change of RunQueues and RunRequests on.
 
     Args:
         registry: of the operator.
         inbox: the coordinator's.
     """
-    follow_kind(
+    _follow(
         registry,
         inbox,
         RUN_QUEUES,
         observe_queue,
         lambda queue, space, name, new: queue.queue_changed(QueueKey(space, name), new),
     )
-
-
-def follow_run_requests(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoordinator]) -> None:
-    """Pass every change of a RunRequest on.
-
-    Args:
-        registry: of the operator.
-        inbox: the coordinator's.
-    """
-    follow_kind(
+    _follow(
         registry,
         inbox,
         RUN_REQUESTS,
@@ -84,7 +89,29 @@ def follow_run_requests(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoord
     )
 
 
-def follow_kind(
+def follow_kueue(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoordinator]) -> None:
+    """Pass every change of Kueue's objects on.
+
+    Args:
+        registry: of the operator.
+        inbox: the coordinator's.
+    """
+    for kind, observe in (
+        (WORKLOADS, observe_workload),
+        (LOCAL_QUEUES, observe_local_queue),
+        (RESOURCE_FLAVORS, observe_flavor),
+        (ADMISSION_CHECKS, observe_check),
+    ):
+        _follow(registry, inbox, kind, observe, partial(_tell_of_kueue, kind))
+
+
+def _tell_of_kueue(
+    kind: Kind, coordinator: QueueCoordinator, namespace: str, name: str, new: object | None
+) -> None:
+    coordinator.kueue_changed(lambda objects: objects.changed(kind, namespace, name, new))
+
+
+def _follow(
     registry: kopf.OperatorRegistry,
     inbox: Inbox[QueueCoordinator],
     kind: Kind,

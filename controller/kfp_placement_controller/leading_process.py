@@ -1,0 +1,113 @@
+"""A process of which one replica leads: it watches, decides and writes until it is to stop."""
+
+import logging
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from kfp_placement_controller.loops.decision_loop import DecisionLoop
+from kfp_placement_controller.parts import Part, working
+from kfp_placement_controller.probes import ProbeServer
+from kfp_placement_controller.settings import LeadingSettings
+from kfp_placement_controller.watches.watch_group import WatchGroup
+from kfp_placement_kube.access import Need
+from kfp_placement_kube.kinds import LEASES
+from kfp_placement_kube.lease import LeaderElection
+
+_LOG = logging.getLogger(__name__)
+
+
+class Stoppable(Protocol):
+    """A process that works until it is stopped."""
+
+    def run(self) -> int:
+        """Work until `stop`; returns the exit code."""
+        ...
+
+    def stop(self) -> None:
+        """Let it end; from any thread, or a signal."""
+        ...
+
+
+def run_until_signal(process: Stoppable) -> int:
+    """Run until SIGTERM or SIGINT; returns the exit code."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: process.stop())
+    return process.run()
+
+
+def lease_needs(namespace: str, name: str) -> tuple[Need, ...]:
+    """What is done with the Lease of that name by those who want to lead."""
+    return (
+        Need(LEASES, ("get", "list", "watch", "create"), namespace),
+        Need(LEASES, ("update",), namespace, name=name),
+    )
+
+
+class LeadingProcess:
+    """Threads that bring changes, and one that decides and writes."""
+
+    def __init__(
+        self,
+        settings: LeadingSettings,
+        watches: WatchGroup,
+        election: LeaderElection,
+        loop: DecisionLoop[Any],
+        *,
+        parts: Sequence[Part],
+        threads: Mapping[str, Callable[[], bool]],
+        stopping: Sequence[Callable[[], None]] = (),
+    ) -> None:
+        """Nothing is started yet.
+
+        Args:
+            settings: of the process.
+            watches: bring changes.
+            election: for its Lease.
+            loop: decides and writes.
+            parts: work as long as it does, the watches aside.
+            threads: whose they are, and whether they live; without them it must be restarted.
+            stopping: is called at the end, whether it has led or not.
+        """
+        self._settings = settings
+        self._watches = watches
+        self._election = election
+        self._loop = loop
+        self._parts = parts
+        self._threads = threads
+        self._stopping = stopping
+        self._probes = ProbeServer(settings.address, settings.port, self.unhealthy, self.unready)
+
+    def stop(self) -> None:
+        """Let it end; from any thread, or a signal."""
+        self._loop.stop()
+
+    def run(self) -> int:
+        """Work until `stop`; returns the exit code."""
+        settings = self._settings
+        with working(self._probes, *self._parts, self._watches):
+            _LOG.info(
+                "%s %s listens on port %d", settings.process, settings.identity, self._probes.port
+            )
+            try:
+                self._loop.run(self._watches.is_synced, self._election.start)
+            finally:
+                for stop in (*self._stopping, self._election.stop):
+                    stop()
+        return 0
+
+    def unready(self) -> str:
+        """What has not been seen yet; "" = everything has."""
+        return self._watches.unready()
+
+    def unhealthy(self) -> str:
+        """What hangs; "" = nothing."""
+        wrong = self._watches.hanging()
+        if stuck := self._loop.stuck():
+            wrong.append(stuck)
+        wrong += [
+            f"the {name} thread has ended" for name, lives in self._threads.items() if not lives()
+        ]
+        if self._loop.caught_up and not self._election.alive():
+            wrong.append("the election thread has ended")
+        return "; ".join(wrong)
