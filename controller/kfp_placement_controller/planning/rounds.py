@@ -12,7 +12,7 @@ from kfp_placement_engine.planning.warm_start import WarmStart
 
 @dataclass(frozen=True)
 class PlanningRound:
-    """What one round is asked.
+    """What one round is asked, in the process that searches.
 
     Attributes:
         number: tells rounds apart.

@@ -10,6 +10,7 @@ from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
+from kfp_placement_kube.change import Change
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 
@@ -59,6 +60,11 @@ def a_pod(
         "failure": None,
     }
     return ObservedPod(**{**values, **fields})
+
+
+def pod_change(new: ObservedPod, old: ObservedPod | None = None) -> Change[ObservedPod]:
+    """A pod is new, or has changed."""
+    return Change((new.namespace, new.name), old, new)
 
 
 def a_run_pod(**fields: Any) -> RunPod:

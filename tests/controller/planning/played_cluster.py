@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
+from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import (
@@ -19,15 +20,14 @@ from kfp_placement_controller.planning.actions import (
     Announce,
     DeleteHistory,
     DeletePod,
-    OpenGate,
-    ReportDeviation,
     SayFindings,
-    StartRound,
     WriteHistory,
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
@@ -48,7 +48,6 @@ from tests.support import recording
 from tests.support.placements import planned_nodes
 
 if TYPE_CHECKING:
-    from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
     from kfp_placement_kube.client import KubeClient
 
 Json = dict[str, Any]
@@ -168,7 +167,7 @@ class PlayedCluster:
         self.announced: list[Announce] = []
         self.deviations: list[str] = []
         self.deleted: list[str] = []
-        self.rounds: list[StartRound] = []
+        self.rounds: list[PlanningRound] = []
         self.place: Callable[[Json], str | None] = self.planned_node
         self.search: Callable[[PlanningRound], RoundResult | RoundFailure] = plan_round
         self.players: dict[str, Player] = {}
@@ -459,29 +458,24 @@ class PlayedCluster:
 
     def _carry_out(self, action: Action) -> None:
         match action:
-            case StartRound():
+            case PlanningRound():
                 self.rounds.append(action)
-                outcome = self.search(recording.counted(action.round))
+                outcome = self.search(recording.counted(action))
                 self.coordinator.round_outcome(outcome, self.now)
             case WritePlacement():
                 self._write(action)
             case Announce(key, _, reason, note, kind):
                 self.announced.append(action)
                 recording.keep("event", at=self.now, key=key, say=[reason, note, kind])
-            case OpenGate(release):
+            case OpenGate(pod, cause, node, hosts):
                 recording.keep(
-                    "gate",
-                    at=self.now,
-                    pod=release.pod.name,
-                    cause=release.cause,
-                    node=release.node,
-                    hosts=release.hosts,
+                    "gate", at=self.now, pod=pod.name, cause=cause, node=node, hosts=hosts
                 )
-                self._pod(release.pod.name)["spec"].pop("schedulingGates", None)
+                self._pod(pod.name)["spec"].pop("schedulingGates", None)
                 self._dirty = True
-            case ReportDeviation():
-                self.deviations.append(action.deviation.message)
-                recording.keep("elsewhere", at=self.now, say=action.deviation.message)
+            case Deviation():
+                self.deviations.append(action.message)
+                recording.keep("elsewhere", at=self.now, say=action.message)
             case DeletePod():
                 self.deleted.append(action.pod.name)
                 recording.keep("deleted", at=self.now, pod=action.pod.name)

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import settings as given_settings
 from hypothesis import strategies as st
 
-from kfp_placement_controller.planning.actions import StartRound, WritePlacement
+from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
-from kfp_placement_controller.planning.rounds import RoundFailure
+from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
@@ -211,8 +211,8 @@ def test_whatever_objects_say_the_coordinator_goes_on(data):
                 if isinstance(action, WritePlacement):
                     json.dumps(action.placement.to_object())
                     cluster.written(action, START + timedelta(seconds=number))
-                elif isinstance(action, StartRound):
-                    failure = RoundFailure(action.round.number, "not now", died=False)
+                elif isinstance(action, PlanningRound):
+                    failure = RoundFailure(action.number, "not now", died=False)
                     cluster.round_outcome(failure, START + timedelta(seconds=number))
 
 
