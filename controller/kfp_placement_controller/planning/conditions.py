@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
+from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
@@ -35,18 +35,20 @@ def conditions(
     return tuple(_condition(finding, known.get(finding.type), now) for finding in findings)
 
 
-def findings(variant: RunVariant, planning_problem: str, rows_problem: str) -> list[Finding]:
+def findings(
+    run: TrackedRun, plan: CurrentPlan | None, planning_problem: str, rows_problem: str
+) -> list[Finding]:
     """What there is to say of a run.
 
     Args:
-        variant: of the run, as of its last evaluation.
+        run: as of its last evaluation.
+        plan: of it; None = there is none.
         planning_problem: why there is no plan, or no better one, or "".
         rows_problem: why rows are missing, or "".
     """
-    run = variant.run
-    all_findings = [_planned(variant, planning_problem)]
-    if isinstance(variant, PlannedRun):
-        all_findings += [_schedulable(variant), _latency(variant), _rows(run, rows_problem)]
+    all_findings = [_planned(run, plan, planning_problem)]
+    if plan is not None and not run.refusal:
+        all_findings += [_schedulable(run, plan), _latency(plan), _rows(run, rows_problem)]
     if run.observed.ended:
         well = run.observed.state.end is RunEnd.SUCCEEDED
         reason = ConditionReason.SUCCEEDED if well else ConditionReason.FAILED
@@ -56,7 +58,7 @@ def findings(variant: RunVariant, planning_problem: str, rows_problem: str) -> l
 
 def phase(run: TrackedRun) -> Phase:
     """Where the run is."""
-    if isinstance(run.variant, RefusedRun):
+    if run.refusal:
         return Phase.REFUSED
     if run.observed.ended:
         return Phase.SUCCEEDED if run.observed.state.end is RunEnd.SUCCEEDED else Phase.FAILED
@@ -66,28 +68,27 @@ def phase(run: TrackedRun) -> Phase:
     return Phase.RUNNING if begun else Phase.PLANNED
 
 
-def _planned(variant: RunVariant, problem: str) -> Finding:
+def _planned(run: TrackedRun, plan: CurrentPlan | None, problem: str) -> Finding:
     kind = ConditionType.PLANNED
-    if isinstance(variant, RefusedRun):
-        return Finding(kind, False, ConditionReason.MISCONFIGURED, variant.why)
-    if variant.plan is None:
+    if run.refusal:
+        return Finding(kind, False, ConditionReason.MISCONFIGURED, run.refusal)
+    if plan is None:
         return Finding(kind, False, ConditionReason.PENDING_EVALUATION, problem)
-    if variant.run.held:
-        message = f"the run is held back, {_NO_ROOM}: {variant.run.hold.why}"
+    if run.held:
+        message = f"the run is held back, {_NO_ROOM}: {run.hold.why}"
         return Finding(kind, True, ConditionReason.SUSPENDED, message)
     if problem:
         return Finding(kind, True, ConditionReason.SEARCH_FAILED, problem)
-    reason = ConditionReason.PLANNED if variant.plan.revision == 1 else ConditionReason.REPLANNED
+    reason = ConditionReason.PLANNED if plan.revision == 1 else ConditionReason.REPLANNED
     return Finding(kind, True, reason)
 
 
-def _schedulable(planned: PlannedRun) -> Finding:
-    statuses = planned.run.statuses
+def _schedulable(run: TrackedRun, plan: CurrentPlan) -> Finding:
     kind = ConditionType.SCHEDULABLE
     missing = {
         name: why
-        for name, why in planned.plan.unschedulable.items()
-        if name in statuses and not statuses[name].ended
+        for name, why in plan.unschedulable.items()
+        if name in run.statuses and not run.statuses[name].ended
     }
     if not missing:
         return Finding(kind, True, ConditionReason.PLANNED)
@@ -96,8 +97,8 @@ def _schedulable(planned: PlannedRun) -> Finding:
     return Finding(kind, False, ConditionReason.NO_MATCHING_NODE, message)
 
 
-def _latency(planned: PlannedRun) -> Finding:
-    kind, missed = ConditionType.LATENCY_SATISFIED, planned.plan.latency_missed
+def _latency(plan: CurrentPlan) -> Finding:
+    kind, missed = ConditionType.LATENCY_SATISFIED, plan.latency_missed
     if not missed:
         return Finding(kind, True, ConditionReason.PLANNED)
     message = ", ".join([*missed[:MAX_NAMED_STEPS], *_more(len(missed))])

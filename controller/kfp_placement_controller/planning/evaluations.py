@@ -8,7 +8,6 @@ from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.run_variants import RefusedRun
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 
@@ -45,8 +44,9 @@ class Evaluations:
     def evaluate(self, run: TrackedRun, policy: PlacementPolicySpec, now: datetime) -> None:
         """Evaluate a run, plan it again if there is a reason, and learn from it."""
         was_held = run.held
-        self.planner.trigger(run, run.evaluate(policy, now, self.params), now)
+        if run.evaluate(policy, now, self.params):
+            self.planner.trigger(run, now)
         if run.held and not was_held and run.plan is not None:
             self.planner.may_gain(now)
-        if not isinstance(run.variant, RefusedRun):
-            self.learned.learn(run, run.variant.reading)
+        if run.reading is not None and not run.refusal:
+            self.learned.learn(run, run.reading)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.planning.open_runs import OpenRun
 from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.run_variants import OpenRun
 from kfp_placement_engine.model.keys import RunKey
 
 

@@ -15,9 +15,9 @@ from kfp_placement_controller.planning.gates import (
     PlannedStep,
     releases,
 )
+from kfp_placement_controller.planning.open_runs import PlannedRun
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.run_variants import PlannedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError

@@ -1,7 +1,6 @@
 """Plans of all runs: one at once for each new run, then improvements one after another."""
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -12,15 +11,14 @@ from kfp_placement_controller.metrics import (
     PLANS_AT_ONCE,
     STEPS_FORECAST,
 )
-from kfp_placement_controller.planning.current_plan import CurrentPlan, plan_in_force
+from kfp_placement_controller.planning.current_plan import plan_in_force
 from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.open_runs import OpenRun, key_text
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.run_variants import OpenRun, key_text
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.keys import RunKey
@@ -70,12 +68,10 @@ class Planner:
     _may_gain: bool = False
     _alone: bool = False
 
-    def trigger(self, run: TrackedRun, why: Iterable[Trigger], now: datetime) -> None:
+    def trigger(self, run: TrackedRun, now: datetime) -> None:
         """A run must be planned again."""
-        new = set(why)
-        if new:
-            run.pending |= new
-            self._note(now)
+        run.pending = True
+        self._note(now)
 
     def may_gain(self, now: datetime) -> None:
         """There is more room than before: runs may be better off elsewhere."""
@@ -108,7 +104,7 @@ class Planner:
         PLANS_AT_ONCE.inc()
         self.problems.pop(run.key, None)
         self._enforce(run, plan, now, now, quick=True)
-        self.trigger(run.run, {Trigger.NEW_RUN}, now)
+        self.trigger(run.run, now)
         return True
 
     @property
@@ -147,7 +143,7 @@ class Planner:
             return None
         asked = self.builder.round_of(to_replan, movable, policy, now)
         for each in to_replan:
-            each.run.pending.clear()
+            each.run.pending = False
         self._asked = _Asked(
             asked, tuple(run.key for run in to_replan), tuple(run.key for run in movable), now
         )
@@ -173,7 +169,7 @@ class Planner:
                 run.run.crashes = 0
                 self.problems.pop(key, None)
             if not run.fits(plan):
-                self.trigger(run.run, {Trigger.WIDTH}, now)
+                self.trigger(run.run, now)
             elif key in asked.to_replan or run.is_moved_by(plan):
                 self._enforce(run, plan, asked.started_at, now, quick=False)
                 changed.append(key)
@@ -202,7 +198,7 @@ class Planner:
         if run.crashes >= MAX_CRASHES and len(asked.to_replan) == 1:
             run.refuse(f"planning this run failed {run.crashes} times: {why}")
         else:
-            self.trigger(run, {Trigger.NEW_RUN}, now)
+            self.trigger(run, now)
 
     def _finish(self, number: int) -> _Asked | None:
         asked = self._asked
@@ -222,14 +218,11 @@ class Planner:
     def _enforce(
         self, run: OpenRun, plan: Plan, planned_at: datetime, now: datetime, *, quick: bool
     ) -> None:
-        before: CurrentPlan | None = run.plan
+        before = run.run.plan
         if before is None:
             _count_levels(run)
-        revision = 1 if before is None else before.revision + 1
         begun = frozenset(name for name, status in run.run.statuses.items() if not status.unstarted)
-        run.run.put_into_force(
-            plan_in_force(plan, before, revision, planned_at, now, begun, quick=quick)
-        )
+        run.run.put_into_force(plan_in_force(plan, before, planned_at, now, begun, quick=quick))
 
 
 def _count_levels(run: OpenRun) -> None:

@@ -165,7 +165,7 @@ class _Cluster(PlayedCluster):
             self.tick_seconds.append(taken)
         if self.built_at is None:
             self.build_seconds += taken
-            readings = [run.variant.reading for run in self.coordinator.registry.runs.values()]
+            readings = [run.reading for run in self.coordinator.registry.runs.values()]
             if readings and all(each is not None and each.past is not None for each in readings):
                 self.built_at = now
         return actions
@@ -208,7 +208,7 @@ def measure(sizes: HistorySizes) -> Found:
     most_memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     cluster.searcher.stop()
     built_at, ticks = cluster.built_at, sorted(cluster.tick_seconds)
-    known = [run.variant.reading for run in coordinator.registry.runs.values()]
+    known = [run.reading for run in coordinator.registry.runs.values()]
     return Found(
         objects=coordinator.histories.objects,
         json_bytes=coordinator.histories.json_bytes,

@@ -88,7 +88,7 @@ def a_run(**place_second: Any) -> Any:
 
 def marks(played: Played, name: str = "run") -> dict[str, str]:
     """What each step asks for, as the planner has read it."""
-    reading = played.cluster.coordinator.registry.runs[RunKey("team", name)].variant.reading
+    reading = played.cluster.coordinator.registry.runs[RunKey("team", name)].reading
     assert reading is not None
     return {step.name: step.scheduler for step in reading.graph.steps}
 

@@ -140,7 +140,7 @@ def test_a_pod_that_is_there_keeps_its_turn():
     cluster.step(lambda: True)
     assert run.held
     assert (run.awaits_pod("first"), run.awaits_pod("second")) == (False, True)
-    assert [room.node for room in run.variant.reserved(cluster.now).rooms] == ["n0"]
+    assert [room.node for room in run.open.reserved(cluster.now).rooms] == ["n0"]
 
 
 def test_others_may_gain_by_the_room_of_a_run_that_is_held_back():

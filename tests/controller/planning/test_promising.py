@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import run_variants
+from kfp_placement_controller.planning import open_runs
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.model.keys import RunKey
@@ -81,10 +81,10 @@ def test_a_run_that_has_ended_holds_no_past():
     """It may stay for days; what past runs tell is large, and there may be another by then."""
     cluster, name = begun()
     histories, run = cluster.coordinator.histories, tracked(cluster, name)
-    assert run.variant.reading is not None
-    past = histories.past("team", run.variant.reading.graph.name)
+    assert run.reading is not None
+    past = histories.past("team", run.reading.graph.name)
     assert past is not None
-    assert run.variant.reading.past is past
+    assert run.reading.past is past
     held: list[weakref.ref[Any]] = [weakref.ref(past), weakref.ref(past.past)]
     del past
     cluster.run()
@@ -131,7 +131,7 @@ def test_a_run_whose_promise_is_a_defect_hides_those_of_no_other(monkeypatch, ca
     cluster, name = begun()
     other = cluster.begin_run(11, iterations=SMALL)
     sound = promises.promise_of
-    reading = tracked(cluster, name).variant.reading
+    reading = tracked(cluster, name).reading
     assert reading is not None
 
     def fail_once(outlook: Any, graph: Any, *more: Any) -> Promise:
@@ -139,7 +139,7 @@ def test_a_run_whose_promise_is_a_defect_hides_those_of_no_other(monkeypatch, ca
             raise ZeroDivisionError("made up")
         return sound(outlook, graph, *more)
 
-    monkeypatch.setattr(run_variants, "promise_of", fail_once)
+    monkeypatch.setattr(open_runs, "promise_of", fail_once)
     cluster.run(partial(is_running, cluster, other))
     cluster.run()
     assert len([each for each in caplog.messages if "made up" in each]) == 1

@@ -805,7 +805,7 @@ def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(gate
     cluster.coordinator.handle(PODS, change, cluster.now)
     cluster.coordinator.tick(cluster.now)
     placement = placement_object.placement_of(
-        registry.runs["team", "wf"].variant, placement_object.PlacementState(), 1, cluster.now
+        registry.runs["team", "wf"], placement_object.PlacementState(), 1, cluster.now
     ).placement
     (row,) = placement.state_rows().rows
     assert row is not None

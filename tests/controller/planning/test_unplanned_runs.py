@@ -229,7 +229,7 @@ def loops() -> Any:
 
 def loop_width(played: Played, name: str) -> tuple[int, int]:
     """How wide the loop is planned, and how many runs that rests on."""
-    reading = played.coordinator.registry.runs[RunKey("team", name)].variant.reading
+    reading = played.coordinator.registry.runs[RunKey("team", name)].reading
     assert reading is not None
     (loop,) = (each for each in reading.graph.groups if each.name == "for-loop-2")
     return loop.width, loop.learned_width.runs if loop.learned_width else 0
