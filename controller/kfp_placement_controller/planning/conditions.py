@@ -1,6 +1,6 @@
 """Conditions of a run's PipelinePlacement, in Kueue's words where the meaning is the same."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -92,8 +92,7 @@ def _schedulable(run: TrackedRun, plan: CurrentPlan) -> Finding:
     }
     if not missing:
         return Finding(kind, True, ConditionReason.PLANNED)
-    texts = [f"{name}: {why}" for name, why in list(missing.items())[:MAX_NAMED_STEPS]]
-    message = "; ".join([*texts, *_more(len(missing))])
+    message = _listed("; ", [f"{name}: {why}" for name, why in missing.items()])
     return Finding(kind, False, ConditionReason.NO_MATCHING_NODE, message)
 
 
@@ -101,8 +100,8 @@ def _latency(plan: CurrentPlan) -> Finding:
     kind, missed = ConditionType.LATENCY_SATISFIED, plan.latency_missed
     if not missed:
         return Finding(kind, True, ConditionReason.PLANNED)
-    message = ", ".join([*missed[:MAX_NAMED_STEPS], *_more(len(missed))])
-    return Finding(kind, False, ConditionReason.LATENCY_RULE_UNSATISFIED, message)
+    reason = ConditionReason.LATENCY_RULE_UNSATISFIED
+    return Finding(kind, False, reason, _listed(", ", missed))
 
 
 def _rows(run: TrackedRun, problem: str) -> Finding:
@@ -121,15 +120,14 @@ def _failures(run: TrackedRun) -> str:
         for name, status in run.statuses.items()
         if status.state is StepState.FAILED
     }
-    texts = [
-        f"{name} failed: {why}" if why else f"{name} failed"
-        for name, why in list(failed.items())[:MAX_NAMED_STEPS]
-    ]
-    return "; ".join([*texts, *_more(len(failed))])
+    texts = [f"{name} failed: {why}" if why else f"{name} failed" for name, why in failed.items()]
+    return _listed("; ", texts)
 
 
-def _more(number: int) -> list[str]:
-    return [f"and {number - MAX_NAMED_STEPS} more"] if number > MAX_NAMED_STEPS else []
+def _listed(separator: str, texts: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = len(texts) - MAX_NAMED_STEPS
+    return separator.join([*texts[:MAX_NAMED_STEPS], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _condition(finding: Finding, before: Condition | None, now: datetime) -> Condition:

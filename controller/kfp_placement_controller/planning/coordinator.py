@@ -36,10 +36,9 @@ from kfp_placement_controller.planning.actions import (
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.deviations import DeviationWatch
-from kfp_placement_controller.planning.evaluations import Evaluations
-from kfp_placement_controller.planning.first_plans import FirstPlans
+from kfp_placement_controller.planning.evaluations import Evaluations, FirstPlans
 from kfp_placement_controller.planning.gate_controller import GateController
-from kfp_placement_controller.planning.guard import Guard
+from kfp_placement_controller.planning.guard import Guard, QueueGuard
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.known_pasts import KnownPast
 from kfp_placement_controller.planning.overheads import LearnedOverheads
@@ -48,7 +47,6 @@ from kfp_placement_controller.planning.placement_publisher import PlacementPubli
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.promising import Promising
-from kfp_placement_controller.planning.queue_guard import QueueGuard
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
@@ -265,13 +263,15 @@ class Coordinator:
                 self.registry.open.discard(run.key)
         actions += self._others_due(policy, now)
         if self.history:
-            self._aside(partial(self.histories.build, is_busy=bool(changed or new or actions)))
+            self._aside(
+                partial(self.histories.pasts.build, is_busy=bool(changed or new or actions))
+            )
         actions += self.learning.due(now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        has_backlog = self.requests.has_backlog or self.histories.is_building
+        has_backlog = self.requests.has_backlog or self.histories.pasts.is_building
         if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]

@@ -231,7 +231,7 @@ class KnownPasts:
         self._building.clear()
         self._outdated |= self._kept.keys()
 
-    def build(self, *, is_busy: bool) -> None:
+    def build(self, *, is_busy: bool = False) -> None:
         """Go on with what is being built, for a moment.
 
         Args:

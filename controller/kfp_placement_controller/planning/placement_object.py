@@ -1,7 +1,7 @@
 """A tracked run -> its PipelinePlacement: the plan in force and what happened to the steps."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -57,7 +57,6 @@ class PlacementState:
         steps: that have a row, in their order.
         folded: steps whose rows have been left out, as they have ended.
         without_alternatives: these have been left out too.
-        rows_problem: what is missing, in words, or "".
         conditions: as last written.
     """
 
@@ -65,8 +64,14 @@ class PlacementState:
     steps: tuple[str, ...] = ()
     folded: frozenset[str] = frozenset()
     without_alternatives: bool = False
-    rows_problem: str = ""
-    conditions: tuple[Condition, ...] = field(default=())
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def rows_problem(self) -> str:
+        """What is missing, in words, or ""."""
+        texts = [f"{len(self.folded)} ended steps are only counted"] if self.folded else []
+        texts += ["alternatives are left out"] if self.without_alternatives else []
+        return f"the object would be too large: {', '.join(texts)}" if texts else ""
 
 
 @dataclass(frozen=True)
@@ -176,8 +181,6 @@ def _fitted(run: TrackedRun, state: PlacementState) -> _Fitted:
         folded=folded,
         without_alternatives=without_alternatives,
     )
-    if folded or without_alternatives:
-        state = replace(state, rows_problem=_left_out(state))
     return _Fitted(plan, state, fitted.planned, fitted.states)
 
 
@@ -189,12 +192,6 @@ def _fitted_rows(run: TrackedRun, plan: CurrentPlan, state: PlacementState) -> F
     states = [_state(run, name, plan, positions) for name in names]
     limit = HARD_LIMIT_BYTES - OTHER_BYTES - json_bytes(list(plan.nodes))
     return fit_rows(planned, states, limit)
-
-
-def _left_out(state: PlacementState) -> str:
-    texts = [f"{len(state.folded)} ended steps are only counted"] if state.folded else []
-    texts += ["alternatives are left out"] if state.without_alternatives else []
-    return f"the object would be too large: {', '.join(texts)}"
 
 
 def _planned(plan: CurrentPlan, name: str, state: PlacementState) -> PlannedRow:

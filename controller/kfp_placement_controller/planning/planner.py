@@ -93,24 +93,18 @@ class Planner:
             first_at, last_at = self._triggers
             self._triggers = _Triggers(first_at + step, last_at + step)
 
-    def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> bool:
-        """Give a run a list-scheduling plan beside the others'; returns whether it has one."""
+    def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> None:
+        """Give a run a list-scheduling plan beside the others'."""
         asked = self.builder.at_once(run, policy, now)
         try:
             plan = plan_round(asked).plans[key_text(run.key)]
         except PlanningError as error:
             self.problems[run.key] = str(error)
-            return False
+            return
         PLANS_AT_ONCE.inc()
         self.problems.pop(run.key, None)
         self._enforce(run, plan, now, now, quick=True)
         self.trigger(run.run, now)
-        return True
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a round is under way."""
-        return self._asked is not None
 
     def due_at(self) -> datetime | None:
         """When the next round is to begin; None = nothing asks for one, or one is under way."""
@@ -152,15 +146,14 @@ class Planner:
             self._note(now)
         return asked
 
-    def round_ended(self, result: RoundResult, now: datetime) -> list[RunKey]:
-        """Put the plans of a round into force; returns the runs whose plans have changed."""
+    def round_ended(self, result: RoundResult, now: datetime) -> None:
+        """Put the plans of a round into force."""
         asked = self._finish(result.number)
         if asked is None:
-            return []
+            return
         self._alone = False
         PLANNING_ROUNDS.labels("improved").inc()
         PLANNING_ROUND_SECONDS.observe((now - asked.started_at).total_seconds())
-        changed: list[RunKey] = []
         for key in (*asked.to_replan, *asked.movable):
             run, plan = self.registry.open_run(key), result.plans.get(key_text(key))
             if run is None or plan is None:
@@ -172,8 +165,6 @@ class Planner:
                 self.trigger(run.run, now)
             elif key in asked.to_replan or run.is_moved_by(plan):
                 self._enforce(run, plan, asked.started_at, now, quick=False)
-                changed.append(key)
-        return changed
 
     def round_failed(self, failure: RoundFailure, now: datetime) -> None:
         """A round brought nothing; after a death runs are tried one at a time."""

@@ -148,7 +148,7 @@ class _Cluster(PlayedCluster):
         """What is left to do, the planner does until something happens."""
         until = time.monotonic() + seconds
         self._is_catching_up = True
-        while self.coordinator.histories.is_building and time.monotonic() < until:
+        while self.coordinator.histories.pasts.is_building and time.monotonic() < until:
             for action in self.coordinator.tick(self.now):
                 self._carry_out(action)
         self._is_catching_up = False

@@ -14,7 +14,7 @@ from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo.workflow_content import WorkflowIndex
+from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import PlannedRow

@@ -93,7 +93,7 @@ def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch: Any):
     def fails(*_args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cluster.coordinator.histories._pasts, "of_pipeline", fails)
+    monkeypatch.setattr(cluster.coordinator.histories.pasts, "of_pipeline", fails)
     wait(cluster, "waiting")
     cluster.settle()
     assert makespan_seconds(cluster, "waiting") == pytest.approx(ASSUMED_SECONDS, rel=0.2)

@@ -769,8 +769,7 @@ def _planned(cluster) -> set[str]:
     """The runs that have a plan after the next look."""
     cluster.tell()
     cluster.coordinator.tick(cluster.now)
-    runs = cluster.coordinator.registry.active()
-    return {run.key[1] for run in runs if run.plan is not None}
+    return {run.key.name for run in cluster.coordinator.registry.planned()}
 
 
 @pytest.mark.parametrize(

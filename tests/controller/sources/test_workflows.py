@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.sources.argo import workflow_content
-from kfp_placement_controller.sources.argo.workflow_content import WorkflowContent
-from kfp_placement_controller.sources.argo.workflows import observe_any_workflow, observe_workflow
+from kfp_placement_controller.sources.argo import workflows
+from kfp_placement_controller.sources.argo.workflows import (
+    WorkflowContent,
+    observe_any_workflow,
+    observe_workflow,
+)
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_NAME_ANNOTATION,
@@ -141,7 +144,7 @@ def packed_text(text):
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(workflow_content, "MAX_NODES_BYTES", 1000)
+    monkeypatch.setattr(workflows, "MAX_NODES_BYTES", 1000)
     found = observe_workflow(a_workflow(compressedNodes=packed_text(b" " * 1_000_000)))
     assert found is not None
     assert "larger than 1000 bytes" in found.state.unreadable
