@@ -27,6 +27,8 @@ from kfp_placement_controller.planning.actions import (
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
@@ -38,6 +40,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError
 from kfp_placement_kube.kinds import NODES, PODS, Kind
+from tests.controller.planning.builders import a_policy
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import START, Player
 from tests.controlplane.kubelet.drivers import DriverChoices
@@ -62,6 +65,18 @@ MOST_STEPS = 2000
 
 NO_PULLS = {"defaults": {"image": "0"}}
 """Of a policy: the kubelets here pull no image, and their nodes report none."""
+
+
+def a_coordinator(
+    policy: Json | None = None, *, evaluation_seconds: float = 30, **options: Any
+) -> Coordinator:
+    """One with this policy, which pulls no images."""
+    return Coordinator(
+        DEFAULT_SOURCES,
+        policy=PolicyInForce(a_policy(**(NO_PULLS | (policy or {})))),
+        params=PlanningParams(evaluation_seconds=evaluation_seconds),
+        **options,
+    )
 
 
 class StoredHistories:
@@ -292,11 +307,15 @@ class PlayedCluster:
                 return
         raise AssertionError("the runs do not end")
 
-    def step(self, until: Callable[[], bool] | None = None) -> bool:
-        """Everything that happens at this moment, then the next one; True = it is over."""
+    def look(self) -> None:
+        """Everything that happens at this moment."""
         for _ in range(50):
             if not self._settle():
                 break
+
+    def step(self, until: Callable[[], bool] | None = None) -> bool:
+        """Look, and go on to the next moment; True = it is over."""
+        self.look()
         if until is not None and until():
             return True
         ended = all(player.phase in ("Succeeded", "Failed") for player in self.players.values())
@@ -308,15 +327,20 @@ class PlayedCluster:
         self.now = min(moment for moment in moments if moment is not None and moment > self.now)
         return False
 
-    def hand_over(self, successor: Coordinator, epoch: int) -> None:
+    def hand_over(self, successor: Coordinator | None = None, epoch: int = 2) -> None:
         """Another planner sees everything and leads from now on."""
+        successor = successor or a_coordinator()
         self.coordinator = successor
         for (kind, name), value in self._seen.items():
             successor.handle(kind, Change(name, None, value), self.now)
         successor.lead(epoch, list(self.placements.values()), self.now)
 
-    def placement(self, run: str) -> PipelinePlacement:
-        """The object of a run."""
+    def tracked(self, run: str) -> Any:
+        """The `TrackedRun` of a run."""
+        return self.coordinator.registry.runs[RunKey(self.namespaces[run], run)]
+
+    def placement(self, run: str) -> Any:
+        """The `PipelinePlacement` of a run."""
         return self.placements[self.namespaces[run], run]
 
     def states(self, run: str) -> dict[str, str]:
@@ -500,7 +524,6 @@ class PlayedCluster:
         if not write.plan and before is not None:
             raw["spec"] = before.to_object()["spec"]
         written = read_resource(PipelinePlacement, raw)
-        assert written.status is not None
         assert written.status.revision == written.spec.revision
         assert len(written.status.steps) == len(written.spec.steps)
         if before is not None:

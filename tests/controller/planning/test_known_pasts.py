@@ -316,9 +316,7 @@ def test_components_that_change_daily_keep_a_step_known():
         name="p", source="made up", steps=(Step("step-0", task="step-0", component="f" * 16),)
     )
     learned = past.learned_run(graph, CONFIDENCE)
-    assert learned is not None
     basis = learned.graph.steps[0].duration_basis
-    assert basis is not None
     assert (str(basis.level), basis.runs) == ("iteration", 20)
 
 

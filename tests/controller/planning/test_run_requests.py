@@ -119,7 +119,6 @@ class QueuedCluster:
 
     def peak(self, name: str = "wf") -> dict[str, int]:
         demand = self.spec(name).demand
-        assert demand is not None
         return dict(demand.to_demand().peak)
 
 
