@@ -39,6 +39,7 @@ def test_long_words_are_cut():
     kept = observe_attach_failure(
         an_event(note="x" * 9_000, regarding={"kind": "Pod", "uid": "u" * 9_000})
     )
+    assert kept is not None
     assert (len(kept.pod_uid), len(kept.message)) == (64, MAX_MESSAGE_CHARACTERS)
 
 

@@ -524,6 +524,7 @@ class PlayedCluster:
         if not write.plan and before is not None:
             raw["spec"] = before.to_object()["spec"]
         written = read_resource(PipelinePlacement, raw)
+        assert written.status is not None
         assert written.status.revision == written.spec.revision
         assert len(written.status.steps) == len(written.spec.steps)
         if before is not None:

@@ -12,7 +12,6 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_promises import FirstPromise
-from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.run_graph import DataInput
 from tests.controller.planning.builders import (
@@ -59,8 +58,8 @@ def a_step_pod(step: str = "first", **fields: Any) -> ObservedPod:
     return a_pod(**{"phase": "Succeeded", "node_name": "n0", **named, **usual, **fields})
 
 
-def evaluated(raw: dict[str, Any], *pods: ObservedPod, policy=NO_POLICY, now=NOW) -> TrackedRun:
-    """A run that has had these pods."""
+def evaluated(raw: dict[str, Any], *pods: ObservedPod, policy=NO_POLICY, now=NOW) -> Any:
+    """The `TrackedRun` of a run that has had these pods."""
     run = a_tracked_run(raw, policy)
     for pod in pods:
         run.observe_pod(None, pod, now)
@@ -69,9 +68,16 @@ def evaluated(raw: dict[str, Any], *pods: ObservedPod, policy=NO_POLICY, now=NOW
 
 
 def taught(
-    *, ended_at=END, phase="Succeeded", now=NOW, promised=None, policy=NO_POLICY, inputs=(),
-    nodes=NO_NODES, **pod,
-) -> Any:  # fmt: skip
+    *,
+    ended_at=END,
+    phase="Succeeded",
+    now=NOW,
+    promised=None,
+    policy=NO_POLICY,
+    inputs=(),
+    nodes=NO_NODES,
+    **pod,
+) -> Any:
     """What a run teaches whose step `first` ran; a `PastRun` or None."""
     run = evaluated(
         a_workflow_that_ended(ended_at, phase), a_step_pod(**pod), policy=policy, now=now

@@ -206,13 +206,13 @@ def test_a_promise_counts_once_though_the_next_planner_learns_from_its_run_again
     cluster.histories.refuses = True
     run = cluster.play(10, iterations=SMALL)
     assert cluster.first_ends(run)
-    assert len(cluster.coordinator.learning.promises._kept) > 0
+    assert len(cluster.coordinator.learning.promises._ended) > 0
     successor = a_coordinator()
     cluster.hand_over(successor, 2)
     until = cluster.now + timedelta(minutes=1)
     cluster.run(lambda: cluster.now > until)
-    assert not successor.learning.promises._kept
+    assert not successor.learning.promises._ended
     cluster.histories.refuses = False
     cluster.play(11, iterations=SMALL)
     assert len(cluster.history().past_runs()) == BEFORE + 2
-    assert len(successor.learning.promises._kept) == 1
+    assert len(successor.learning.promises._ended) == 1

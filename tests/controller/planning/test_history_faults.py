@@ -126,7 +126,7 @@ def test_two_leaders_learn_nothing_twice():
     for action in before.tick(cluster.now):
         if type(action).__name__ == "WriteHistory":
             cluster._carry_out(action)
-    history = cluster.history()
+    history: Any = cluster.history()
     assert len(set(uids(cluster))) == len(uids(cluster)) == KNOWN + 1
     assert history.status.runs_seen == KNOWN + 1
     assert run in cluster.players

@@ -74,7 +74,7 @@ def test_runs_count_as_long_as_the_policy_says(days, runs):
     step = old.steps[0].identity
     # By its own past, and by that of the namespace.
     for each in (step, replace(step, pipeline="q")):
-        past = cluster.coordinator.histories.past("team", each.pipeline)
+        past: Any = cluster.coordinator.histories.past("team", each.pipeline)
         forecast = past.past.steps.predict(each)
         assert forecast.basis.runs == runs
 
@@ -90,7 +90,7 @@ def test_a_shorter_time_leaves_out_what_is_known_already():
     cluster.tell()
     before = cluster.coordinator.histories.past("team", "p")
     say(cluster, keepDays=30)
-    after = cluster.coordinator.histories.past("team", "p")
+    after: Any = cluster.coordinator.histories.past("team", "p")
     assert after is not before
     forecast = after.past.steps.predict(old.steps[0].identity)
     assert forecast.basis.runs == 1

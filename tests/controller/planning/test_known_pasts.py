@@ -315,7 +315,7 @@ def test_components_that_change_daily_keep_a_step_known():
     graph = RunGraph(
         name="p", source="made up", steps=(Step("step-0", task="step-0", component="f" * 16),)
     )
-    learned = past.learned_run(graph, CONFIDENCE)
+    learned: Any = past.learned_run(graph, CONFIDENCE)
     basis = learned.graph.steps[0].duration_basis
     assert (str(basis.level), basis.runs) == ("iteration", 20)
 

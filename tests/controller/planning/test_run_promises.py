@@ -1,5 +1,7 @@
 """What is promised of a run, whoever promised it."""
 
+from typing import Any
+
 from kfp_placement_controller.planning.run_promises import FirstPromise, RunPromises
 from kfp_placement_engine.model.promise import Promise, TimeRange
 
@@ -24,6 +26,7 @@ def test_a_first_promise_is_made_before_a_step_has_ended_and_not_before_the_subm
     promises.take(a_promise(600), -2.0, 0.0, may_be_first=False)
     assert promises.first is None
     promises.take(a_promise(600), -2.0, 0.0, may_be_first=True)
+    assert promises.first is not None
     assert promises.first.made_seconds == 0.0
     promises.begin_again()
     assert promises.first is None
@@ -37,6 +40,6 @@ def test_a_run_that_is_held_back_halfway_has_no_end_and_one_that_has_not_begun_h
     assert promises.now(is_halted=False) == a_promise(500)
     promises.begun()
     assert promises.now(is_halted=False) == a_promise(600)
-    halted = promises.now(is_halted=True)
+    halted: Any = promises.now(is_halted=True)
     assert halted.ends is None
     assert halted.unknown

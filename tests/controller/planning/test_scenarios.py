@@ -752,4 +752,6 @@ def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(gate
     cluster.coordinator.tick(cluster.now)
     built = placement_object.placement_of(run, placement_object.PlacementState(), 1, cluster.now)
     (row,) = built.placement.state_rows().rows
+    assert row is not None
+    assert row.waiting is not None
     assert row.waiting.what == what

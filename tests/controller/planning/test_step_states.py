@@ -124,6 +124,7 @@ def test_the_driver_of_a_waiting_step_is_told_to_the_planner():
     running = a_pod("d", argo_node_name=DRIVER, node_name="n2")
     found = status(running, seen=[4], seconds=6)
     driver = step_progress(found, after(6)).driver
+    assert driver is not None
     assert (driver.state, driver.seconds_since_start) == (ProgressState.RUNNING, 2)
 
 
@@ -184,11 +185,13 @@ def test_a_volume_that_is_not_attached_is_waited_for_until_the_pod_is_prepared()
     bound = {"node_name": "n1", "bound_at": after(2), "waiting_reason": "ContainerCreating"}
     attach_failure = 'Multi-Attach error for volume "pvc-1"'
     found = waits_for(a_run_pod(**bound), "", START, 60.0, attach_failure)
+    assert found is not None
     assert (found.what, found.since, found.detail) == (WaitingFor.VOLUME, after(2), attach_failure)
     for later in ({"prepared": True}, {"running_at": after(3)}):
         assert waits_for(a_run_pod(**{**bound, **later}), "", START, 60.0, attach_failure) is None
     pulls = a_run_pod(**{**bound, "waiting_reason": "ImagePullBackOff"})
     image = waits_for(pulls, "", START, 60.0, attach_failure)
+    assert image is not None
     assert image.what is WaitingFor.IMAGE
 
 
