@@ -269,7 +269,7 @@ def test_a_run_without_a_past_waits_for_that_of_its_namespace_alone_and_not_for_
     cluster.submit(unschedulable("waiting"))
     cluster.settle()
     assert "none of 2 nodes" in cluster.spec("waiting").unschedulable
-    monkeypatch.setattr(histories, "awaits", lambda namespace: namespace == awaited)
+    monkeypatch.setattr(histories.pasts, "awaits", lambda namespace: namespace == awaited)
     larger_node(cluster)
     cluster.settle()
     assert bool(cluster.spec("waiting").unschedulable) == (awaited == "team")
