@@ -162,11 +162,9 @@ def past_in(
 
 def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
     """Which pipelines have rows that do not count, and how many, of the first few."""
-    from kfp_placement_engine.contract.pipeline_history import unreadable_rows
-
     bad: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in histories:
-        if rows := unreadable_rows(each):
+        if rows := each.read_runs().left_out:
             bad[each.metadata.namespace or "", each.spec.pipeline] += rows
     found = list(bad.items())[:_UNREADABLE_SHOWN]
     return tuple(_bad_rows(*pipeline, rows) for pipeline, rows in found)

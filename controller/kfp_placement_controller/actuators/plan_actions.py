@@ -21,6 +21,7 @@ from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS, RUN_REQUESTS
 from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
+from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
@@ -30,15 +31,14 @@ from kfp_placement_controller.planning.actions import (
     DeletePod,
     DeleteRequest,
     ForgetRun,
-    OpenGate,
-    ReportDeviation,
     SayFindings,
-    StartRound,
     WriteHistory,
     WritePlacement,
     WriteRequest,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.gates import OpenGate
+from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_engine.contract.fields import ObjectMetadata, OwnerReference
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, RunRequest, read_resource
@@ -111,8 +111,8 @@ class ActionRunner:
     def run(self, action: Action, coordinator: Coordinator) -> None:
         """Carry out one action."""
         match action:
-            case StartRound():
-                self._worker.submit(action.round)
+            case PlanningRound():
+                self._worker.submit(action)
             case AskMemory():
                 self._ask_memory(action)
             case Announce():
@@ -121,8 +121,8 @@ class ActionRunner:
                 self._events.record(
                     regarding, action.reason, action.note, type=action.type, action="Planning"
                 )
-            case ReportDeviation():
-                report_deviation(self._events, action.deviation)
+            case Deviation():
+                report_deviation(self._events, action)
             case WritePlacement():
                 self._write(action, coordinator)
             case WriteHistory() | DeleteHistory():
@@ -178,12 +178,11 @@ class ActionRunner:
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
 
-    def _open(self, action: OpenGate) -> None:
-        release = action.release
-        pod = release.pod
-        pin = Pin(release.node, release.hosts) if release.node or release.hosts else None
+    def _open(self, gate: OpenGate) -> None:
+        pod = gate.pod
+        pin = Pin(gate.node, gate.hosts) if gate.node or gate.hosts else None
         if open_gate(self._client, pod.namespace, pod.name, pod.uid, pin):
-            GATES_OPENED.labels(str(release.cause)).inc()
+            GATES_OPENED.labels(str(gate.cause)).inc()
 
 
 def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> bool:

@@ -11,7 +11,7 @@ NODE_GONE = "it is gone"
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A pod that has been bound to a node other than the planned one.
+    """A pod that has been bound to a node other than the planned one; an event says why.
 
     Attributes:
         pod: as bound.

@@ -98,7 +98,7 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
             f" {MAX_OBJECT_BYTES} are read: delete it, and it is written again"
         )
     status = history.status
-    ended = {} if status is None else {run.uid: run.ended_at for run in status.runs}
+    ended = history.ended
     seen = 0 if status is None else status.runs_seen or 0
     packed = zlib.compress(document, 1)
     is_going = raw["metadata"].get("deletionTimestamp") is not None

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from kfp_placement_controller.observed.kueue_fields import (
@@ -18,8 +17,6 @@ from kfp_placement_engine.readers.place import Place
 
 PLANNER_CONTROLLER = "kfp-placement.dev/planner"
 """AdmissionChecks that name this controller are answered by us."""
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ def observe_flavor(raw: Mapping[str, Any]) -> Mapping[str, str]:
         InputError: it cannot be read.
     """
     labels = Fields(raw, Place("ResourceFlavor")).flat("spec").text_mapping("nodeLabels")
-    return dict([*labels.items()][:MAX_LISTED]) if labels else _NOTHING
+    return dict([*labels.items()][:MAX_LISTED])
 
 
 def observe_check(raw: Mapping[str, Any]) -> ObservedCheck | None:

@@ -67,16 +67,15 @@ def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
     said = raw.get("status")
     status = RunQueueStatus.model_validate(readable_fields(RunQueueStatus, said))
     try:
-        spec = read_resource(RunQueue, {**raw, "status": None}).spec
+        spec, problem = read_resource(RunQueue, {**raw, "status": None}).spec, ""
+        if spec.backend not in [*QueueBackend]:
+            # A newer version may know it: such an object stays when that version is taken back.
+            problem = f"backend {spec.backend!r:.60} is not one that this version knows"
     except InputError as error:
+        problem = str(error)
+    if problem:
         spec = _of_malformed(raw.get("spec"))
-        return ObservedQueue(key, version, generation, spec, status, problem=str(error))
-    if spec.backend not in [*QueueBackend]:
-        # A newer version may know it: such an object stays when that version is taken back.
-        problem = f"backend {spec.backend!r:.60} is not one that this version knows"
-        spec = _of_malformed(raw.get("spec"))
-        return ObservedQueue(key, version, generation, spec, status, problem=problem)
-    return ObservedQueue(key, version, generation, spec, status)
+    return ObservedQueue(key, version, generation, spec, status, problem)
 
 
 def _of_malformed(raw: object) -> RunQueueSpec:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.planning.gates import Release
+from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.policy_status import PolicyFinding
@@ -50,20 +50,6 @@ class Announce:
     reason: str
     note: str
     type: Literal["Normal", "Warning"] = "Normal"
-
-
-@dataclass(frozen=True)
-class OpenGate:
-    """Take our gate off a pod."""
-
-    release: Release
-
-
-@dataclass(frozen=True)
-class ReportDeviation:
-    """Say in an event why a pod is not on its planned node."""
-
-    deviation: Deviation
 
 
 @dataclass(frozen=True)
@@ -224,13 +210,6 @@ class MemoryAnswer:
 
 
 @dataclass(frozen=True)
-class StartRound:
-    """Let a search begin in the other process."""
-
-    round: PlanningRound
-
-
-@dataclass(frozen=True)
 class ForgetRun:
     """A run is gone: nothing more is written about it."""
 
@@ -241,7 +220,7 @@ Action = (
     WritePlacement
     | Announce
     | OpenGate
-    | ReportDeviation
+    | Deviation
     | DeletePod
     | SayFindings
     | CloseQueue
@@ -250,6 +229,6 @@ Action = (
     | WriteHistory
     | DeleteHistory
     | AskMemory
-    | StartRound
+    | PlanningRound
     | ForgetRun
 )

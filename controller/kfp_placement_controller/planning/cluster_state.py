@@ -58,7 +58,10 @@ class ClusterState:
             name: of a node that is known.
             load: by node.
         """
-        return _loaded(self.nodes[name].node, load.get(name))
+        node, taken = self.nodes[name].node, load.get(name)
+        if taken is None:
+            return node
+        return replace(node, used=taken.used, scored_used=taken.scored_used)
 
     def _claims(self, namespaces: Container[str]) -> Iterable[Claim]:
         for key, claim in self.claims.items():
@@ -125,9 +128,3 @@ def takes_less(old: ObservedNode | None, new: ObservedNode | None) -> bool:
         or bool(set(after.taints) - set(before.taints))
         or any(after.labels.get(key) != value for key, value in before.labels.items())
     )
-
-
-def _loaded(node: Node, load: NodeLoad | None) -> Node:
-    if load is None:
-        return node
-    return replace(node, used=load.used, scored_used=load.scored_used)

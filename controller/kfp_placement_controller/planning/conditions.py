@@ -1,10 +1,10 @@
 """Conditions of a run's PipelinePlacement, in Kueue's words where the meaning is the same."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
+from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
@@ -35,18 +35,20 @@ def conditions(
     return tuple(_condition(finding, known.get(finding.type), now) for finding in findings)
 
 
-def findings(variant: RunVariant, planning_problem: str, rows_problem: str) -> list[Finding]:
+def findings(
+    run: TrackedRun, plan: CurrentPlan | None, planning_problem: str, rows_problem: str
+) -> list[Finding]:
     """What there is to say of a run.
 
     Args:
-        variant: of the run, as of its last evaluation.
+        run: as of its last evaluation.
+        plan: of it; None = there is none.
         planning_problem: why there is no plan, or no better one, or "".
         rows_problem: why rows are missing, or "".
     """
-    run = variant.run
-    all_findings = [_planned(variant, planning_problem)]
-    if isinstance(variant, PlannedRun):
-        all_findings += [_schedulable(variant), _latency(variant), _rows(run, rows_problem)]
+    all_findings = [_planned(run, plan, planning_problem)]
+    if plan is not None and not run.refusal:
+        all_findings += [_schedulable(run, plan), _latency(plan), _rows(run, rows_problem)]
     if run.observed.ended:
         well = run.observed.state.end is RunEnd.SUCCEEDED
         reason = ConditionReason.SUCCEEDED if well else ConditionReason.FAILED
@@ -56,7 +58,7 @@ def findings(variant: RunVariant, planning_problem: str, rows_problem: str) -> l
 
 def phase(run: TrackedRun) -> Phase:
     """Where the run is."""
-    if isinstance(run.variant, RefusedRun):
+    if run.refusal:
         return Phase.REFUSED
     if run.observed.ended:
         return Phase.SUCCEEDED if run.observed.state.end is RunEnd.SUCCEEDED else Phase.FAILED
@@ -66,42 +68,40 @@ def phase(run: TrackedRun) -> Phase:
     return Phase.RUNNING if begun else Phase.PLANNED
 
 
-def _planned(variant: RunVariant, problem: str) -> Finding:
+def _planned(run: TrackedRun, plan: CurrentPlan | None, problem: str) -> Finding:
     kind = ConditionType.PLANNED
-    if isinstance(variant, RefusedRun):
-        return Finding(kind, False, ConditionReason.MISCONFIGURED, variant.why)
-    if variant.plan is None:
+    if run.refusal:
+        return Finding(kind, False, ConditionReason.MISCONFIGURED, run.refusal)
+    if plan is None:
         return Finding(kind, False, ConditionReason.PENDING_EVALUATION, problem)
-    if variant.run.held:
-        message = f"the run is held back, {_NO_ROOM}: {variant.run.hold.why}"
+    if run.held:
+        message = f"the run is held back, {_NO_ROOM}: {run.hold.why}"
         return Finding(kind, True, ConditionReason.SUSPENDED, message)
     if problem:
         return Finding(kind, True, ConditionReason.SEARCH_FAILED, problem)
-    reason = ConditionReason.PLANNED if variant.plan.revision == 1 else ConditionReason.REPLANNED
+    reason = ConditionReason.PLANNED if plan.revision == 1 else ConditionReason.REPLANNED
     return Finding(kind, True, reason)
 
 
-def _schedulable(planned: PlannedRun) -> Finding:
-    statuses = planned.run.statuses
+def _schedulable(run: TrackedRun, plan: CurrentPlan) -> Finding:
     kind = ConditionType.SCHEDULABLE
     missing = {
         name: why
-        for name, why in planned.plan.unschedulable.items()
-        if name in statuses and not statuses[name].ended
+        for name, why in plan.unschedulable.items()
+        if name in run.statuses and not run.statuses[name].ended
     }
     if not missing:
         return Finding(kind, True, ConditionReason.PLANNED)
-    texts = [f"{name}: {why}" for name, why in list(missing.items())[:MAX_NAMED_STEPS]]
-    message = "; ".join([*texts, *_more(len(missing))])
+    message = _listed("; ", [f"{name}: {why}" for name, why in missing.items()])
     return Finding(kind, False, ConditionReason.NO_MATCHING_NODE, message)
 
 
-def _latency(planned: PlannedRun) -> Finding:
-    kind, missed = ConditionType.LATENCY_SATISFIED, planned.plan.latency_missed
+def _latency(plan: CurrentPlan) -> Finding:
+    kind, missed = ConditionType.LATENCY_SATISFIED, plan.latency_missed
     if not missed:
         return Finding(kind, True, ConditionReason.PLANNED)
-    message = ", ".join([*missed[:MAX_NAMED_STEPS], *_more(len(missed))])
-    return Finding(kind, False, ConditionReason.LATENCY_RULE_UNSATISFIED, message)
+    reason = ConditionReason.LATENCY_RULE_UNSATISFIED
+    return Finding(kind, False, reason, _listed(", ", missed))
 
 
 def _rows(run: TrackedRun, problem: str) -> Finding:
@@ -120,15 +120,14 @@ def _failures(run: TrackedRun) -> str:
         for name, status in run.statuses.items()
         if status.state is StepState.FAILED
     }
-    texts = [
-        f"{name} failed: {why}" if why else f"{name} failed"
-        for name, why in list(failed.items())[:MAX_NAMED_STEPS]
-    ]
-    return "; ".join([*texts, *_more(len(failed))])
+    texts = [f"{name} failed: {why}" if why else f"{name} failed" for name, why in failed.items()]
+    return _listed("; ", texts)
 
 
-def _more(number: int) -> list[str]:
-    return [f"and {number - MAX_NAMED_STEPS} more"] if number > MAX_NAMED_STEPS else []
+def _listed(separator: str, texts: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = len(texts) - MAX_NAMED_STEPS
+    return separator.join([*texts[:MAX_NAMED_STEPS], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _condition(finding: Finding, before: Condition | None, now: datetime) -> Condition:

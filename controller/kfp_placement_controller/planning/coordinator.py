@@ -31,15 +31,14 @@ from kfp_placement_controller.planning.actions import (
     ForgetRun,
     HistoryAnswer,
     MemoryAnswer,
-    StartRound,
     WritePlacement,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.defects import attempt
-from kfp_placement_controller.planning.evaluations import Evaluations
-from kfp_placement_controller.planning.first_plans import FirstPlans
-from kfp_placement_controller.planning.gate_decisions import GateDecisions
-from kfp_placement_controller.planning.guard import Guard
+from kfp_placement_controller.planning.deviations import DeviationWatch
+from kfp_placement_controller.planning.evaluations import Evaluations, FirstPlans
+from kfp_placement_controller.planning.gate_controller import GateController
+from kfp_placement_controller.planning.guard import Guard, QueueGuard
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.known_pasts import KnownPast
 from kfp_placement_controller.planning.overheads import LearnedOverheads
@@ -48,7 +47,6 @@ from kfp_placement_controller.planning.placement_publisher import PlacementPubli
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.promising import Promising
-from kfp_placement_controller.planning.queue_guard import QueueGuard
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
@@ -122,7 +120,10 @@ class Coordinator:
         self.first_plans = FirstPlans(
             self.registry, self.planner.problems, self.params.evaluation_seconds
         )
-        self.gates = GateDecisions(self.registry, self.cluster, self.params.retry_seconds)
+        self.deviations = DeviationWatch(self.registry, self.cluster)
+        self.gates = GateController(
+            self.registry, self.cluster, self.deviations, self.params.retry_seconds
+        )
         self.publisher = PlacementPublisher(self.params)
         self.promising = Promising(self.registry, builder, self.planner, self.histories)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
@@ -252,7 +253,7 @@ class Coordinator:
             attempt(each.key, make, each.run.refuse)
         asked = self.planner.next_round(policy, now)
         if asked is not None:
-            actions.append(StartRound(asked))
+            actions.append(asked)
         self._aside(partial(self.promising.promise, policy, now))
         # An object without a plan would tell nobody anything, and be written again at once.
         awaited = self.first_plans.awaited()
@@ -262,13 +263,15 @@ class Coordinator:
                 self.registry.open.discard(run.key)
         actions += self._others_due(policy, now)
         if self.history:
-            self._aside(partial(self.histories.build, is_busy=bool(changed or new or actions)))
+            self._aside(
+                partial(self.histories.pasts.build, is_busy=bool(changed or new or actions))
+            )
         actions += self.learning.due(now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        has_backlog = self.requests.has_backlog or self.histories.is_building
+        has_backlog = self.requests.has_backlog or self.histories.pasts.is_building
         if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
@@ -286,7 +289,7 @@ class Coordinator:
             return
         attempt(run.key, partial(run.evaluate, self.policy.spec, now, self.params), run.refuse)
         self.publisher.adopt(run, placement)
-        self.gates.adopted(run)
+        self.deviations.evaluate_bound(run)
         # What ended while no planner led is not evaluated again.
         self.learning.run_evaluated(run, now)
 
@@ -308,6 +311,7 @@ class Coordinator:
             "gates come off at their deadline only", partial(self.gates.due, policy, now)
         )
         yield from self.gates.overdue(policy, now) if opening is None else opening
+        yield from self.deviations.noticed()
         parts: Mapping[str, Callable[[], Iterable[Action]]] = {
             "nobody sees whether our scheduler works": lambda: self.guard.due(
                 policy, self.policy.status, self.registry.marked_pods(), now
@@ -354,8 +358,9 @@ class Coordinator:
     def _pod(self, change: Change[ObservedPod], now: datetime) -> None:
         self.cluster.load.change(change.old, change.new)
         self.registry.pod_changed(change, now)
+        self.gates.pod_changed(change)
         leads = self.epoch is not None
-        self.gates.pod_changed(change, self.policy.spec, now, leads=leads)
+        self.deviations.pod_changed(change, self.policy.spec, now, leads=leads)
 
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         before = self.policy.spec.history

@@ -77,10 +77,9 @@ class CurrentPlan:
 def plan_in_force(
     plan: Plan,
     before: CurrentPlan | None,
-    revision: int,
     planned_at: datetime,
     in_force_at: datetime,
-    begun: frozenset[str] = frozenset(),
+    begun: frozenset[str],
     *,
     quick: bool,
 ) -> CurrentPlan:
@@ -89,7 +88,6 @@ def plan_in_force(
     Args:
         plan: of the engine; its times count from the moment of planning.
         before: the plan until now.
-        revision: of the new one.
         planned_at: that moment.
         in_force_at: the time.
         begun: steps that have started or ended by now, some perhaps while the plan was made.
@@ -121,7 +119,7 @@ def plan_in_force(
             expected_ends[step.name] = end
     ends = [expected_ends.get(name, row.finish_seconds) for name, row in rows.items()]
     return CurrentPlan(
-        revision=revision,
+        revision=1 if before is None else before.revision + 1,
         planned_at=planned_at,
         rows=rows,
         nodes=tuple(table.names),

@@ -11,12 +11,13 @@ from datetime import datetime
 from kfp_placement_controller.observed.deviations import NODE_GONE, Deviation, why_left_out
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.gates import Cause, Release
+from kfp_placement_controller.planning.gates import Cause, OpenGate
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.constraints import is_not_ready
+from kfp_placement_kube.change import Change
 
 _WITHOUT_NODE = {
     Cause.OVERDUE: "the deadline of the pod's gate had passed",
@@ -39,18 +40,17 @@ class DeviationWatch:
 
     registry: RunRegistry
     cluster: ClusterState
-    _gates: dict[str, Release | None] = field(default_factory=dict)
+    _gates: dict[str, OpenGate | None] = field(default_factory=dict)
     _noticed: list[Deviation] = field(default_factory=list)
 
-    def released(self, releases: Iterable[Release]) -> None:
+    def released(self, releases: Iterable[OpenGate]) -> None:
         """These gates come off by our own decision."""
         for release in releases:
             self._gates[release.pod.uid] = release
 
     def pod_changed(
         self,
-        old: ObservedPod | None,
-        new: ObservedPod | None,
+        change: Change[ObservedPod],
         policy: PlacementPolicySpec,
         now: datetime,
         *,
@@ -59,12 +59,12 @@ class DeviationWatch:
         """A pod is new, has changed or is gone.
 
         Args:
-            old: before; None = it was not there.
-            new: now; None = it is gone.
+            change: of the pod.
             policy: in force.
             now: the time.
             leads: whether plans are ours to explain; gates are remembered in any case.
         """
+        old, new = change.old, change.new
         if old is not None and (new is None or new.uid != old.uid):
             self._gates.pop(old.uid, None)
             old = None
@@ -74,7 +74,7 @@ class DeviationWatch:
             self._gates.setdefault(new.uid, None)
             return
         if new.uid in self._gates and self._gates[new.uid] is None:
-            self._gates[new.uid] = Release(new, _cause_of_others(new, policy, now))
+            self._gates[new.uid] = OpenGate(new, _cause_of_others(new, policy, now))
         if new.node_name:
             release = self._gates.pop(new.uid, None)
             if leads and (old is None or not old.node_name):
@@ -93,7 +93,7 @@ class DeviationWatch:
         noticed, self._noticed = self._noticed, []
         return noticed
 
-    def _bound(self, pod: ObservedPod, release: Release | None) -> None:
+    def _bound(self, pod: ObservedPod, release: OpenGate | None) -> None:
         planned = self._missed(pod)
         if planned is not None:
             reason, why = self._why(pod, planned, release)
@@ -109,7 +109,7 @@ class DeviationWatch:
         planned = run.plan.node_of(run.planned_step(pod))
         return None if planned == pod.node_name else planned
 
-    def _why(self, pod: ObservedPod, planned: str, release: Release | None) -> tuple[str, str]:
+    def _why(self, pod: ObservedPod, planned: str, release: OpenGate | None) -> tuple[str, str]:
         """In one word, and for people."""
         objection = self._objection(pod, planned)
         if release is None:

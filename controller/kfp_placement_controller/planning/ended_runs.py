@@ -64,7 +64,7 @@ def ended_run(
         now: the time.
         peaks: most memory that pods used, bytes by uid.
     """
-    reading, life = run.variant.reading, _life(run, now)
+    reading, life = run.reading, _life(run, now)
     if reading is None or life is None or not _has_room_for(run, reading.graph):
         return None
     steps = tuple(_past_steps(run, reading, _Facts(life, nodes, peaks)))

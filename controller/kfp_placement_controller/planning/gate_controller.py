@@ -7,16 +7,17 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.observed.latency_limits import hard_limit, limit_ms
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.planning.cluster_state import ClusterState, RoundTrips
+from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gates import (
     Cause,
     GatedPod,
+    OpenGate,
     PlannedStep,
-    Release,
     releases,
 )
+from kfp_placement_controller.planning.open_runs import PlannedRun
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.run_variants import PlannedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
@@ -27,6 +28,7 @@ from kfp_placement_engine.planning.expected_times import (
     expected_times,
 )
 from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
+from kfp_placement_kube.change import Change
 
 
 @dataclass
@@ -36,11 +38,13 @@ class GateController:
     Attributes:
         registry: the runs.
         cluster: where they run.
+        deviations: remembers our openings until their pods are bound, to say why they are there.
         retry_seconds: after this an opening that was not seen to work is tried again.
     """
 
     registry: RunRegistry
     cluster: ClusterState
+    deviations: DeviationWatch
     retry_seconds: float = 2.0
     _opened_at: dict[str, datetime] = field(default_factory=dict)
     _gated: dict[str, ObservedPod] = field(default_factory=dict)
@@ -49,8 +53,9 @@ class GateController:
         """Read no round trips before a pod asks for them."""
         self._round_trips = RoundTrips(self.cluster)
 
-    def pod_changed(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+    def pod_changed(self, change: Change[ObservedPod]) -> None:
         """A pod is new, has changed or is gone."""
+        old, new = change.old, change.new
         if new is not None and PLAN_GATE in new.gates:
             self._gated[new.uid] = new
             return
@@ -59,19 +64,19 @@ class GateController:
                 self._gated.pop(pod.uid, None)
                 self._opened_at.pop(pod.uid, None)
 
-    def overdue(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
+    def overdue(self, policy: PlacementPolicySpec, now: datetime) -> list[OpenGate]:
         """Gates past their deadline: every replica takes them off, whoever leads."""
         deadline = policy.gate_deadline_seconds
         late = [pod for pod in self._gated.values() if is_overdue(pod, now, deadline)]
-        due = [Release(pod, Cause.OVERDUE) for pod in late]
+        due = [OpenGate(pod, Cause.OVERDUE) for pod in late]
         return self._new(self._limited(due, policy), now)
 
-    def due(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
+    def due(self, policy: PlacementPolicySpec, now: datetime) -> list[OpenGate]:
         """Gates that come off now; while the policy is paused all of them, and no limit applies."""
         if not self._gated:
             return []
         if policy.paused:
-            return self._new((Release(pod, Cause.PAUSED) for pod in self._gated.values()), now)
+            return self._new((OpenGate(pod, Cause.PAUSED) for pod in self._gated.values()), now)
         runs = list(self.registry.planned())
         used = self.cluster.load.by_node()
         nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
@@ -88,8 +93,8 @@ class GateController:
         return min(created) + timedelta(seconds=policy.gate_deadline_seconds)
 
     def _limited(
-        self, candidates: Iterable[Release], policy: PlacementPolicySpec
-    ) -> Iterator[Release]:
+        self, candidates: Iterable[OpenGate], policy: PlacementPolicySpec
+    ) -> Iterator[OpenGate]:
         """The same, with the nodes that hard latency limits leave.
 
         A pod that no node is left for keeps its gate until its deadline: a node may come yet, and
@@ -106,7 +111,7 @@ class GateController:
             elif limit.hosts or release.cause is Cause.OVERDUE:
                 yield replace(release, hosts=limit.required)
 
-    def _new(self, candidates: Iterable[Release], now: datetime) -> list[Release]:
+    def _new(self, candidates: Iterable[OpenGate], now: datetime) -> list[OpenGate]:
         """Those that are not being opened already."""
         retry = timedelta(seconds=self.retry_seconds)
         due = [
@@ -116,6 +121,7 @@ class GateController:
         ]
         for release in due:
             self._opened_at[release.pod.uid] = now
+        self.deviations.released(due)
         return due
 
     def _identified(self, pod: ObservedPod) -> GatedPod:

@@ -85,8 +85,8 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True)
-class Release:
-    """A gate to take off.
+class OpenGate:
+    """Take our gate off a pod.
 
     Attributes:
         pod: the pod.
@@ -108,7 +108,7 @@ def releases(
     now: datetime,
     deadline_seconds: float,
     running: Mapping[str, Sequence[RunningStep]] = _NONE_RUNS,
-) -> list[Release]:
+) -> list[OpenGate]:
     """The gates that come off now, on each node in the plan's order.
 
     Args:
@@ -120,33 +120,33 @@ def releases(
         deadline_seconds: since a pod's creation; then it goes on, planned or not.
         running: steps that run, whose ends are expected, by node.
     """
-    released: list[Release] = []
+    released: list[OpenGate] = []
     waiting: dict[tuple[RunKey | None, str], ObservedPod] = {}
     for each in gated:
         if PLAN_GATE not in each.pod.gates or each.pod.deleting:
             continue
         if is_overdue(each.pod, now, deadline_seconds):
-            released.append(Release(each.pod, Cause.OVERDUE))
+            released.append(OpenGate(each.pod, Cause.OVERDUE))
         elif not each.step:
-            released.append(Release(each.pod, Cause.NOT_PLANNED))
+            released.append(OpenGate(each.pod, Cause.NOT_PLANNED))
         else:
             waiting[each.run, each.step] = each.pod
     known = {each.key for each in planned_steps}
     released += [
-        Release(pod, Cause.NOT_PLANNED) for key, pod in waiting.items() if key not in known
+        OpenGate(pod, Cause.NOT_PLANNED) for key, pod in waiting.items() if key not in known
     ]
     for name, steps in _queues(planned_steps).items():
         pods = [waiting.get(each.key) for each in steps]
         node = nodes.get(name)
         if node is None:
             # It is gone: waiting for it gains nothing.
-            released += [Release(pod, Cause.NODE_GONE) for pod in pods if pod is not None]
+            released += [OpenGate(pod, Cause.NODE_GONE) for pod in pods if pod is not None]
             continue
         queue = [each.for_pod(pod) for each, pod in zip(steps, pods, strict=True)]
         free = free_room(node.allocatable, node.used)
         turns = steps_to_start(queue, running.get(name, ()), free, now.timestamp())
         started = [pods[position] for position in turns]
-        released += [Release(pod, Cause.TURN, name) for pod in started if pod is not None]
+        released += [OpenGate(pod, Cause.TURN, name) for pod in started if pod is not None]
     return released
 
 

@@ -1,6 +1,6 @@
-"""What to do when one of our components is dead, so that no pod waits for it."""
+"""What to do when one of our components is dead, so that no pod and no run waits for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,10 +11,13 @@ from kfp_placement_controller.observed.liveness import (
     unpublished,
 )
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.planning.actions import DeletePod, SayFindings
+from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.planning.actions import CloseQueue, DeletePod, SayFindings
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
+from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_kube.change import Change
 
 
 def stranded_pods(
@@ -109,3 +112,41 @@ class Guard:
 
     def _may(self, last: datetime | None, now: datetime) -> bool:
         return not lasts(timedelta(seconds=self.retry_seconds), last, now)
+
+
+@dataclass
+class QueueGuard:
+    """Looks after the process that admits runs.
+
+    Attributes:
+        retry_seconds: between two tries of the same.
+        lease: of the queue.
+    """
+
+    retry_seconds: float
+    lease: LeaseWatch = field(default_factory=LeaseWatch)
+    _open: dict[QueueKey, ObservedQueue] = field(default_factory=dict)
+    _closed_at: dict[QueueKey, datetime] = field(default_factory=dict)
+
+    def queue_changed(self, change: Change[ObservedQueue]) -> None:
+        """A RunQueue is new, has changed or is gone."""
+        key, queue = QueueKey(*change.key), change.new
+        if queue is not None and queue.status.ready and not queue.holds_without_controller:
+            self._open[key] = queue
+        else:
+            self._open.pop(key, None)
+
+    def due(self, policy: PlacementPolicySpec, now: datetime) -> Iterator[CloseQueue]:
+        """Queues that would hold new runs, while nobody could let them begin.
+
+        Args:
+            policy: says when a Lease is too old.
+            now: the time.
+        """
+        if self.lease.age_seconds(now) <= policy.scheduler_stale_after_seconds:
+            self._closed_at.clear()
+            return
+        for key in self._open:
+            if not lasts(timedelta(seconds=self.retry_seconds), self._closed_at.get(key), now):
+                self._closed_at[key] = now
+                yield CloseQueue(key)

@@ -37,6 +37,7 @@ class Histories:
         enabled: whether it is installed; otherwise nothing is learned and nothing known.
         settings: how long runs count.
         json_bytes: size of all objects.
+        pasts: what the runs tell, as far as it has been built.
     """
 
     enabled: bool = False
@@ -50,7 +51,7 @@ class Histories:
 
     def __post_init__(self) -> None:
         """Build nothing yet."""
-        self._pasts = KnownPasts(self._runs_of, self._said)
+        self.pasts = KnownPasts(self._runs_of, self._said)
 
     def changed(self, change: Change[ObservedHistory]) -> None:
         """An object is new, has changed or is gone."""
@@ -63,7 +64,7 @@ class Histories:
         if new is None:
             # What goes since there are too many counts until another planner leads.
             if not is_ours:
-                self._pasts.outdated(key)
+                self.pasts.outdated(key)
             if not own:
                 del self._stored[key[0]]
         else:
@@ -72,12 +73,12 @@ class Histories:
             spec = (
                 PipelineHistorySpec(pipeline=new.spec.pipeline) if before is None else before.spec
             )
-            if spec != new.spec or not self._pasts.knows(key, new):
-                self._pasts.outdated(key)
+            if spec != new.spec or not self.pasts.knows(key, new):
+                self.pasts.outdated(key)
             self._unwritten.seen(key, new)
         kept = {} if new is None else new.ended
         gone = before.ended.keys() - kept.keys() if before is not None else ()
-        self._pasts.let_go(key, gone)
+        self.pasts.let_go(key, gone)
 
     def readable(self, is_readable: bool) -> None:
         """Whether the objects can be read; while they cannot, what has ended is only remembered.
@@ -99,11 +100,11 @@ class Histories:
         """Follow what the policy says from now on."""
         before, self.settings = self.settings, settings
         if before.keep_days != settings.keep_days:
-            self._pasts.drop()
+            self.pasts.drop()
 
     def lead(self) -> None:
         """Build all again: the previous leader may have written since our last look."""
-        self._pasts.drop()
+        self.pasts.drop()
 
     def past(self, namespace: str, pipeline: str) -> KnownPast | None:
         """Return what is known of a pipeline; None = nothing yet, or it is still being built."""
@@ -135,30 +136,13 @@ class Histories:
         self._unwritten.add(namespace, run)
         remembered = self._remembered(key, run)
         if remembered is not None:
-            self._pasts.add(key, remembered)
+            self.pasts.add(key, remembered)
         return is_new
-
-    def build(self, *, is_busy: bool = False) -> None:
-        """Go on with what is being built, for a moment: what was asked for first comes first.
-
-        Args:
-            is_busy: there is other work now, so that as little as possible is done.
-        """
-        self._pasts.build(is_busy=is_busy)
-
-    @property
-    def is_building(self) -> bool:
-        """Whether something that was asked for is being built."""
-        return self._pasts.is_building
-
-    def awaits(self, namespace: str) -> bool:
-        """Return whether something of a namespace is not known yet, but soon."""
-        return self._pasts.awaits(namespace)
 
     def is_current(self, key: HistoryKey) -> bool:
         """Return whether all that has changed of a pipeline counts; it is asked for."""
         self._answer(key)
-        return self._pasts.is_current(key)
+        return self.pasts.is_current(key)
 
     def due(self, now: datetime) -> list[HistoryAction]:
         """What must be written now; the leader alone asks."""
@@ -210,7 +194,7 @@ class Histories:
         if not (self.enabled and self._is_readable):
             return None
         without = f"runs of namespace {key[0]} are planned without past ones"
-        return self._said.guarded(without, partial(self._pasts.of_pipeline, key))
+        return self._said.guarded(without, partial(self.pasts.of_pipeline, key))
 
     def _runs_of(self, key: HistoryKey) -> StoredRuns:
         """Return the runs of a pipeline; of the name "", of those of a namespace that ran last."""

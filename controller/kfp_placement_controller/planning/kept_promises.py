@@ -27,8 +27,8 @@ LEAST_RUNS = 20
 class KeptPromises:
     """How first promises have turned out."""
 
-    _kept: deque[bool] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
-    _confidences: deque[float] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
+    _ended: deque[tuple[bool, float]] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
+    """Whether the promise was kept, and its confidence."""
 
     def ended(self, run: TrackedRun) -> None:
         """Count a run that has ended; one that failed, or that nothing was promised of, does not.
@@ -46,16 +46,14 @@ class KeptPromises:
         outcome = promised.ends.outcome(seconds)
         RUN_PROMISES.labels(str(outcome)).inc()
         PROMISE_ERROR.observe(abs(promised.ends.typical_seconds / max(1.0, seconds) - 1))
-        self._kept.append(outcome is PromiseOutcome.KEPT)
-        self._confidences.append(promised.confidence)
-        if len(self._kept) >= LEAST_RUNS:
-            coverage = fmean(self._kept)
+        self._ended.append((outcome is PromiseOutcome.KEPT, promised.confidence))
+        if len(self._ended) >= LEAST_RUNS:
+            coverage, confidence = map(fmean, zip(*self._ended, strict=True))
             PROMISE_COVERAGE.set(coverage)
-            PROMISE_SHORTFALL.set(round(fmean(self._confidences) - coverage, 6))
+            PROMISE_SHORTFALL.set(round(confidence - coverage, 6))
 
     def forget(self) -> None:
         """Another planner counts from now on."""
-        self._kept.clear()
-        self._confidences.clear()
+        self._ended.clear()
         PROMISE_COVERAGE.set(math.nan)
         PROMISE_SHORTFALL.set(math.nan)

@@ -5,17 +5,16 @@ all its runs, apart: as for a plan before submission (`stored_past`). What is kn
 what replaces it has been built. Nothing is shared between namespaces.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.unwritten_runs import HistoryKey
-from kfp_placement_engine.contract.pipeline_history import unreadable_rows
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import LearnedWidth, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph
@@ -152,13 +151,13 @@ class KnownPast:
         self, stored: ObservedHistory, counted: Collection[str], keep_days: int
     ) -> Collection[PastRun]:
         history = stored.read(counted)
-        bad = unreadable_rows(history)
-        if bad:
+        runs, left_out = history.read_runs(keep_days)
+        if left_out:
             self._said.warning(
-                f"PipelineHistory {self._namespace}/{history.metadata.name}: {len(bad)} rows cannot"
-                f" be true, or cannot be read, the first is {bad[0]}; they do not count"
+                f"PipelineHistory {self._namespace}/{history.metadata.name}: {len(left_out)} rows"
+                f" cannot be true, or cannot be read, the first is {left_out[0]}; they do not count"
             )
-        return history.past_runs(keep_days)
+        return runs
 
     def _observe(self, run: PastRun) -> None:
         self.runs += 1
@@ -168,12 +167,9 @@ class KnownPast:
 
 def _last_runs(found: StoredRuns) -> frozenset[str]:
     """Return the uids of the runs that a namespace is known by."""
-    ended: dict[str, dict[str, datetime]] = defaultdict(dict)
-    for one in found.stored:
-        ended[one.spec.pipeline] |= one.ended
-    for run in found.unwritten:
-        ended[run.pipeline][run.uid] = run.ended_at
-    return last_runs(ended)
+    stored = ((each.spec.pipeline, each.ended) for each in found.stored)
+    unwritten = ((run.pipeline, {run.uid: run.ended_at}) for run in found.unwritten)
+    return last_runs(chain(stored, unwritten))
 
 
 @dataclass
@@ -235,7 +231,7 @@ class KnownPasts:
         self._building.clear()
         self._outdated |= self._kept.keys()
 
-    def build(self, *, is_busy: bool) -> None:
+    def build(self, *, is_busy: bool = False) -> None:
         """Go on with what is being built, for a moment.
 
         Args:

@@ -21,27 +21,25 @@ from kfp_placement_engine.model.run_graph import Group, Step
 MAX_OVERHEAD_SECONDS = 600.0
 """A driver that took longer waited for something; such values are not learned from."""
 
+WINDOW = 101
+"""Values that count; a change of the cluster is learned after half as many."""
+
 
 @dataclass
 class RunningCentre:
     """The mean of the middle half of the last values.
 
     Attributes:
-        window: how many values count; a change of the cluster is learned after half as many.
         least: values without which nothing is known.
     """
 
-    window: int = 101
     least: int = 3
-    _values: deque[float] = field(default_factory=deque)
+    _values: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
     def add(self, value: float) -> None:
         """Another value was seen."""
-        if not 0 <= value <= MAX_OVERHEAD_SECONDS:
-            return
-        self._values.append(value)
-        if len(self._values) > self.window:
-            self._values.popleft()
+        if 0 <= value <= MAX_OVERHEAD_SECONDS:
+            self._values.append(value)
 
     @property
     def value(self) -> float | None:

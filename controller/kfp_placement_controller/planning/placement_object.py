@@ -1,13 +1,12 @@
 """A tracked run -> its PipelinePlacement: the plan in force and what happened to the steps."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
-from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
 from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.fields import OwnerReference
@@ -56,7 +55,6 @@ class PlacementState:
         steps: that have a row, in their order.
         folded: steps whose rows have been left out, as they have ended.
         without_alternatives: these have been left out too.
-        rows_problem: what is missing, in words, or "".
         conditions: as last written.
     """
 
@@ -64,8 +62,14 @@ class PlacementState:
     steps: tuple[str, ...] = ()
     folded: frozenset[str] = frozenset()
     without_alternatives: bool = False
-    rows_problem: str = ""
-    conditions: tuple[Condition, ...] = field(default=())
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def rows_problem(self) -> str:
+        """What is missing, in words, or ""."""
+        texts = [f"{len(self.folded)} ended steps are only counted"] if self.folded else []
+        texts += ["alternatives are left out"] if self.without_alternatives else []
+        return f"the object would be too large: {', '.join(texts)}" if texts else ""
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,12 @@ class BuiltPlacement:
 
     Attributes:
         placement: to be written.
-        variant: the run with the plan that is in it.
+        plan: the one that is in it; None = none.
         state: of the object from then on.
     """
 
     placement: PipelinePlacement
-    variant: RunVariant
+    plan: CurrentPlan | None
     state: PlacementState
 
 
@@ -87,14 +91,14 @@ class BuiltPlacement:
 class _Fitted:
     """The rows that fit."""
 
-    variant: RunVariant
+    plan: CurrentPlan | None
     state: PlacementState
     planned: tuple[PlannedRow, ...] = ()
     states: tuple[StateRow, ...] = ()
 
 
 def placement_of(
-    variant: RunVariant,
+    run: TrackedRun,
     state: PlacementState,
     epoch: int,
     now: datetime,
@@ -103,7 +107,7 @@ def placement_of(
     """The object of a run; rows that do not fit are left out, which makes a plan of its own.
 
     Args:
-        variant: of the run, as of its last evaluation.
+        run: as of its last evaluation.
         state: of the object as it was written last.
         epoch: of the planner's Lease.
         now: the time.
@@ -112,29 +116,18 @@ def placement_of(
     Raises:
         LimitError: the steps that have not ended are too many.
     """
-    fitted = _fitted(_with_named_nodes(variant), state)
-    all_findings = findings(fitted.variant, planning_problem, fitted.state.rows_problem)
+    fitted = _fitted(run, state)
+    all_findings = findings(run, fitted.plan, planning_problem, fitted.state.rows_problem)
     known = replace(fitted.state, conditions=conditions(all_findings, state.conditions, now))
     placement = PipelinePlacement(
-        metadata=_metadata(fitted.variant),
-        spec=_spec(fitted, epoch, now),
-        status=_status(fitted.variant, known, fitted.states),
+        metadata=_metadata(run),
+        spec=_spec(run, fitted, epoch, now),
+        status=_status(run, fitted.plan, known, fitted.states),
     )
-    return BuiltPlacement(placement, fitted.variant, known)
+    return BuiltPlacement(placement, fitted.plan, known)
 
 
-def _with_named_nodes(variant: RunVariant) -> RunVariant:
-    """The run with its plan naming the nodes that its pods are on."""
-    names = [each.node for each in variant.run.statuses.values()]
-    match variant:
-        case PlannedRun(plan=plan) | RefusedRun(plan=CurrentPlan() as plan):
-            return replace(variant, plan=with_named_nodes(plan, names))
-        case _:
-            return variant
-
-
-def _metadata(variant: RunVariant) -> ObjectMetadata:
-    run, reading = variant.run, variant.reading
+def _metadata(run: TrackedRun) -> ObjectMetadata:
     owner = OwnerReference(
         api_version=run.observed.owner.kind.api_version,
         kind=run.observed.owner.kind.kind,
@@ -144,7 +137,7 @@ def _metadata(variant: RunVariant) -> ObjectMetadata:
     )
     run_name = run.observed.display_name
     namespace, name = run.key
-    run_id = "" if reading is None else reading.graph.run_id
+    run_id = "" if run.reading is None else run.reading.graph.run_id
     labels = {RUN_ID_LABEL: run_id, PIPELINES_LABEL: _pipelines(run)}
     return ObjectMetadata(
         name=name,
@@ -161,25 +154,24 @@ def _pipelines(run: TrackedRun) -> str:
     return ALL_PIPELINES if run.observed.all_marked else ""
 
 
-def _fitted(variant: RunVariant, state: PlacementState) -> _Fitted:
+def _fitted(run: TrackedRun, state: PlacementState) -> _Fitted:
     """The rows that fit; where they are not those written before, this counts as another plan.
 
     Rows of plan and status belong together by position. They change without a new plan where rows
     are left out, where a loop turns out narrower as its run ends, and where a run is refused.
     """
-    plan = variant.plan
-    if plan is None:
-        return _Fitted(variant, state)
-    fitted = _fitted_rows(variant, plan, state) if isinstance(variant, PlannedRun) else FittedRows()
+    if run.plan is None:
+        return _Fitted(None, state)
+    plan = with_named_nodes(run.plan, [each.node for each in run.statuses.values()])
+    fitted = FittedRows() if run.refusal else _fitted_rows(run, plan, state)
     steps = tuple(row.name for row in fitted.planned)
     without_alternatives = state.without_alternatives or fitted.without_alternatives
     are_others = (steps, without_alternatives) != (state.steps, state.without_alternatives)
     if plan.revision == state.revision and are_others:
         plan = replace(plan, revision=plan.revision + 1)
-        variant = variant.with_plan(plan)
     folded = state.folded
     if fitted.folded_steps:
-        folded |= variant.run.statuses.keys() - set(steps)
+        folded |= run.statuses.keys() - set(steps)
     state = replace(
         state,
         revision=plan.revision,
@@ -187,25 +179,17 @@ def _fitted(variant: RunVariant, state: PlacementState) -> _Fitted:
         folded=folded,
         without_alternatives=without_alternatives,
     )
-    if folded or without_alternatives:
-        state = replace(state, rows_problem=_left_out(state))
-    return _Fitted(variant, state, fitted.planned, fitted.states)
+    return _Fitted(plan, state, fitted.planned, fitted.states)
 
 
-def _fitted_rows(variant: PlannedRun, plan: CurrentPlan, state: PlacementState) -> FittedRows:
+def _fitted_rows(run: TrackedRun, plan: CurrentPlan, state: PlacementState) -> FittedRows:
     """Of the steps that still have a row."""
-    names = [step.name for step in variant.graph.steps if step.name not in state.folded]
+    names = [name for name in run.statuses if name not in state.folded]
     positions = {name: position for position, name in enumerate(plan.nodes)}
     planned = [_planned(plan, name, state) for name in names]
-    states = [_state(variant.run, name, plan, positions) for name in names]
+    states = [_state(run, name, plan, positions) for name in names]
     limit = HARD_LIMIT_BYTES - OTHER_BYTES - json_bytes(list(plan.nodes))
     return fit_rows(planned, states, limit)
-
-
-def _left_out(state: PlacementState) -> str:
-    texts = [f"{len(state.folded)} ended steps are only counted"] if state.folded else []
-    texts += ["alternatives are left out"] if state.without_alternatives else []
-    return f"the object would be too large: {', '.join(texts)}"
 
 
 def _planned(plan: CurrentPlan, name: str, state: PlacementState) -> PlannedRow:
@@ -214,9 +198,7 @@ def _planned(plan: CurrentPlan, name: str, state: PlacementState) -> PlannedRow:
 
 
 def _state(run: TrackedRun, name: str, plan: CurrentPlan, positions: Mapping[str, int]) -> StateRow:
-    status = run.statuses.get(name)
-    if status is None:
-        return StateRow()
+    status = run.statuses[name]
     waiting = status.waiting
     last = run.promises.last
     promise = None if status.ended or last is None else last.steps.get(name)
@@ -252,8 +234,8 @@ def _since(run: TrackedRun, moment: datetime | None) -> float | None:
     return max(0.0, (moment - run.observed.submitted_at).total_seconds())
 
 
-def _spec(fitted: _Fitted, epoch: int, now: datetime) -> PipelinePlacementSpec:
-    run, plan = fitted.variant.run, fitted.variant.plan
+def _spec(run: TrackedRun, fitted: _Fitted, epoch: int, now: datetime) -> PipelinePlacementSpec:
+    plan = fitted.plan
     bare = PipelinePlacementSpec(
         workflow_uid=run.observed.uid,
         submitted_at=run.observed.submitted_at,
@@ -263,7 +245,7 @@ def _spec(fitted: _Fitted, epoch: int, now: datetime) -> PipelinePlacementSpec:
         revision=1 if plan is None else plan.revision,
         planned_at=now.replace(microsecond=0),
     )
-    if plan is None or isinstance(fitted.variant, RefusedRun):
+    if plan is None or run.refusal:
         return bare
     return bare.model_copy(
         update={
@@ -279,9 +261,8 @@ def _spec(fitted: _Fitted, epoch: int, now: datetime) -> PipelinePlacementSpec:
 
 
 def _status(
-    variant: RunVariant, state: PlacementState, states: Iterable[StateRow]
+    run: TrackedRun, plan: CurrentPlan | None, state: PlacementState, states: Iterable[StateRow]
 ) -> PipelinePlacementStatus:
-    run, plan = variant.run, variant.plan
     every = [StateRow(state=str(each.state)) for each in run.statuses.values()]
     counts = state_counts(every)
     ended = sum(counts[each] for each in ENDED_STATES)

@@ -16,7 +16,6 @@ from kfp_placement_controller.planning.placement_object import (
     placement_of,
 )
 from kfp_placement_controller.planning.run_promises import FirstPromise
-from kfp_placement_controller.planning.run_variants import RefusedRun
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import ConditionType
@@ -171,21 +170,22 @@ class PlacementPublisher:
         if lasts(timedelta(seconds=self.params.retry_seconds), publication.paused_at, now):
             return []
         actions: list[WritePlacement | Announce] = []
-        if isinstance(run.variant, RefusedRun) and not publication.announced:
+        if run.refusal and not publication.announced:
             publication.announced = True
-            note = f"this run is not planned: {run.variant.why}"
+            note = f"this run is not planned: {run.refusal}"
             actions.append(Announce(run.key, run.observed.owner, REFUSED_REASON, note, "Warning"))
         publishing = _state_of(run, publication.state, epoch, problem)
         if not self._is_due(publication, publishing, now):
             publication.closed = run.observed.ended and publication.published == publishing
             return actions
         try:
-            built = placement_of(run.variant, publication.state, epoch, now, problem)
+            built = placement_of(run, publication.state, epoch, now, problem)
         except LimitError as error:
             run.refuse(str(error))
-            built = placement_of(run.variant, publication.state, epoch, now, problem)
+            built = placement_of(run, publication.state, epoch, now, problem)
         # Rows that do not fit, and nodes of pods, may make another plan.
-        run.variant, publication.state = built.variant, built.state
+        run.use_plan(built.plan)
+        publication.state = built.state
         publication.publishing = _state_of(run, publication.state, epoch, problem)
         plan = (
             publication.published is None
@@ -257,7 +257,7 @@ class PlacementPublisher:
 def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) -> _PublishedState:
     revision, nodes = (0, 0) if run.plan is None else (run.plan.revision, len(run.plan.nodes))
     plan = _PublishedPlan(revision, epoch, nodes, run.promises.first)
-    all_findings = findings(run.variant, problem, state.rows_problem)
+    all_findings = findings(run, run.plan, problem, state.rows_problem)
     conditions = tuple((str(each.type), str(each.holds), str(each.reason)) for each in all_findings)
     return _PublishedState(plan, (*conditions, (str(phase(run)),)), run.statuses, run.promised_now)
 

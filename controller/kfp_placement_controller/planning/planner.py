@@ -1,7 +1,6 @@
 """Plans of all runs: one at once for each new run, then improvements one after another."""
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -12,15 +11,14 @@ from kfp_placement_controller.metrics import (
     PLANS_AT_ONCE,
     STEPS_FORECAST,
 )
-from kfp_placement_controller.planning.current_plan import CurrentPlan, plan_in_force
+from kfp_placement_controller.planning.current_plan import plan_in_force
 from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.open_runs import OpenRun, key_text
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.run_variants import OpenRun, key_text
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.keys import RunKey
@@ -70,12 +68,10 @@ class Planner:
     _may_gain: bool = False
     _alone: bool = False
 
-    def trigger(self, run: TrackedRun, why: Iterable[Trigger], now: datetime) -> None:
+    def trigger(self, run: TrackedRun, now: datetime) -> None:
         """A run must be planned again."""
-        new = set(why)
-        if new:
-            run.pending |= new
-            self._note(now)
+        run.pending = True
+        self._note(now)
 
     def may_gain(self, now: datetime) -> None:
         """There is more room than before: runs may be better off elsewhere."""
@@ -97,24 +93,18 @@ class Planner:
             first_at, last_at = self._triggers
             self._triggers = _Triggers(first_at + step, last_at + step)
 
-    def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> bool:
-        """Give a run a list-scheduling plan beside the others'; returns whether it has one."""
+    def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> None:
+        """Give a run a list-scheduling plan beside the others'."""
         asked = self.builder.at_once(run, policy, now)
         try:
             plan = plan_round(asked).plans[key_text(run.key)]
         except PlanningError as error:
             self.problems[run.key] = str(error)
-            return False
+            return
         PLANS_AT_ONCE.inc()
         self.problems.pop(run.key, None)
         self._enforce(run, plan, now, now, quick=True)
-        self.trigger(run.run, {Trigger.NEW_RUN}, now)
-        return True
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a round is under way."""
-        return self._asked is not None
+        self.trigger(run.run, now)
 
     def due_at(self) -> datetime | None:
         """When the next round is to begin; None = nothing asks for one, or one is under way."""
@@ -147,7 +137,7 @@ class Planner:
             return None
         asked = self.builder.round_of(to_replan, movable, policy, now)
         for each in to_replan:
-            each.run.pending.clear()
+            each.run.pending = False
         self._asked = _Asked(
             asked, tuple(run.key for run in to_replan), tuple(run.key for run in movable), now
         )
@@ -156,15 +146,14 @@ class Planner:
             self._note(now)
         return asked
 
-    def round_ended(self, result: RoundResult, now: datetime) -> list[RunKey]:
-        """Put the plans of a round into force; returns the runs whose plans have changed."""
+    def round_ended(self, result: RoundResult, now: datetime) -> None:
+        """Put the plans of a round into force."""
         asked = self._finish(result.number)
         if asked is None:
-            return []
+            return
         self._alone = False
         PLANNING_ROUNDS.labels("improved").inc()
         PLANNING_ROUND_SECONDS.observe((now - asked.started_at).total_seconds())
-        changed: list[RunKey] = []
         for key in (*asked.to_replan, *asked.movable):
             run, plan = self.registry.open_run(key), result.plans.get(key_text(key))
             if run is None or plan is None:
@@ -173,11 +162,9 @@ class Planner:
                 run.run.crashes = 0
                 self.problems.pop(key, None)
             if not run.fits(plan):
-                self.trigger(run.run, {Trigger.WIDTH}, now)
+                self.trigger(run.run, now)
             elif key in asked.to_replan or run.is_moved_by(plan):
                 self._enforce(run, plan, asked.started_at, now, quick=False)
-                changed.append(key)
-        return changed
 
     def round_failed(self, failure: RoundFailure, now: datetime) -> None:
         """A round brought nothing; after a death runs are tried one at a time."""
@@ -202,7 +189,7 @@ class Planner:
         if run.crashes >= MAX_CRASHES and len(asked.to_replan) == 1:
             run.refuse(f"planning this run failed {run.crashes} times: {why}")
         else:
-            self.trigger(run, {Trigger.NEW_RUN}, now)
+            self.trigger(run, now)
 
     def _finish(self, number: int) -> _Asked | None:
         asked = self._asked
@@ -222,14 +209,11 @@ class Planner:
     def _enforce(
         self, run: OpenRun, plan: Plan, planned_at: datetime, now: datetime, *, quick: bool
     ) -> None:
-        before: CurrentPlan | None = run.plan
+        before = run.run.plan
         if before is None:
             _count_levels(run)
-        revision = 1 if before is None else before.revision + 1
         begun = frozenset(name for name, status in run.run.statuses.items() if not status.unstarted)
-        run.run.put_into_force(
-            plan_in_force(plan, before, revision, planned_at, now, begun, quick=quick)
-        )
+        run.run.put_into_force(plan_in_force(plan, before, planned_at, now, begun, quick=quick))
 
 
 def _count_levels(run: OpenRun) -> None:

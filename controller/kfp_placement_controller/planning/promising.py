@@ -9,15 +9,14 @@ from typing import NamedTuple
 
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.known_pasts import KnownPast
+from kfp_placement_controller.planning.open_runs import PlannedRun
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.run_variants import PlannedRun
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.policy import HistorySettings, PlacementPolicySpec
 from kfp_placement_engine.model.keys import RunKey
 
@@ -78,7 +77,7 @@ class Promising:
                 # It may stay for days, and has no use for it.
                 run.use_past(None)
                 continue
-            reading = run.variant.reading
+            reading = run.reading
             if reading is None or not self._may_hear(run, reading, now):
                 continue
             past = self.histories.past(run.key.namespace, reading.graph.name)
@@ -145,8 +144,8 @@ class Promising:
         run.reread(policy)
         self._made.pop(run.key, None)
         run.changed = True
-        if isinstance(run.variant, PlannedRun) and run.unstarted():
-            self.planner.trigger(run, {Trigger.HISTORY}, now)
+        if isinstance(run.open, PlannedRun) and run.unstarted():
+            self.planner.trigger(run, now)
 
     def _made_at(self, run: PlannedRun) -> datetime:
         made = self._made.get(run.key)
@@ -191,6 +190,6 @@ def _now_of(run: PlannedRun, now: datetime) -> _Made:
 
 def _awaits_search(run: PlannedRun, now: datetime) -> bool:
     """Return whether a search is about to bring a better plan."""
-    is_asked = run.plan.quick and bool(run.run.pending) and run.run.unstarted()
+    is_asked = run.plan.quick and run.run.pending and run.run.unstarted()
     # Beside many other runs its turn may come late, or never.
     return is_asked and lasts(LONGEST_PAUSE, run.plan.planned_at, now)

@@ -13,7 +13,6 @@ from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
-from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import ClaimKey
@@ -51,11 +50,11 @@ class Reactions:
         if takes_less(change.old, change.new):
             for each in self.registry.planned():
                 if each.waits_on(name):
-                    self.planner.trigger(each.run, {Trigger.NODE}, now)
+                    self.planner.trigger(each.run, now)
             return
         for each in self.registry.planned():
             if each.has_unplaced():
-                self.planner.trigger(each.run, {Trigger.NODE}, now)
+                self.planner.trigger(each.run, now)
         self.planner.may_gain(now)
 
     def claim(self, change: Change[ObservedClaim], now: datetime) -> None:
@@ -66,7 +65,7 @@ class Reactions:
         for each in self.registry.active():
             names = {claim.name for claim in each.graph.claims}
             if each.key[0] == change.key[0] and change.key[1] in names:
-                self.planner.trigger(each.run, {Trigger.CLAIM}, now)
+                self.planner.trigger(each.run, now)
 
     def volume(self, change: Change[Any], _now: datetime) -> None:
         """A volume; what matters of it shows in its claim."""
@@ -75,7 +74,7 @@ class Reactions:
     def location(self, change: Change[Any], now: datetime) -> None:
         """A Location is new, has changed or is gone."""
         _keep(self.cluster.locations, change.key[1], change.new)
-        self._all_anew(Trigger.POLICY, now)
+        self._all_anew(now)
 
     def namespace(self, change: Change[ObservedNamespace], _now: datetime) -> None:
         """What a namespace says of taking part; counts from its next run on."""
@@ -95,18 +94,18 @@ class Reactions:
                 each.run.reread(after)
                 each.run.changed = True
         if before != after:
-            self._all_anew(Trigger.POLICY, now)
+            self._all_anew(now)
             self.requests.conditions_changed()
 
     def attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
         """A volume could not be attached; the next evaluation of the run sees it."""
         self.registry.attach_failures.change(change)
 
-    def _all_anew(self, why: Trigger, now: datetime) -> None:
+    def _all_anew(self, now: datetime) -> None:
         """All runs that have something left to start must be planned again."""
         for each in self.registry.planned():
             if each.run.unstarted():
-                self.planner.trigger(each.run, {why}, now)
+                self.planner.trigger(each.run, now)
 
 
 def _keep(known: dict[K, V], key: K, value: V | None) -> None:

@@ -1,7 +1,7 @@
 """One round of planning, as asked and as answered: plain data that goes between processes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
@@ -12,7 +12,7 @@ from kfp_placement_engine.planning.warm_start import WarmStart
 
 @dataclass(frozen=True)
 class PlanningRound:
-    """What one round is asked.
+    """What one round is asked, in the process that searches.
 
     Attributes:
         number: tells rounds apart.
@@ -33,8 +33,8 @@ class PlanningRound:
     fixed: tuple[ReservedRun, ...]
     cluster: Cluster
     options: PlanOptions
-    warm_start: WarmStart = field(default_factory=dict)
-    gain_percent: float = 2.0
+    warm_start: WarmStart
+    gain_percent: float
 
 
 @dataclass(frozen=True)

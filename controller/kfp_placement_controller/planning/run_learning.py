@@ -131,7 +131,7 @@ class RunLearning:
         # Its object may be deleted by now: a label must not bring back what people have deleted.
         if finished_at is None or self._learned.get(run.key) == finished_at:
             return 0
-        reading = run.variant.reading
+        reading = run.reading
         if reading is not None and self.histories.knows(
             run.key.namespace, reading.graph.name, run.observed.uid, finished_at
         ):

@@ -27,7 +27,6 @@ class RunPod:
         pod: as last observed.
         identity: what it is for; None = no pod of the graph.
         created_at, bound_at, running_at, ended_at: as exactly as they are known; None = not yet.
-        gone: it has been deleted.
     """
 
     pod: ObservedPod
@@ -36,7 +35,6 @@ class RunPod:
     bound_at: datetime | None = None
     running_at: datetime | None = None
     ended_at: datetime | None = None
-    gone: bool = False
 
     @property
     def ended(self) -> bool:
@@ -80,24 +78,19 @@ class RunPods:
             self._pods[uid] = replace(known, identity=identity)
             self._file(self._pods[uid])
 
-    def observe(self, pod: ObservedPod, now: datetime) -> RunPod:
+    def observe(self, pod: ObservedPod, now: datetime) -> None:
         """A pod is new or has changed."""
         known = self._pods.get(pod.uid)
         if known is None:
             identity = self.index.of_pod(pod) if self.index else None
             known = RunPod(pod, identity, moment(pod.created_at, now))
-        self._pods[pod.uid] = advanced = _advanced(known, pod, now)
-        self._file(advanced)
-        return advanced
+        self._pods[pod.uid] = _advanced(known, pod, now)
+        self._file(self._pods[pod.uid])
 
     def forget(self, pod: ObservedPod) -> None:
         """A pod is gone; if it had ended, what is known of it is kept."""
         known = self._pods.get(pod.uid)
-        if known is None:
-            return
-        if known.ended:
-            self._pods[pod.uid] = replace(known, gone=True)
-            self._file(self._pods[pod.uid])
+        if known is None or known.ended:
             return
         del self._pods[pod.uid]
         for shelf in self._shelves(known.identity):
@@ -158,6 +151,4 @@ def _advanced(known: RunPod, pod: ObservedPod, now: datetime) -> RunPod:
     if ended_at is None and pod.phase in ENDED:
         begun_at = running_at or bound_at or known.created_at
         ended_at = max(begun_at, moment(pod.finished_at, now))
-    return replace(
-        known, pod=pod, bound_at=bound_at, running_at=running_at, ended_at=ended_at, gone=False
-    )
+    return replace(known, pod=pod, bound_at=bound_at, running_at=running_at, ended_at=ended_at)

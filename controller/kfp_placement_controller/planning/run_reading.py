@@ -74,17 +74,6 @@ class RunReading:
         return StepOrder.of(self.graph)
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """A run cannot be read.
-
-    Attributes:
-        why: in words.
-    """
-
-    why: str
-
-
 def read_run(
     run: ObservedRun,
     policy: PlacementPolicySpec,

@@ -10,8 +10,8 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.known_pasts import KnownPast
-from kfp_placement_controller.planning.run_reading import Refusal, RunReading, no_past, read_run
-from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun
+from kfp_placement_controller.planning.open_runs import OpenRun, PlannedRun
+from kfp_placement_controller.planning.run_reading import no_past, read_run
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
@@ -94,10 +94,9 @@ class RunRegistry:
             return None
         if self.excluded(observed.key[0]):
             return None
-        read = self._read(observed)
-        if read is None:
+        run = self._read(observed)
+        if run is None:
             return None
-        run = TrackedRun(observed, read, self.nodes_of(observed), self.attach_failures)
         for pod in self.pods_of(observed):
             run.observe_pod(None, pod, now)
         self.runs[key] = run
@@ -189,14 +188,15 @@ class RunRegistry:
         says = self.namespaces.get(namespace)
         return not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
 
-    def _read(self, run: ObservedRun) -> RunReading | Refusal | None:
-        """A run's graph, or why there is none; None = no step of it is marked."""
-        find_past = no_past if run.ended else partial(self.past, run.key.namespace)
+    def _read(self, observed: ObservedRun) -> TrackedRun | None:
+        """A run with its graph, or with why there is none; None = no step of it is marked."""
+        find_past = no_past if observed.ended else partial(self.past, observed.key.namespace)
+        nodes, failures = self.nodes_of(observed), self.attach_failures
         try:
-            reading = read_run(run, self.policy(), nodes=self.nodes_of(run), find_past=find_past)
+            reading = read_run(observed, self.policy(), nodes=nodes, find_past=find_past)
         except InputError as error:
-            return Refusal(str(error))
-        return reading if reading.is_marked else None
+            return TrackedRun(observed, None, nodes, failures, refusal=str(error))
+        return TrackedRun(observed, reading, nodes, failures) if reading.is_marked else None
 
     def _drop(self, key: RunKey) -> None:
         self.runs.pop(key, None)

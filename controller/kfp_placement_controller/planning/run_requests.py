@@ -227,7 +227,7 @@ class RunRequests:
         """Whether a run that has not begun is about to be planned with its past."""
         if not need.lacks_past or need.has_begun:
             return False
-        if not self.histories.awaits(need.observed.key.namespace):
+        if not self.histories.pasts.awaits(need.observed.key.namespace):
             return False
         need.awaited_since = need.awaited_since or now
         return lasts(LONGEST_WAIT, need.awaited_since, now)

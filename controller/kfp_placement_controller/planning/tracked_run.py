@@ -1,26 +1,20 @@
 """One run: its object, its pods, what happened to its steps, and whether it is planned."""
 
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.current_plan import CurrentPlan, as_placed
 from kfp_placement_controller.planning.known_pasts import KnownPast
+from kfp_placement_controller.planning.open_runs import OpenRun, PlannedRun
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.run_promises import RunPromises
-from kfp_placement_controller.planning.run_reading import Refusal, RunReading, read_again, read_on
-from kfp_placement_controller.planning.run_variants import (
-    OpenRun,
-    PlannedRun,
-    RefusedRun,
-    RunVariant,
-    UnplannedRun,
-)
+from kfp_placement_controller.planning.run_reading import RunReading, read_again, read_on
 from kfp_placement_controller.planning.step_states import RunSituation, StepStatus, step_statuses
-from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
+from kfp_placement_controller.planning.triggers import DriftWatch
 from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
@@ -75,16 +69,18 @@ class TrackedRun:
 
     Attributes:
         observed: its object, as last seen.
-        read: its graph, or why there is none.
+        reading: its graph; None = it cannot be read.
         nodes: that its queue has assigned to it; () = any.
         attach_failures: volumes that could not be attached, of all pods.
         pods: of the run.
-        variant: what it is now: refused, without a plan yet, or planned.
+        refusal: why it is not planned, or no longer; "" = it is.
+        plan: in force, or until it was refused; None = it has none yet.
+        is_whole: the plan has a row for every step; loops may have become wider.
         statuses: what happened to its steps, as of the last evaluation.
         outcome: what its object says of them, likewise.
         first_makespan_seconds: of its first plan.
         promises: of its end, and of its steps.
-        pending: why it must be planned again.
+        pending: it must be planned again.
         crashes: searches of it that ended a worker.
         changed: something has been observed since the last evaluation.
         outdated: its plan is of a time when it was held back, or could use other nodes.
@@ -92,15 +88,17 @@ class TrackedRun:
     """
 
     observed: ObservedRun
-    read: InitVar[RunReading | Refusal]
+    reading: RunReading | None
     nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
+    refusal: str = ""
     pods: RunPods = field(init=False, default_factory=RunPods)
-    variant: RunVariant = field(init=False)
+    plan: CurrentPlan | None = field(init=False, default=None)
+    is_whole: bool = field(init=False, default=False)
     statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
     first_makespan_seconds: float | None = field(init=False, default=None)
     promises: RunPromises = field(init=False, default_factory=RunPromises)
-    pending: set[Trigger] = field(init=False, default_factory=set)
+    pending: bool = field(init=False, default=False)
     crashes: int = field(init=False, default=0)
     changed: bool = field(init=False, default=True)
     outdated: bool = field(init=False, default=False)
@@ -108,14 +106,13 @@ class TrackedRun:
     _content_changed: bool = field(init=False, default=True)
     outcome: RunOutcome = field(init=False, default_factory=RunOutcome)
     _drift: DriftWatch = field(init=False, default_factory=DriftWatch)
+    _open: OpenRun | None = field(init=False, default=None)
 
-    def __post_init__(self, read: RunReading | Refusal) -> None:
+    def __post_init__(self) -> None:
         """Without a plan, or refused."""
-        if isinstance(read, Refusal):
-            self.variant = RefusedRun(self, read.why)
-        else:
-            self.variant = UnplannedRun(self, read)
-            self.pods.use_index(read.index)
+        if self.reading is not None:
+            self.pods.use_index(self.reading.index)
+        self._renew()
 
     @property
     def key(self) -> RunKey:
@@ -125,14 +122,7 @@ class TrackedRun:
     @property
     def open(self) -> OpenRun | None:
         """The run as it can be planned; None = there is nothing left to plan."""
-        if self.observed.ended or isinstance(self.variant, RefusedRun):
-            return None
-        return self.variant
-
-    @property
-    def plan(self) -> CurrentPlan | None:
-        """In force, or None."""
-        return self.variant.plan
+        return None if self.observed.ended else self._open
 
     @property
     def held(self) -> bool:
@@ -158,21 +148,21 @@ class TrackedRun:
 
     def refuse(self, why: str) -> None:
         """It is not planned from now on."""
-        self.variant = self.variant.refused(why)
+        self.refusal = why
+        self._renew()
 
     def reread(self, policy: PlacementPolicySpec) -> None:
         """Read the graph again, as other things are assumed."""
         try:
-            self._use(read_again(self.observed, self.variant.reading, policy, self.nodes))
+            self._use(read_again(self.observed, self.reading, policy, self.nodes))
         except InputError as error:
             self.refuse(str(error))
 
     def use_past(self, past: KnownPast | None) -> None:
         """Its graph is read with this from now on; None = with none, so that it is let go."""
-        reading = self.variant.reading
-        if reading is not None and reading.past is not past:
-            # The graph stays, and with it what its plan covers.
-            self.variant = replace(self.variant, reading=replace(reading, past=past))
+        if self.reading is not None and self.reading.past is not past:
+            self.reading = replace(self.reading, past=past)
+            self._renew()
 
     def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
         """It may use these nodes from now on; () = any."""
@@ -197,46 +187,47 @@ class TrackedRun:
             self.pods.forget(old)
         self.changed = True
 
-    def evaluate(
-        self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams
-    ) -> set[Trigger]:
-        """Work out what happened to the steps; returns why the run must be planned again."""
-        reading = self.variant.reading
+    def evaluate(self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams) -> bool:
+        """Work out what happened to the steps; returns whether the run must be planned again."""
+        reading = self.reading
         self.changed = False
         if reading is None:
-            return set()
+            return False
         has_pods = any(True for _ in self.pods)
         self.outdated |= self.hold.evaluate(
             self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
         )
         if not self.waits_to_begin:
             self.promises.begun()
-        triggers: set[Trigger] = set()
+        is_other = False
         if self._content_changed:
             known = self._read_on(reading, policy)
-            if known is not reading:
-                triggers.add(Trigger.WIDTH)
-            reading = known
+            is_other, reading = known is not reading, known
         self._content_changed = False
         self.statuses = step_statuses(reading.graph, self.pods, self._situation(policy), now)
-        if isinstance(self.open, PlannedRun):
+        if self.plan is not None and self.open is not None:
             attempts = {name: self.pods.attempts(name) for name in self.statuses}
-            triggers |= self._drift.evaluate(
-                self.open.plan, self.statuses, attempts, self.observed.submitted_at, now, params
+            is_other |= self._drift.evaluate(
+                self.plan, self.statuses, attempts, self.observed.submitted_at, now, params
             )
-            placed = as_placed(self.open.plan, self.statuses)
-            if placed is not self.open.plan:
-                self.variant = self.open.with_plan(placed)
-        return triggers if self.open is not None else set()
+            self.use_plan(as_placed(self.plan, self.statuses))
+        return is_other and self.open is not None
 
     def put_into_force(self, plan: CurrentPlan) -> None:
         """This is the plan from now on; of the first one the makespan is kept."""
-        self.variant = self.variant.with_plan(plan)
+        self.use_plan(plan)
+        self.is_whole = self._is_covered()
         if self.outdated:
             self.promises.begin_again()
         self.outdated = False
         if self.first_makespan_seconds is None:
             self.first_makespan_seconds = plan.makespan_seconds
+
+    def use_plan(self, plan: CurrentPlan | None) -> None:
+        """Follow a plan that covers the same steps as the one until now."""
+        if plan is not self.plan:
+            self.plan = plan
+            self._renew()
 
     def promised(self, promise: Promise, now: datetime) -> None:
         """Take what is promised of it now, since its submission."""
@@ -246,19 +237,23 @@ class TrackedRun:
         self.promises.take(promise, made_seconds, self.held_seconds, may_be_first=is_early)
 
     def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
-        """Go on with what an earlier planner has planned; evaluate it first, for its states."""
-        self.variant = self.variant.adopted(plan)
+        """Go on with what an earlier planner has planned; evaluate it first, for its states.
+
+        It may have left steps out that have ended.
+        """
+        self.use_plan(plan)
+        statuses = self.statuses.items()
+        self.is_whole = all(name in plan.rows or status.ended for name, status in statuses)
         self.first_makespan_seconds = first_makespan_seconds
 
     def planned_step(self, pod: ObservedPod) -> str:
         """The step that a pod executes, if the plan in force has a node for it, else ""."""
-        plan, reading = self.variant.plan, self.variant.reading
-        if plan is None or reading is None:
+        if self.plan is None or self.reading is None:
             return ""
-        identity = reading.index.of_pod(pod)
+        identity = self.reading.index.of_pod(pod)
         if identity is None or identity.role is PodRole.DRIVER:
             return ""
-        return identity.name if plan.node_of(identity.name) else ""
+        return identity.name if self.plan.node_of(identity.name) else ""
 
     def unstarted(self) -> bool:
         """Whether any step has not started."""
@@ -270,9 +265,27 @@ class TrackedRun:
         return self.held and (pod is None or pod.ended)
 
     def _use(self, reading: RunReading) -> None:
-        self.variant = self.variant.reread(reading)
+        self.reading = reading
+        self.is_whole = self._is_covered()
         self.pods.use_index(reading.index)
         self._content_changed = True
+        self._renew()
+
+    def _renew(self) -> None:
+        """Find out whether the run can be planned, and whether it has a plan."""
+        if self.reading is None or self.refusal:
+            self._open = None
+        elif self.plan is None:
+            self._open = OpenRun(self, self.reading)
+        else:
+            self._open = PlannedRun(self, self.reading, self.plan)
+
+    def _is_covered(self) -> bool:
+        """Whether the plan has a row for every step."""
+        if self.plan is None or self.reading is None:
+            return False
+        rows = self.plan.rows
+        return all(step.name in rows for step in self.reading.graph.steps)
 
     def _read_on(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
         """Read what happened to the steps; returns the graph as it is known now."""

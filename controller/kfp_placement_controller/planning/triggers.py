@@ -1,30 +1,14 @@
-"""Why plans are made again, and when what happens is too far from what was planned."""
+"""When what happens is too far from what was planned, so that a run is planned again."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_engine.model.step_state import StepState
-
-
-class Trigger(StrEnum):
-    """What lets a run be planned again."""
-
-    NEW_RUN = "new run"
-    DRIFT = "drift"
-    NODE = "node"
-    POLICY = "policy"
-    CLAIM = "claim"
-    WIDTH = "width"
-    RETRY = "retry"
-    CACHE = "cache"
-    HISTORY = "history"
-
 
 MOST_PATIENCE = 8
 """A step that stays overdue is planned again after at most this many times the usual limit."""
@@ -50,8 +34,8 @@ class DriftWatch:
         submitted_at: datetime,
         now: datetime,
         params: PlanningParams,
-    ) -> set[Trigger]:
-        """What has come to be since the last evaluation.
+    ) -> bool:
+        """Whether the plan is off by what has come to be since the last evaluation.
 
         Args:
             plan: in force.
@@ -61,30 +45,28 @@ class DriftWatch:
             now: the time.
             params: thresholds.
         """
-        triggers: set[Trigger] = set()
+        is_off = False
         limit = _limit(plan, params)
         for name, status in statuses.items():
             if status.started_at is not None and (name, status.node) not in self._started:
                 self._started.add((name, status.node))
                 start = (status.started_at - submitted_at).total_seconds()
-                if status.node != plan.node_of(name) or _apart(start, plan.start_of(name), limit):
-                    triggers.add(Trigger.DRIFT)
-            if self._lost(name, status):
-                triggers.add(Trigger.RETRY)
+                is_off |= status.node != plan.node_of(name)
+                is_off |= _apart(start, plan.start_of(name), limit)
+            is_off |= self._lost(name, status)
             if status.ended and name not in self._ended:
                 self._ended.add(name)
-                triggers |= self._end(name, status, plan, submitted_at, limit)
+                is_off |= _is_end_off(name, status, plan, submitted_at, limit)
         for name, number in attempts.items():
-            if number > max(1, self._attempts.get(name, 1)):
-                triggers.add(Trigger.RETRY)
+            is_off |= number > max(1, self._attempts.get(name, 1))
             self._attempts[name] = number
         if self._overdue_revision != plan.revision:
             late = self._late(plan, statuses, (now - submitted_at).total_seconds(), limit)
             if late:
                 self._overdue_revision = plan.revision
                 self._overdue.update(late)
-                triggers.add(Trigger.DRIFT)
-        return triggers
+                is_off = True
+        return is_off
 
     def _late(
         self,
@@ -111,20 +93,16 @@ class DriftWatch:
             self._bound.discard(name)
         return was_bound and not status.bound and not status.ended
 
-    def _end(
-        self,
-        name: str,
-        status: StepStatus,
-        plan: CurrentPlan,
-        submitted_at: datetime,
-        limit: float,
-    ) -> set[Trigger]:
-        if status.state in (StepState.CACHED, StepState.SKIPPED):
-            return {Trigger.CACHE}
-        if status.ended_at is None:
-            return set()
-        end = (status.ended_at - submitted_at).total_seconds()
-        return {Trigger.DRIFT} if _apart(end, plan.finish_of(name), limit) else set()
+
+def _is_end_off(
+    name: str, status: StepStatus, plan: CurrentPlan, submitted_at: datetime, limit: float
+) -> bool:
+    """Whether a step has ended otherwise than planned."""
+    if status.state in (StepState.CACHED, StepState.SKIPPED):
+        return True
+    if status.ended_at is None:
+        return False
+    return _apart((status.ended_at - submitted_at).total_seconds(), plan.finish_of(name), limit)
 
 
 def _limit(plan: CurrentPlan, params: PlanningParams) -> float:

@@ -49,7 +49,7 @@ class Load:
         """
         self._sources = sources
         self._rooms: dict[RunKey | None, dict[str, _Room]] = {}
-        self._users: dict[ClaimKey, dict[str, tuple[RunKey | None, str]]] = {}
+        self._users: dict[ClaimKey, dict[str, str]] = {}
 
     def change(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         """A pod is new, has changed or is gone."""
@@ -84,10 +84,9 @@ class Load:
             add_to(taken, room.real)
         return bounded(taken)
 
-    def claim_users(self, claim: ClaimKey, without: Container[RunKey] = ()) -> Iterable[str]:
+    def claim_users(self, claim: ClaimKey) -> Iterable[str]:
         """Nodes on which pods mount a claim."""
-        users = self._users.get(claim, {})
-        return {node for owner, node in users.values() if owner is None or owner not in without}
+        return self._users.get(claim, {}).values()
 
     def run_of(self, pod: ObservedPod) -> RunKey | None:
         """The run that a pod is of; None = of none."""
@@ -107,7 +106,7 @@ class Load:
             claim = ClaimKey(pod.namespace, name)
             users = self._users.setdefault(claim, {})
             if sign > 0:
-                users[pod.uid] = (owner, pod.node_name)
+                users[pod.uid] = pod.node_name
             else:
                 users.pop(pod.uid, None)
                 if not users:

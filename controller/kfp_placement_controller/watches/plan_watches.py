@@ -1,6 +1,7 @@
 """What `plan` watches: what is kept from each kind, and how its coordinator hears of changes."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -109,9 +110,17 @@ def plan_watches(
             after=before_runs if kind in runs else (),
             readable=partial(_readable, inbox) if kind == PIPELINE_HISTORIES else None,
         )
-    _watch_lease(watches, settings, settings.scheduler_lease_name, _scheduler_lease, inbox)
+    leases = {settings.scheduler_lease_name: Coordinator.scheduler_lease}
     if settings.queues:
-        _watch_lease(watches, settings, settings.queue_lease_name, _queue_lease, inbox)
+        leases[settings.queue_lease_name] = Coordinator.queue_lease
+    for name, tell in leases.items():
+        watches.add(
+            LEASES,
+            observe_held_lease,
+            partial(_lease_changed, inbox, tell),
+            namespace=settings.own_namespace,
+            field_selector=f"metadata.name={name}",
+        )
     return watches
 
 
@@ -120,23 +129,6 @@ def _ended_pipelines(settings: PlanSettings, inbox: Inbox[Coordinator]) -> Ended
         inbox.put(lambda coordinator, now: coordinator.pipeline_ended(run, now))
 
     return EndedPipelines(tell, settings.own_namespace, opt_in=settings.opt_in)
-
-
-def _watch_lease(
-    watches: WatchGroup,
-    settings: PlanSettings,
-    name: str,
-    changed: Callable[[Inbox[Coordinator], Change[HeldLease]], None],
-    inbox: Inbox[Coordinator],
-) -> None:
-    """Watch one Lease of our namespace, and no other."""
-    watches.add(
-        LEASES,
-        observe_held_lease,
-        partial(changed, inbox),
-        namespace=settings.own_namespace,
-        field_selector=f"metadata.name={name}",
-    )
 
 
 def _changed(
@@ -156,9 +148,9 @@ def _readable(inbox: Inbox[Coordinator], is_readable: bool) -> None:
     inbox.put(lambda coordinator, _now: coordinator.histories_readable(is_readable))
 
 
-def _scheduler_lease(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:
-    inbox.put_first(lambda coordinator, now: coordinator.scheduler_lease(change.new, now))
-
-
-def _queue_lease(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:
-    inbox.put_first(lambda coordinator, now: coordinator.queue_lease(change.new, now))
+def _lease_changed(
+    inbox: Inbox[Coordinator],
+    tell: Callable[[Coordinator, HeldLease | None, datetime], None],
+    change: Change[HeldLease],
+) -> None:
+    inbox.put_first(lambda coordinator, now: tell(coordinator, change.new, now))

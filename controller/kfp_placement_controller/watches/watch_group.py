@@ -77,7 +77,7 @@ class WatchGroup:
             changed,
             namespace=namespace,
             field_selector=field_selector,
-            listed=partial(self._all_reported, kind),
+            listed=partial(self._go_on, kind, reported=True),
             malformed=InputError,
             params=WatchParams(page_size=page_size, most_objects=most_objects),
         )
@@ -92,7 +92,8 @@ class WatchGroup:
         for watcher in [each for each in self._watchers if each not in self._after]:
             watcher.start()
         for kind in self._optional:
-            timer = threading.Timer(OPTIONAL_WAIT_SECONDS, self._wait_is_over, (kind,))
+            wait_is_over = partial(self._go_on, kind, reported=False)
+            timer = threading.Timer(OPTIONAL_WAIT_SECONDS, wait_is_over)
             timer.daemon = True
             timer.start()
             self._timers.append(timer)
@@ -109,7 +110,8 @@ class WatchGroup:
         return [
             each.kind.plural
             for each in self._watchers
-            if not each.synced.is_set() and not self._is_done_without(each.kind)
+            if not each.synced.is_set()
+            and not (each.kind in self._optional and each.kind in self._known)
         ]
 
     def is_synced(self) -> bool:
@@ -134,19 +136,14 @@ class WatchGroup:
         """The kind of each watch, and the time since the server last answered it."""
         return [(each.kind.plural, each.age_seconds()) for each in self._watchers]
 
-    def _is_done_without(self, kind: Kind) -> bool:
-        return kind in self._optional and kind in self._known
-
-    def _wait_is_over(self, kind: Kind) -> None:
-        """Who waits for a kind goes on, in the thread of a timer."""
-        self._go_on(kind, reported=False)
-
-    def _all_reported(self, kind: Kind) -> None:
-        """All objects of a kind have been reported, in the thread of its watch."""
-        self._go_on(kind, reported=True)
-
     def _go_on(self, kind: Kind, *, reported: bool) -> None:
-        """Start what was waiting for a kind."""
+        """Start what was waiting for a kind.
+
+        Args:
+            kind: of objects.
+            reported: all of them have been, in the thread of their watch; or the wait for them is
+                over, in the thread of a timer.
+        """
         with self._lock:
             if kind in self._optional and (reported or kind not in self._known):
                 self._optional[kind](reported)

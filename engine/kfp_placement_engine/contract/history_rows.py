@@ -1,7 +1,7 @@
 """Rows of PipelineHistories: steps of ended runs, in the form in which thousands of them fit."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -99,10 +99,9 @@ def past_step(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> P
     return found if found.is_usable else None
 
 
-def is_readable_row(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> bool:
-    """Whether a row can be read, and the time that it says can be true."""
-    found = past_step(row, steps, nodes)
-    return found is not None and (found.seconds is not None or _entry(row, _SECONDS) is None)
+def states_odd_time(row: Sequence[object], step: PastStep) -> bool:
+    """Whether a row says a time of its step that cannot be true."""
+    return step.seconds is None and _entry(row, _SECONDS) is not None
 
 
 def _entry(row: Sequence[object], at: int) -> object:
@@ -117,13 +116,11 @@ def _arguments(value: object) -> tuple[float, ...]:
     return tuple(map(float, value))
 
 
-def loop_widths(rows: Iterable[Sequence[object]], steps: StepRows) -> Iterator[LoopWidth]:
-    """What rows say of loops; those that cannot be read, or cannot be true, are left out."""
-    for row in rows:
-        index, width = (_count(each) for each in [*row[:2], None, None][:2])
-        loop = None if index is None else steps.of(index, "")
-        if loop is not None and width is not None:
-            yield LoopWidth(loop.step, width)
+def loop_width(row: Sequence[object], steps: StepRows) -> LoopWidth | None:
+    """What a row says of a loop; None = it cannot be read, or cannot be true."""
+    index, width = (_count(_entry(row, at)) for at in (0, 1))
+    loop = None if index is None else steps.of(index, "")
+    return None if loop is None or width is None else LoopWidth(loop.step, width)
 
 
 def _count(value: object) -> int | None:

@@ -17,9 +17,9 @@ add some there: an earlier one ignores them, and writes none when it adds a run.
 """
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -39,9 +39,9 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_ROWS,
     MAX_STEPS,
     StepRows,
-    is_readable_row,
-    loop_widths,
+    loop_width,
     past_step,
+    states_odd_time,
 )
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import NodeName
@@ -181,6 +181,18 @@ class PipelineHistoryStatus(ResourceModel):
     """When the last of them ended."""
 
 
+class ReadRuns(NamedTuple):
+    """The runs of a history, and what of them does not count as it cannot be read or be true.
+
+    Attributes:
+        runs: the oldest first.
+        left_out: where it is: `steps[2] of run '5a1c...'`.
+    """
+
+    runs: tuple[PastRun, ...]
+    left_out: tuple[str, ...]
+
+
 class PipelineHistory(Resource):
     """The past runs of one pipeline; outlives its Workflows."""
 
@@ -188,6 +200,16 @@ class PipelineHistory(Resource):
     kind: Literal["PipelineHistory"] = "PipelineHistory"
     spec: PipelineHistorySpec
     status: PipelineHistoryStatus | None = None
+
+    @property
+    def recorded(self) -> tuple[RecordedRun, ...]:
+        """All runs that are kept."""
+        return () if self.status is None else self.status.runs
+
+    @property
+    def ended(self) -> Mapping[str, datetime]:
+        """When all these runs ended, by uid."""
+        return {run.uid: run.ended_at for run in self.recorded}
 
     def only(self, uids: Container[str]) -> "PipelineHistory":
         """The same with some of its runs: to read the rows of all takes long.
@@ -201,43 +223,60 @@ class PipelineHistory(Resource):
         return self.model_copy(update={"status": self.status.model_copy(update={"runs": runs})})
 
     def past_runs(self, keep_days: int | None = None) -> tuple[PastRun, ...]:
-        """The runs that count, the oldest first; rows that cannot be read are left out.
+        """The runs that count, as `read_runs` reads them."""
+        return self.read_runs(keep_days).runs
+
+    def read_runs(self, keep_days: int | None = None) -> ReadRuns:
+        """Read the runs that count; rows that cannot be read are left out.
 
         Args:
             keep_days: of older runs than that none counts; None = they all do.
         """
         runs = self.runs_that_count(keep_days)
         if self.status is None or not runs:
-            return ()
+            return ReadRuns((), ())
         steps = StepRows(self.spec.pipeline, self.status.steps)
-        return tuple(_past_run(run, steps, self.status.nodes, self.spec) for run in runs)
+        read = [_read_run(run, steps, self.status.nodes, self.spec) for run in runs]
+        left_out = (where for _, each in read for where in each)
+        return ReadRuns(tuple(run for run, _ in read), tuple(left_out))
 
     def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
         """Those that are kept and not forgotten; their rows are not looked at. Arguments as above.
 
         Somebody may have added a run twice; of a run the last one counts.
         """
-        recorded = () if self.status is None else self.status.runs
-        runs: Sequence[RecordedRun] = tuple({run.uid: run for run in recorded}.values())
+        runs: Sequence[RecordedRun] = tuple({run.uid: run for run in self.recorded}.values())
         if keep_days is not None:
             runs = runs_kept(runs, keep_days)
         return tuple(run for run in runs if not self.spec.forgets_run(run.ended_at))
 
 
-def _past_run(
+def _read_run(
     run: RecordedRun, steps: StepRows, nodes: Sequence[str], spec: PipelineHistorySpec
-) -> PastRun:
-    """A run that counts, without the steps that are forgotten."""
+) -> tuple[PastRun, list[str]]:
+    """A run that counts, without the steps that are forgotten; and where it cannot be read."""
+    rows = [(row, past_step(row, steps, nodes)) for row in run.steps]
+    loops = [loop_width(row, steps) for row in run.loops]
+    seconds, planned_seconds = _if_true(run.seconds), _if_true(run.planned_seconds)
+    odd = [
+        f"steps[{at}]"
+        for at, (row, step) in enumerate(rows)
+        if step is None or states_odd_time(row, step)
+    ]
+    odd += [f"loops[{at}]" for at, loop in enumerate(loops) if loop is None]
+    if (seconds, planned_seconds) != (run.seconds, run.planned_seconds):
+        odd.append("times")
     found = PastRun(
         uid=run.uid,
         pipeline=spec.pipeline,
         ended_at=run.ended_at,
-        steps=tuple(filter(None, (past_step(row, steps, nodes) for row in run.steps))),
-        seconds=_if_true(run.seconds),
-        planned_seconds=_if_true(run.planned_seconds),
-        loops=tuple(loop_widths(run.loops, steps)),
+        steps=tuple(step for _, step in rows if step is not None),
+        seconds=seconds,
+        planned_seconds=planned_seconds,
+        loops=tuple(loop for loop in loops if loop is not None),
     )
-    return found.without(spec.forgotten_steps(run.ended_at))
+    left_out = [f"{where} of run {run.uid!r:.80}" for where in odd]
+    return found.without(spec.forgotten_steps(run.ended_at)), left_out
 
 
 def _if_true(seconds: float | None) -> float | None:
@@ -265,35 +304,6 @@ def runs_kept(runs: Sequence[EndedRun], keep_days: int) -> Sequence[EndedRun]:
     near = [run for run in runs if last_at - run.ended_at <= timedelta(days=keep_days)]
     is_alone = len(near) == 1 and len(runs) > OUTVOTED
     return runs if is_alone else near
-
-
-def unreadable_rows(history: PipelineHistory) -> list[str]:
-    """Which rows cannot be read, or say what cannot be true; runs whose times cannot, too.
-
-    Returns:
-        Where they are: `steps[2] of run '5a1c...'`.
-    """
-    status = history.status
-    if status is None:
-        return []
-    steps = StepRows(history.spec.pipeline, status.steps)
-    return [
-        f"{where} of run {run.uid!r:.80}"
-        for run in status.runs
-        for where in _unreadable_of(run, steps, status.nodes)
-    ]
-
-
-def _unreadable_of(run: RecordedRun, steps: StepRows, nodes: Sequence[str]) -> Iterator[str]:
-    lists: Sequence[tuple[str, Sequence[Row], Callable[[Row], bool]]] = (
-        ("steps", run.steps, lambda row: is_readable_row(row, steps, nodes)),
-        ("loops", run.loops, lambda row: any(loop_widths([row], steps))),
-    )
-    for name, rows, is_readable in lists:
-        yield from (f"{name}[{at}]" for at, row in enumerate(rows) if not is_readable(row))
-    whole = (run.seconds, run.planned_seconds)
-    if any(each is not None and _if_true(each) is None for each in whole):
-        yield "times"
 
 
 def exported(histories: Iterable[PipelineHistory]) -> Mapping[str, Any]:

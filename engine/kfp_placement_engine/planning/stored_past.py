@@ -6,14 +6,15 @@ miss. Of the pipeline that is planned all its runs are learned from, apart. The 
 cluster does the same, so that it promises what was promised before submission.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.history.series import RECENT
-from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
+from kfp_placement_engine.model.history import MOST_PIPELINES
 from kfp_placement_engine.model.policy import HistoryPolicy
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
@@ -59,20 +60,25 @@ def past_of(
         )
     where = namespace or "".join(found)
     own = [each for each in known if (each.metadata.namespace or "") in ("", where)]
-    of_namespace = Past(_runs_of_all(own, keep_days))
+    last = last_runs((each.spec.pipeline, each.ended) for each in own)
+    of_namespace = Past(run for each in own for run in each.only(last).past_runs(keep_days))
     of_pipeline = (each for each in own if each.spec.pipeline == pipeline)
     runs = [run for each in of_pipeline for run in each.past_runs(keep_days)]
     return Past(runs, of_namespace, MemoryHistory())
 
 
-def last_runs(ended: Mapping[str, Mapping[str, datetime]]) -> frozenset[str]:
+def last_runs(ended: Iterable[tuple[str, Mapping[str, datetime]]]) -> frozenset[str]:
     """The last runs of each pipeline that ran lately, and of all of them; their uids.
 
     Args:
-        ended: when the runs of a namespace ended, by pipeline and uid.
+        ended: pipelines of a namespace, each with the times at which runs of it ended, by uid; one
+            may come several times.
     """
-    pipelines = sorted(filter(None, ended.values()), key=lambda runs: max(runs.values()))
-    counted = pipelines[-MOST_PIPELINES:]
+    of_each: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
+    for pipeline, runs in ended:
+        of_each[pipeline] |= runs
+    ran = sorted(filter(None, of_each.values()), key=lambda runs: max(runs.values()))
+    counted = ran[-MOST_PIPELINES:]
     of_all = {uid: at for runs in counted for uid, at in runs.items()}
     last = [uid for runs in counted for uid in _latest(runs, RUNS_OF_EACH)]
     return frozenset((*last, *_latest(of_all, RUNS_OF_ALL)))
@@ -80,16 +86,6 @@ def last_runs(ended: Mapping[str, Mapping[str, datetime]]) -> frozenset[str]:
 
 def _latest(ended: Mapping[str, datetime], most: int) -> list[str]:
     return sorted(ended, key=lambda uid: (ended[uid], uid))[-most:]
-
-
-def _runs_of_all(histories: Sequence[PipelineHistory], keep_days: int | None) -> Iterator[PastRun]:
-    ended: dict[str, dict[str, datetime]] = {}
-    for each in histories:
-        runs = () if each.status is None else each.status.runs
-        ended.setdefault(each.spec.pipeline, {}).update({run.uid: run.ended_at for run in runs})
-    counted = last_runs(ended)
-    for each in histories:
-        yield from each.only(counted).past_runs(keep_days)
 
 
 def _shortened(name: str) -> str:

@@ -10,10 +10,11 @@ from kfp_placement_controller.actuators.placements import MOST_EPOCH
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.nodes import observe_node
-from kfp_placement_controller.planning.actions import SayFindings, StartRound
+from kfp_placement_controller.planning.actions import SayFindings
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
@@ -84,8 +85,8 @@ class Scene:
             self.now += timedelta(seconds=LOOK_SECONDS)
             self.leading.follow_election(self.coordinator)
             for action in self.coordinator.tick(self.now):
-                if isinstance(action, StartRound):
-                    self.coordinator.round_outcome(plan_round(action.round), self.now)
+                if isinstance(action, PlanningRound):
+                    self.coordinator.round_outcome(plan_round(action), self.now)
                 elif not isinstance(action, SayFindings):
                     self.runner.run(action, self.coordinator)
 

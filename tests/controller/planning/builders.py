@@ -5,12 +5,17 @@ from typing import Any
 
 from kfp_placement_controller.observed.pods import ObservedPod, Owner
 from kfp_placement_controller.planning.run_pods import RunPod
+from kfp_placement_controller.planning.run_reading import read_run
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
+from kfp_placement_kube.change import Change
 
+NO_POLICY = PlacementPolicySpec()
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 
 
@@ -61,6 +66,11 @@ def a_pod(
     return ObservedPod(**{**values, **fields})
 
 
+def pod_change(new: ObservedPod, old: ObservedPod | None = None) -> Change[ObservedPod]:
+    """A pod is new, or has changed."""
+    return Change((new.namespace, new.name), old, new)
+
+
 def a_run_pod(**fields: Any) -> RunPod:
     """A pod of a run, created at `START`; times may be given."""
     times = {
@@ -77,7 +87,7 @@ def a_workflow(
     suspended: bool = False,
 ) -> ObservedRun:
     """A Workflow with our mark, created at `START`, as it is observed."""
-    found = observe_workflow(
+    return observed(
         {
             "metadata": {
                 "name": name,
@@ -89,8 +99,19 @@ def a_workflow(
             "status": {"phase": phase},
         }
     )
+
+
+def observed(raw: dict[str, Any], **options: Any) -> Any:
+    """A Workflow that gets a plan, as an `ObservedRun`."""
+    found = observe_workflow(raw, **options)
     assert found is not None
     return found
+
+
+def a_tracked_run(raw: dict[str, Any], policy: Any = NO_POLICY) -> TrackedRun:
+    """A Workflow that gets a plan, as it is followed."""
+    seen = observed(raw)
+    return TrackedRun(seen, read_run(seen, policy))
 
 
 def a_policy(**spec: Any) -> Any:

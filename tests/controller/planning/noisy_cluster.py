@@ -5,14 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.placement import FirstEnds
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
-from tests.controller.planning.builders import a_policy
-from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.controller.planning import played_cluster
+from tests.controller.planning.played_cluster import PlayedCluster
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.workload import Duration, Workload, WorkloadSettings
@@ -68,12 +65,7 @@ def a_run(name: str, iterations: int = ITERATIONS, **container: Any) -> dict[str
 
 def a_coordinator() -> Coordinator:
     """One that learns."""
-    return Coordinator(
-        DEFAULT_SOURCES,
-        policy=PolicyInForce(a_policy(**NO_PULLS)),
-        params=PlanningParams(evaluation_seconds=5),
-        history=True,
-    )
+    return played_cluster.a_coordinator(evaluation_seconds=5, history=True)
 
 
 class NoisyCluster(PlayedCluster):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
+from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import (
@@ -19,15 +20,16 @@ from kfp_placement_controller.planning.actions import (
     Announce,
     DeleteHistory,
     DeletePod,
-    OpenGate,
-    ReportDeviation,
     SayFindings,
-    StartRound,
     WriteHistory,
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
@@ -38,6 +40,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError
 from kfp_placement_kube.kinds import NODES, PODS, Kind
+from tests.controller.planning.builders import a_policy
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import START, Player
 from tests.controlplane.kubelet.drivers import DriverChoices
@@ -48,7 +51,6 @@ from tests.support import recording
 from tests.support.placements import planned_nodes
 
 if TYPE_CHECKING:
-    from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
     from kfp_placement_kube.client import KubeClient
 
 Json = dict[str, Any]
@@ -63,6 +65,18 @@ MOST_STEPS = 2000
 
 NO_PULLS = {"defaults": {"image": "0"}}
 """Of a policy: the kubelets here pull no image, and their nodes report none."""
+
+
+def a_coordinator(
+    policy: Json | None = None, *, evaluation_seconds: float = 30, **options: Any
+) -> Coordinator:
+    """One with this policy, which pulls no images."""
+    return Coordinator(
+        DEFAULT_SOURCES,
+        policy=PolicyInForce(a_policy(**(NO_PULLS | (policy or {})))),
+        params=PlanningParams(evaluation_seconds=evaluation_seconds),
+        **options,
+    )
 
 
 class StoredHistories:
@@ -168,7 +182,7 @@ class PlayedCluster:
         self.announced: list[Announce] = []
         self.deviations: list[str] = []
         self.deleted: list[str] = []
-        self.rounds: list[StartRound] = []
+        self.rounds: list[PlanningRound] = []
         self.place: Callable[[Json], str | None] = self.planned_node
         self.search: Callable[[PlanningRound], RoundResult | RoundFailure] = plan_round
         self.players: dict[str, Player] = {}
@@ -293,11 +307,15 @@ class PlayedCluster:
                 return
         raise AssertionError("the runs do not end")
 
-    def step(self, until: Callable[[], bool] | None = None) -> bool:
-        """Everything that happens at this moment, then the next one; True = it is over."""
+    def look(self) -> None:
+        """Everything that happens at this moment."""
         for _ in range(50):
             if not self._settle():
                 break
+
+    def step(self, until: Callable[[], bool] | None = None) -> bool:
+        """Look, and go on to the next moment; True = it is over."""
+        self.look()
         if until is not None and until():
             return True
         ended = all(player.phase in ("Succeeded", "Failed") for player in self.players.values())
@@ -309,15 +327,20 @@ class PlayedCluster:
         self.now = min(moment for moment in moments if moment is not None and moment > self.now)
         return False
 
-    def hand_over(self, successor: Coordinator, epoch: int) -> None:
+    def hand_over(self, successor: Coordinator | None = None, epoch: int = 2) -> None:
         """Another planner sees everything and leads from now on."""
+        successor = successor or a_coordinator()
         self.coordinator = successor
         for (kind, name), value in self._seen.items():
             successor.handle(kind, Change(name, None, value), self.now)
         successor.lead(epoch, list(self.placements.values()), self.now)
 
-    def placement(self, run: str) -> PipelinePlacement:
-        """The object of a run."""
+    def tracked(self, run: str) -> Any:
+        """The `TrackedRun` of a run."""
+        return self.coordinator.registry.runs[RunKey(self.namespaces[run], run)]
+
+    def placement(self, run: str) -> Any:
+        """The `PipelinePlacement` of a run."""
         return self.placements[self.namespaces[run], run]
 
     def states(self, run: str) -> dict[str, str]:
@@ -459,29 +482,24 @@ class PlayedCluster:
 
     def _carry_out(self, action: Action) -> None:
         match action:
-            case StartRound():
+            case PlanningRound():
                 self.rounds.append(action)
-                outcome = self.search(recording.counted(action.round))
+                outcome = self.search(recording.counted(action))
                 self.coordinator.round_outcome(outcome, self.now)
             case WritePlacement():
                 self._write(action)
             case Announce(key, _, reason, note, kind):
                 self.announced.append(action)
                 recording.keep("event", at=self.now, key=key, say=[reason, note, kind])
-            case OpenGate(release):
+            case OpenGate(pod, cause, node, hosts):
                 recording.keep(
-                    "gate",
-                    at=self.now,
-                    pod=release.pod.name,
-                    cause=release.cause,
-                    node=release.node,
-                    hosts=release.hosts,
+                    "gate", at=self.now, pod=pod.name, cause=cause, node=node, hosts=hosts
                 )
-                self._pod(release.pod.name)["spec"].pop("schedulingGates", None)
+                self._pod(pod.name)["spec"].pop("schedulingGates", None)
                 self._dirty = True
-            case ReportDeviation():
-                self.deviations.append(action.deviation.message)
-                recording.keep("elsewhere", at=self.now, say=action.deviation.message)
+            case Deviation():
+                self.deviations.append(action.message)
+                recording.keep("elsewhere", at=self.now, say=action.message)
             case DeletePod():
                 self.deleted.append(action.pod.name)
                 recording.keep("deleted", at=self.now, pod=action.pod.name)

@@ -10,25 +10,19 @@ from kfp_placement import place
 from kfp_placement_controller.kinds import PLACEMENT_METADATA
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.placed_runs import observe_placed_run
-from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_engine.contract.keys import PIPELINES_LABEL
-from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, PODS
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
-from tests.controller.planning.builders import START, a_pod, a_policy
-from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.controller.planning.builders import START, a_pod
+from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
 from tests.support.kubernetes import node_object
 
 TEAM = ("", "team")
 ALL = ObservedNamespace(all_pipelines=True)
-PARAMS = PlanningParams(evaluation_seconds=30)
 
 
 class Played:
@@ -70,11 +64,6 @@ class Played:
         return (self.cluster.placement(name).metadata.labels or {}).get(PIPELINES_LABEL, "")
 
 
-def a_coordinator(*, queues: bool = False) -> Coordinator:
-    policy = PolicyInForce(a_policy(**NO_PULLS))
-    return Coordinator(DEFAULT_SOURCES, policy=policy, params=PARAMS, queues=queues)
-
-
 def a_run(**place_second: Any) -> Any:
     """Two steps without marks; the second may be placed."""
 
@@ -88,8 +77,7 @@ def a_run(**place_second: Any) -> Any:
 
 def marks(played: Played, name: str = "run") -> dict[str, str]:
     """What each step asks for, as the planner has read it."""
-    reading = played.cluster.coordinator.registry.runs[RunKey("team", name)].variant.reading
-    assert reading is not None
+    reading = played.cluster.tracked(name).reading
     return {step.name: step.scheduler for step in reading.graph.steps}
 
 
@@ -99,7 +87,6 @@ def test_a_run_without_marks_is_planned_from_its_submission_to_its_end(queues):
     played.says(ALL)
     played.submit(a_run())
     played.cluster.run()
-    played.cluster.step(lambda: True)
     assert (played.label(), played.phase()) == ("all", "Succeeded")
     assert played.cluster.states("run") == {"first": "succeeded", "second": "succeeded"}
     assert set(marks(played).values()) == {"kfp-placement"}
@@ -118,7 +105,7 @@ def test_a_step_that_opts_out_is_not_marked():
     played = Played()
     played.says(ALL)
     played.submit(a_run(scheduler="default-scheduler"))
-    played.cluster.step(lambda: True)
+    played.cluster.look()
     assert marks(played) == {"first": "kfp-placement", "second": ""}
 
 
@@ -137,7 +124,7 @@ def test_steps_of_a_marked_run_all_count():
     played = Played()
     played.says(ALL)
     played.submit(a_run(type="Training"))
-    played.cluster.step(lambda: True)
+    played.cluster.look()
     assert set(marks(played).values()) == {"kfp-placement"}
 
 
@@ -154,13 +141,12 @@ def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(queues):
     played = Played(queues=queues)
     played.says(ALL)
     played.submit(a_run())
-    played.cluster.step(lambda: True)
+    played.cluster.look()
     assert played.is_planned()
     played.see_placements()
     played.says(ObservedNamespace())
     played.submit(a_run(), "later")
     played.cluster.run()
-    played.cluster.step(lambda: True)
     assert played.phase() == "Succeeded"
     assert not played.is_planned("later")
 
@@ -169,13 +155,12 @@ def test_another_planner_goes_on_with_it():
     played = Played()
     played.says(ALL)
     played.submit(a_run())
-    played.cluster.step(lambda: True)
+    played.cluster.look()
     played.see_placements()
     played.says(ObservedNamespace())
     before = played.cluster.placement("run")
-    played.cluster.hand_over(a_coordinator(), epoch=2)
+    played.cluster.hand_over()
     played.cluster.run()
-    played.cluster.step(lambda: True)
     after = played.cluster.placement("run")
     assert (after.spec.epoch, played.phase(), played.label()) == (2, "Succeeded", "all")
     assert after.spec.first_makespan_seconds == before.spec.first_makespan_seconds
@@ -187,13 +172,13 @@ def test_a_label_that_goes_before_there_is_a_plan_leaves_none(queues):
     played.says(ALL)
     played.submit(a_run())
     played.cluster.coordinator.follow()
-    played.cluster.step(lambda: True)
+    played.cluster.look()
     assert ("team", "run") in played.cluster.coordinator.registry.runs
     played.says(ObservedNamespace())
     played.cluster.run()
     assert ("team", "run") not in played.cluster.coordinator.registry.runs
     played.cluster.coordinator.lead(1, [], played.cluster.now)
-    played.cluster.step(lambda: True)
+    played.cluster.look()
     assert played.cluster.writes == []
 
 
@@ -226,7 +211,7 @@ def test_those_of_a_planned_run_do_so_to_its_end():
     played = Played()
     played.says(ALL)
     played.submit(a_run())
-    played.cluster.step(lambda: True)
+    played.cluster.look()
     registry = played.cluster.coordinator.registry
     pod = a_pod("step", workflow="run", scheduler_mark="", unmarked_step=True)
     played.cluster.coordinator.handle(PODS, Change(("team", "step"), None, pod), played.cluster.now)

@@ -9,18 +9,18 @@ from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.deviations import DeviationWatch
-from kfp_placement_controller.planning.gates import Cause, Release
+from kfp_placement_controller.planning.gates import Cause, OpenGate
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo.workflow_content import WorkflowIndex
+from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.constraints import NOT_READY_TAINT
-from tests.controller.planning.builders import a_pod, a_policy, a_workflow, after
+from tests.controller.planning.builders import a_pod, a_policy, a_workflow, after, pod_change
 from tests.support.builders import a_node, a_run, a_step
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Scene:
         pod, old = a_pod(**given), self.seen
         self.seen = pod
         self.cluster.load.change(old, pod)
-        self.watch.pod_changed(old, pod, self.policy, after(seconds), leads=self.leads)
+        change = pod_change(pod, old)
+        self.watch.pod_changed(change, self.policy, after(seconds), leads=self.leads)
         return pod
 
     def gated(self):
@@ -65,7 +66,7 @@ class Scene:
 
     def release(self, cause, node=""):
         """Our gate is on, we decide that it comes off, and it does."""
-        self.watch.released([Release(self.gated(), cause, node)])
+        self.watch.released([OpenGate(self.gated(), cause, node)])
         self.pod()
 
     def other_pod(self, node, cpu):

@@ -8,23 +8,24 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.observed.nodes import ObservedNode, observe_node
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.run_promises import FirstPromise
-from kfp_placement_controller.planning.run_reading import read_run
-from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.sources.argo.workflows import observe_workflow
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.run_graph import DataInput
-from tests.controller.planning.builders import START, a_pod, a_policy, after
+from tests.controller.planning.builders import (
+    NO_POLICY,
+    START,
+    a_pod,
+    a_policy,
+    a_tracked_run,
+    after,
+)
 from tests.controller.planning.noisy_cluster import a_run
 from tests.controlplane.times import write_time
 from tests.support.kubernetes import node_object
 
-NO_POLICY = PolicyInForce().spec
 NO_NODES: Mapping[str, ObservedNode] = {}
 END_SECONDS = 100
 NOW, BEGIN, RAN_UNTIL, END = (after(each) for each in (1000, 10, 40, END_SECONDS))
@@ -50,36 +51,39 @@ def a_workflow_that_ended(finished_at: datetime | None, phase: str = "Succeeded"
     return raw
 
 
+def a_step_pod(step: str = "first", **fields: Any) -> ObservedPod:
+    """A pod that has executed a step of `nightly-0` on `n0`."""
+    usual = {"started_at": BEGIN, "running_at": BEGIN, "finished_at": RAN_UNTIL}
+    named = {"workflow": "nightly-0", "argo_node_name": f"nightly-0.{step}"}
+    return a_pod(**{"phase": "Succeeded", "node_name": "n0", **named, **usual, **fields})
+
+
+def evaluated(raw: dict[str, Any], *pods: ObservedPod, policy=NO_POLICY, now=NOW) -> Any:
+    """The `TrackedRun` of a run that has had these pods."""
+    run = a_tracked_run(raw, policy)
+    for pod in pods:
+        run.observe_pod(None, pod, now)
+    run.evaluate(policy, now, PlanningParams())
+    return run
+
+
 def taught(
     *,
-    running_at: datetime = BEGIN,
-    finished_at: datetime = RAN_UNTIL,
-    ended_at: datetime | None = END,
-    phase: str = "Succeeded",
-    now: datetime = NOW,
-    promised: float | None = None,
-    policy: PlacementPolicySpec = NO_POLICY,
-    inputs: tuple[DataInput, ...] = (),
-    nodes: Mapping[str, ObservedNode] = NO_NODES,
-) -> PastRun | None:
-    """What a run teaches whose step `first` ran from one moment to the other."""
-    observed = observe_workflow(a_workflow_that_ended(ended_at, phase))
-    assert observed is not None
-    reading = read_run(observed, policy)
-    steps = (replace(each, inputs=inputs) for each in reading.graph.steps)
-    reading = replace(reading, graph=replace(reading.graph, steps=tuple(steps)))
-    run = TrackedRun(observed, reading)
-    pod = a_pod(
-        workflow="nightly-0",
-        argo_node_name="nightly-0.first",
-        phase="Succeeded",
-        node_name="n0",
-        started_at=running_at,
-        running_at=running_at,
-        finished_at=finished_at,
+    ended_at=END,
+    phase="Succeeded",
+    now=NOW,
+    promised=None,
+    policy=NO_POLICY,
+    inputs=(),
+    nodes=NO_NODES,
+    **pod,
+) -> Any:
+    """What a run teaches whose step `first` ran; a `PastRun` or None."""
+    run = evaluated(
+        a_workflow_that_ended(ended_at, phase), a_step_pod(**pod), policy=policy, now=now
     )
-    run.observe_pod(None, pod, now)
-    run.evaluate(policy, now, PlanningParams())
+    steps = tuple(replace(each, inputs=inputs) for each in run.reading.graph.steps)
+    run.reading = replace(run.reading, graph=replace(run.reading.graph, steps=steps))
     if promised is not None:
         run.promises.first = FirstPromise(TimeRange(1, 2, 3), promised, 0.0, 0.9)
     return ended_run(run, nodes, now)
@@ -87,7 +91,6 @@ def taught(
 
 def test_a_step_teaches_the_time_of_its_container():
     past = taught(promised=90)
-    assert past is not None
     assert [(each.identity.step, each.seconds, each.node) for each in past.steps] == [
         ("first", 30.0, "n0")
     ]
@@ -98,7 +101,6 @@ def test_run_times_are_those_of_a_node_of_speed_1():
     fast = observe_node(node_object("n0"))
     fast = replace(fast, node=replace(fast.node, speed=2.0))
     past = taught(nodes={"n0": fast})
-    assert past is not None
     assert [each.seconds for each in past.steps] == [60.0]
 
 
@@ -108,7 +110,6 @@ def test_transfers_that_a_plan_adds_again_are_taken_off():
     policy = a_policy(defaults={"output": "5Mi", "storeBandwidth": "10M"})
     for in_force, moved_seconds in ((NO_POLICY, 1.0), (policy, 12.5 + 5 * 2**20 / 10e6)):
         past = taught(inputs=inputs, policy=in_force)
-        assert past is not None
         assert [each.seconds for each in past.steps] == [pytest.approx(30 - moved_seconds, abs=0.1)]
 
 
@@ -133,35 +134,30 @@ def test_times_that_cannot_be_true_teach_nothing(times):
 @pytest.mark.parametrize("planned", [-5.0, float("nan"), float("inf"), 1e308])
 def test_a_plan_that_cannot_be_true_is_left_out(planned):
     past = taught(promised=planned)
-    assert past is not None
     assert past.planned_seconds is None
 
 
 def whole_seconds(*pods: tuple[float, float], held_until: float | None = None) -> float | None:
     """What is learned of how long a run took, by its pods: created and ended."""
-    policy = PolicyInForce().spec
-    observed = observe_workflow(a_workflow_that_ended(after(10_000)))
-    assert observed is not None
-    run, now = TrackedRun(observed, read_run(observed, policy)), after(10_100)
     names = ("first", "work(0:item-0)", "last")
-    for name, (created, ended) in zip(names, pods, strict=True):
-        pod = a_pod(
-            name=name[:4],
-            uid=name,
-            workflow="nightly-0",
-            argo_node_name=f"nightly-0.{name}",
-            phase="Succeeded",
-            node_name="n0",
-            created_at=after(created),
-            started_at=after(created),
-            running_at=after(created),
-            finished_at=after(ended),
-        )
-        run.observe_pod(None, pod, now)
-    run.evaluate(policy, now, PlanningParams())
+    run = evaluated(
+        a_workflow_that_ended(after(10_000)),
+        *(
+            a_step_pod(
+                name,
+                name=name[:4],
+                created_at=after(created),
+                started_at=after(created),
+                running_at=after(created),
+                finished_at=after(ended),
+            )
+            for name, (created, ended) in zip(names, pods, strict=True)
+        ),
+        now=after(10_100),
+    )
     if held_until is not None:
         run.hold.last_at = after(held_until)
-    past = ended_run(run, {}, now)
+    past = ended_run(run, {}, after(10_100))
     assert past is not None
     assert len(past.steps) == 3
     return past.seconds
@@ -184,38 +180,31 @@ def test_a_run_that_was_interrupted_says_nothing_of_how_long_runs_take():
 
 def test_a_failed_run_teaches_its_steps_and_not_its_end():
     past = taught(phase="Failed", promised=90)
-    assert past is not None
     assert past.seconds is None
     assert len(past.steps) == 1
 
 
 def test_a_step_that_was_tried_again_counts_once_by_its_last_attempt():
-    policy = PolicyInForce().spec
     raw = a_workflow_that_ended(END)
+    first = raw["status"]["nodes"]["w-1"]
     retried = {"type": "Retry", "name": "nightly-0.first", "children": ["w-1", "w-4"]}
     raw["status"]["nodes"] |= {
-        "r": {**raw["status"]["nodes"]["w-1"], **retried, "id": "r"},
-        "w-1": {**raw["status"]["nodes"]["w-1"], "name": "nightly-0.first(0)", "phase": "Failed"},
-        "w-4": {**raw["status"]["nodes"]["w-1"], "name": "nightly-0.first(1)", "id": "w-4"},
+        "r": {**first, **retried, "id": "r"},
+        "w-1": {**first, "name": "nightly-0.first(0)", "phase": "Failed"},
+        "w-4": {**first, "name": "nightly-0.first(1)", "id": "w-4"},
     }
-    observed = observe_workflow(raw)
-    assert observed is not None
-    run = TrackedRun(observed, read_run(observed, policy))
-    for attempt, (phase, began, ended) in enumerate([("Failed", 10, 20), ("Succeeded", 25, 31)]):
-        pod = a_pod(
+    pods = (
+        a_step_pod(
+            f"first({attempt})",
             name=f"first-{attempt}",
-            uid=f"p{attempt}",
-            workflow="nightly-0",
-            argo_node_name=f"nightly-0.first({attempt})",
             phase=phase,
             node_name=f"n{attempt}",
-            started_at=after(began),
             running_at=after(began),
             finished_at=after(ended),
         )
-        run.observe_pod(None, pod, NOW)
-    run.evaluate(policy, NOW, PlanningParams())
-    past = ended_run(run, {}, NOW)
+        for attempt, (phase, began, ended) in enumerate([("Failed", 10, 20), ("Succeeded", 25, 31)])
+    )
+    past = ended_run(evaluated(raw, *pods), {}, NOW)
     assert past is not None
     assert [(each.seconds, each.node) for each in past.steps] == [(6.0, "n1")]
 
@@ -227,66 +216,52 @@ def test_a_run_that_goes_on_teaches_nothing():
 GIB = 2**30
 
 
-def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> PastRun | None:
-    """What a run teaches whose step `first` had these attempts; it asks for 2 GiB."""
-    policy = PolicyInForce().spec
+def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> Any:
+    """What the step `first` teaches that had these attempts; it asks for 2 GiB."""
     raw = a_workflow_that_ended(END)
     for template in raw["spec"]["templates"]:
         if "container" in template:
             template["container"]["resources"] = {"requests": {"memory": "2Gi"}}
             template["retryStrategy"] = {"limit": 2}
+    nodes = raw["status"]["nodes"]
     for number in range(1, len(pods)):
-        raw["status"]["nodes"][f"w-1-{number}"] = {
-            "id": f"w-1-{number}", "name": f"nightly-0.first({number})", "type": "Pod",
-            "phase": "Succeeded", "templateName": "work",
-        }  # fmt: skip
-    observed = observe_workflow(raw)
-    assert observed is not None
-    run = TrackedRun(observed, read_run(observed, policy))
-    for number, fields in enumerate(pods):
-        usual: dict[str, Any] = {
-            "phase": "Succeeded", "node_name": "n0", "started_at": BEGIN, "running_at": BEGIN,
-            "finished_at": RAN_UNTIL, "created_at": after(number),
-        }  # fmt: skip
-        name = "nightly-0.first" if len(pods) == 1 else f"nightly-0.first({number})"
-        values = usual | fields
-        pod = a_pod(f"p{number}", workflow="nightly-0", argo_node_name=name, **values)
-        run.observe_pod(None, pod, NOW)
-    run.evaluate(policy, NOW, PlanningParams())
-    nodes = {"n0": observe_node(node_object("n0"))}
+        nodes[f"w-1-{number}"] = {**nodes["w-1"], "name": f"nightly-0.first({number})"}
+    attempts = (
+        a_step_pod(
+            "first" if len(pods) == 1 else f"first({number})",
+            **{"name": f"p{number}", "created_at": after(number), **fields},
+        )
+        for number, fields in enumerate(pods)
+    )
+    run = evaluated(raw, *attempts)
     peaks = {} if peak is None else {each.pod.uid: peak for each in run.pods}
-    return ended_run(run, nodes, NOW, peaks)
+    past = ended_run(run, {"n0": observe_node(node_object("n0"))}, NOW, peaks)
+    assert past is not None
+    (step,) = past.steps
+    return step
 
 
 def test_a_step_teaches_the_most_memory_that_it_was_seen_to_use():
-    past = taught_by_pods({}, peak=1.5 * GIB)
-    assert past is not None
-    (step,) = past.steps
+    step = taught_by_pods({}, peak=1.5 * GIB)
     assert (step.identity.step, step.peak_bytes, step.asked_bytes) == ("first", 1.5 * GIB, 2 * GIB)
     assert step.killed_bytes is None
 
 
 def test_a_step_that_was_killed_for_memory_teaches_that_and_no_time():
-    past = taught_by_pods({"phase": "Failed", "killed_bytes": 2 * GIB}, peak=GIB)
-    assert past is not None
-    (step,) = past.steps
+    step = taught_by_pods({"phase": "Failed", "killed_bytes": 2 * GIB}, peak=GIB)
     assert (step.killed_bytes, step.peak_bytes, step.seconds) == (2 * GIB, None, None)
 
 
 def test_of_a_step_that_was_tried_again_both_are_known():
-    past = taught_by_pods(
+    step = taught_by_pods(
         {"phase": "Failed", "killed_bytes": GIB}, {"phase": "Failed", "killed_bytes": 2 * GIB}, {},
         peak=2.5 * GIB,
     )  # fmt: skip
-    assert past is not None
-    (step,) = past.steps
     assert (step.killed_bytes, step.peak_bytes) == (2 * GIB, 2.5 * GIB)
     assert step.seconds is not None
 
 
 @pytest.mark.parametrize("peak", [None, 0.0, -1.0, float("nan"), float("inf"), 90.0 * GIB])
 def test_no_step_uses_what_cannot_be_true(peak):
-    past = taught_by_pods({}, peak=peak)
-    assert past is not None
-    (step,) = past.steps
+    step = taught_by_pods({}, peak=peak)
     assert (step.peak_bytes, step.seconds) == (None, 30.0)

@@ -2,6 +2,7 @@
 
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Cause
 from kfp_placement_controller.planning.run_registry import RunRegistry
@@ -9,7 +10,7 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.resources import Location
-from tests.controller.planning.builders import a_pod, a_policy, after
+from tests.controller.planning.builders import a_pod, a_policy, after, pod_change
 from tests.support.kubernetes import a_node
 
 POLICY = a_policy()
@@ -21,12 +22,11 @@ def a_gate_controller(limit_ms=20.0, **round_trips):
         name: ObservedNode(a_node(name, labels={"HOME-EDGE": trip}), ())
         for name, trip in round_trips.items()
     }
-    keeper = GateController(
-        RunRegistry(lambda: POLICY, DEFAULT_SOURCES),
-        ClusterState(Load(DEFAULT_SOURCES), nodes=nodes),
-    )
+    registry = RunRegistry(lambda: POLICY, DEFAULT_SOURCES)
+    cluster = ClusterState(Load(DEFAULT_SOURCES), nodes=nodes)
+    keeper = GateController(registry, cluster, DeviationWatch(registry, cluster))
     limited = a_pod("limited", location="home-edge", max_latency_ms=limit_ms, gates=(PLAN_GATE,))
-    keeper.pod_changed(None, limited)
+    keeper.pod_changed(pod_change(limited))
     return keeper
 
 
@@ -81,7 +81,6 @@ def test_no_limit_holds_to_a_place_that_no_node_knows():
 def test_the_limit_of_a_type_holds_as_the_pod_s_own():
     policy = a_policy(defaults={"byType": [{"type": "x", "maxLatency": "20ms"}]})
     keeper = a_gate_controller(None, far="90ms", near="9ms")
-    keeper.pod_changed(
-        None, a_pod("typed", location="HOME-EDGE", step_type="X", gates=(PLAN_GATE,))
-    )
+    typed = a_pod("typed", location="HOME-EDGE", step_type="X", gates=(PLAN_GATE,))
+    keeper.pod_changed(pod_change(typed))
     assert opened(keeper, 1, policy) == [(Cause.NOT_PLANNED, ()), (Cause.NOT_PLANNED, ("near",))]

@@ -8,15 +8,11 @@ import pytest
 from kfp_placement_controller.planning import run_learning
 from kfp_placement_controller.planning.actions import Action
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.placement import EndRange
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import PODS, Kind
-from tests.controller.planning.builders import a_policy
+from tests.controller.planning import played_cluster
 from tests.controller.planning.noisy_cluster import TYPICAL_SECONDS, NoisyCluster, a_coordinator
-from tests.controller.planning.played_cluster import NO_PULLS
 
 RUNS, SEEDS = 30, 3
 KNOWN_AFTER = 3
@@ -36,7 +32,6 @@ def promise_holds(cluster: NoisyCluster, run: str) -> bool | None:
     ends, status = placement.spec.first_ends, placement.status
     if ends is None:
         return None
-    assert status is not None
     assert status.makespan_seconds is not None
     return ends.low <= status.makespan_seconds <= ends.high
 
@@ -49,11 +44,7 @@ def promised_ends(cluster: NoisyCluster, run: str) -> EndRange | None:
 
 def without_history() -> Coordinator:
     """One that learns nothing."""
-    return Coordinator(
-        DEFAULT_SOURCES,
-        policy=PolicyInForce(a_policy(**NO_PULLS)),
-        params=PlanningParams(evaluation_seconds=5),
-    )
+    return played_cluster.a_coordinator(evaluation_seconds=5)
 
 
 def test_an_ended_run_is_kept():
@@ -201,7 +192,7 @@ def test_many_ended_runs_are_learned_from_a_few_at_a_time(monkeypatch):
     cluster.hand_over(a_coordinator(), 2)
     known = []
     for _ in range(12):
-        cluster.step(lambda: True)
+        cluster.look()
         known.append(len(cluster.coordinator.learning._learned))
         cluster.now += timedelta(seconds=5)
     assert 0 < known[1] < 4
@@ -215,13 +206,13 @@ def test_a_promise_counts_once_though_the_next_planner_learns_from_its_run_again
     cluster.histories.refuses = True
     run = cluster.play(10, iterations=SMALL)
     assert cluster.first_ends(run)
-    assert len(cluster.coordinator.learning.promises._kept) > 0
+    assert len(cluster.coordinator.learning.promises._ended) > 0
     successor = a_coordinator()
     cluster.hand_over(successor, 2)
     until = cluster.now + timedelta(minutes=1)
     cluster.run(lambda: cluster.now > until)
-    assert not successor.learning.promises._kept
+    assert not successor.learning.promises._ended
     cluster.histories.refuses = False
     cluster.play(11, iterations=SMALL)
     assert len(cluster.history().past_runs()) == BEFORE + 2
-    assert len(successor.learning.promises._kept) == 1
+    assert len(successor.learning.promises._ended) == 1

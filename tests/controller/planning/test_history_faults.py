@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import known_pasts, run_variants
+from kfp_placement_controller.planning import known_pasts, open_runs
 from kfp_placement_controller.planning.unwritten_runs import WRITE_PAUSE
 from kfp_placement_engine.history import Past
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator
@@ -49,7 +49,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [(Past, "observe"), (known_pasts, "with_history"), (run_variants, "promise_of")],
+    [(Past, "observe"), (known_pasts, "with_history"), (open_runs, "promise_of")],
 )
 def test_a_defect_in_what_past_runs_tell_leaves_plans_as_they_were(
     monkeypatch, caplog, place, name
@@ -126,9 +126,8 @@ def test_two_leaders_learn_nothing_twice():
     for action in before.tick(cluster.now):
         if type(action).__name__ == "WriteHistory":
             cluster._carry_out(action)
-    history = cluster.history()
+    history: Any = cluster.history()
     assert len(set(uids(cluster))) == len(uids(cluster)) == KNOWN + 1
-    assert history.status is not None
     assert history.status.runs_seen == KNOWN + 1
     assert run in cluster.players
 

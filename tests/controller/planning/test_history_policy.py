@@ -40,7 +40,6 @@ def test_ranges_are_as_sure_as_the_policy_says():
         say(cluster, confidence=confidence)
         placement = cluster.placement(cluster.play(RUNS, iterations=SMALL))
         ends = placement.spec.first_ends
-        assert ends is not None
         assert placement.spec.confidence == float(confidence[:2]) / 100
         widths[confidence] = ends.high - ends.low
     assert widths["50%"] < widths["95%"]
@@ -52,12 +51,10 @@ def test_a_run_that_goes_on_is_promised_with_the_new_confidence():
     cluster.run(lambda: cluster.placement(name).spec.first_ends is not None)
     first = cluster.placement(name)
     assert (first.spec.confidence, first.confidence) == (0.9, 0.9)
-    assert first.status is not None
     assert first.status.confidence is None
     say(cluster, confidence="50%")
     cluster.run(lambda: cluster.placement(name).confidence == 0.5)
     status = cluster.placement(name).status
-    assert status is not None
     assert status.ends is not None
     assert status.confidence == 0.5
     assert cluster.placement(name).spec.confidence == 0.9
@@ -77,10 +74,8 @@ def test_runs_count_as_long_as_the_policy_says(days, runs):
     step = old.steps[0].identity
     # By its own past, and by that of the namespace.
     for each in (step, replace(step, pipeline="q")):
-        past = cluster.coordinator.histories.past("team", each.pipeline)
-        assert past is not None
+        past: Any = cluster.coordinator.histories.past("team", each.pipeline)
         forecast = past.past.steps.predict(each)
-        assert forecast is not None
         assert forecast.basis.runs == runs
 
 
@@ -95,9 +90,7 @@ def test_a_shorter_time_leaves_out_what_is_known_already():
     cluster.tell()
     before = cluster.coordinator.histories.past("team", "p")
     say(cluster, keepDays=30)
-    after = cluster.coordinator.histories.past("team", "p")
-    assert after is not None
+    after: Any = cluster.coordinator.histories.past("team", "p")
     assert after is not before
     forecast = after.past.steps.predict(old.steps[0].identity)
-    assert forecast is not None
     assert forecast.basis.runs == 1

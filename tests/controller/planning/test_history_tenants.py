@@ -12,10 +12,10 @@ from kfp_placement_controller.metrics import PROMISE_COVERAGE
 from kfp_placement_controller.planning import kept_promises
 from kfp_placement_controller.planning.actions import (
     Action,
-    StartRound,
     WriteHistory,
     WritePlacement,
 )
+from kfp_placement_controller.planning.rounds import PlanningRound
 from tests.controller.planning.builders import START
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run
 from tests.controller.planning.test_run_requests import QueuedCluster
@@ -76,7 +76,7 @@ class WatchedCluster(QueuedCluster):
 
     def carry_out(self, action: Action) -> None:
         """Note it, except for searches, which nobody else sees."""
-        if not isinstance(action, StartRound | WriteHistory | WritePlacement):
+        if not isinstance(action, PlanningRound | WriteHistory | WritePlacement):
             self.said.append(repr(action))
         super().carry_out(action)
 

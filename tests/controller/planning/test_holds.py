@@ -4,14 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.overheads import RunningCentre
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.tracked_run import HoldWatch
-from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_engine.model.step_state import ENDED_STATES
-from tests.controller.planning.builders import a_policy, a_workflow, after
-from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.controller.planning.builders import a_workflow, after
+from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
 from tests.controller.planning.test_recordings import a_cluster, recorded_workflow
 from tests.controller.planning.test_scenarios import a_chain, a_step, started, submit
 from tests.controlplane.argo.small_workflows import dag, task, workflow
@@ -24,11 +20,10 @@ HOLDS = ("suspended", "Pending", "")
 
 
 def a_small_cluster(*, gated):
-    policy = a_policy(actuator="gates" if gated else "extender", **NO_PULLS)
+    actuator = "gates" if gated else "extender"
     node = node_object("n0", allocatable={"cpu": "1"})
-    return PlayedCluster(
-        node, coordinator=Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(policy)), gated=gated
-    )
+    coordinator = a_coordinator({"actuator": actuator}, evaluation_seconds=1)
+    return PlayedCluster(node, coordinator=coordinator, gated=gated)
 
 
 def submit_held(cluster, how):
@@ -58,15 +53,13 @@ def pass_seconds(cluster, seconds):
 
 def ended(cluster, run):
     def has_ended():
-        tracked = cluster.coordinator.registry.runs.get(("team", run))
-        states = [each.state for each in tracked.statuses.values()] if tracked else []
-        return bool(states) and all(state in ENDED_STATES for state in states)
+        return all(each.ended for each in cluster.tracked(run).statuses.values())
 
     return has_ended
 
 
 def starts(cluster, run, since):
-    statuses = cluster.coordinator.registry.runs["team", run].statuses
+    statuses = cluster.tracked(run).statuses
     return {
         name: (each.started_at - since).total_seconds()
         for name, each in statuses.items()
@@ -105,7 +98,7 @@ def test_a_run_that_goes_on_is_planned_anew_and_has_its_turns_again(how):
     revision = cluster.placement("held").spec.revision
     assert starts(cluster, "held", cluster.now) == {}
     go_on(cluster, how)
-    cluster.step(lambda: True)
+    cluster.look()
     placement = cluster.placement("held")
     assert placement.spec.revision == revision + 1
     at = (cluster.now - placement.spec.submitted_at).total_seconds()
@@ -136,11 +129,11 @@ def test_a_pod_that_is_there_keeps_its_turn():
     submit(cluster, a_chain("held", a_step(seconds=600)))
     pass_seconds(cluster, 2)
     cluster.suspend("held")
-    run = cluster.coordinator.registry.runs["team", "held"]
-    cluster.step(lambda: True)
+    run = cluster.tracked("held")
+    cluster.look()
     assert run.held
     assert (run.awaits_pod("first"), run.awaits_pod("second")) == (False, True)
-    assert [room.node for room in run.variant.reserved(cluster.now).rooms] == ["n0"]
+    assert [room.node for room in run.open.reserved(cluster.now).rooms] == ["n0"]
 
 
 def test_others_may_gain_by_the_room_of_a_run_that_is_held_back():

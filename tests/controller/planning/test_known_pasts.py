@@ -51,7 +51,7 @@ def built(known: Histories, namespace: str = "team", pipeline: str = "p") -> Kno
         past = known.past(namespace, pipeline)
         if past is not None:
             return past
-        known.build()
+        known.pasts.build()
     raise AssertionError("it is not built")
 
 
@@ -143,20 +143,20 @@ def test_only_so_many_pasts_are_kept_and_those_asked_for_last(monkeypatch, kind)
         store(known, a_history(pipeline, [a_past_run(pipeline, 1)], namespace))
         assert built(known, namespace, pipeline).runs == 1
     is_of_kind = (lambda key: key[1]) if kind == "MOST_PIPELINES" else (lambda key: not key[1])
-    assert len([key for key in known._pasts._kept if is_of_kind(key)]) == 2
+    assert len([key for key in known.pasts._kept if is_of_kind(key)]) == 2
     assert forecast_seconds(built(known, *keys[0]), keys[0][1]) == pytest.approx(60, rel=0.01)
 
 
 def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwhile():
     known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
     assert known.past("team", "p") is None
-    assert known.is_building
+    assert known.pasts.is_building
     parts = 0
     while known.past("team", "p") is None:
-        known.build()
+        known.pasts.build()
         parts += 1
     assert parts >= 20 * 200 / STEPS_AT_ONCE - 1
-    assert not known.is_building
+    assert not known.pasts.is_building
 
 
 def test_a_run_that_ends_while_a_past_is_built_does_not_begin_it_again():
@@ -165,7 +165,7 @@ def test_a_run_that_ends_while_a_past_is_built_does_not_begin_it_again():
     for number in range(100, 200):
         if known.past("team", "p") is not None:
             break
-        known.build()
+        known.pasts.build()
         known.run_ended("team", a_past_run("q", number, seconds=600))
     past = built(known)
     assert forecast_seconds(past, "q") == pytest.approx(600, rel=0.01)
@@ -178,7 +178,7 @@ def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built()
         known.past("team", "p")
         if known.past("other", "p") is not None:
             return
-        known.build()
+        known.pasts.build()
         edited = [a_past_run("p", 1000 + number, steps=2_000)]
         store(known, a_history("p", edited))
     raise AssertionError("the other namespace is never built")
@@ -300,7 +300,7 @@ def test_rows_that_cannot_be_true_do_not_count_and_that_is_said_once(caplog):
     known = Histories(enabled=True)
     for _ in range(3):
         store(known, raw)
-        known._pasts.outdated(("team", "p"))
+        known.pasts.outdated(("team", "p"))
         past = built(known)
     clean = built(with_runs(*(a_past_run("p", number) for number in range(5))))
     assert forecast_seconds(past) == forecast_seconds(clean)
@@ -315,10 +315,8 @@ def test_components_that_change_daily_keep_a_step_known():
     graph = RunGraph(
         name="p", source="made up", steps=(Step("step-0", task="step-0", component="f" * 16),)
     )
-    learned = past.learned_run(graph, CONFIDENCE)
-    assert learned is not None
+    learned: Any = past.learned_run(graph, CONFIDENCE)
     basis = learned.graph.steps[0].duration_basis
-    assert basis is not None
     assert (str(basis.level), basis.runs) == ("iteration", 20)
 
 

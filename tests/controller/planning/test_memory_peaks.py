@@ -1,23 +1,21 @@
 """Peaks of memory: asked for once, soon after the end of a run, and waited for a while."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer
+from kfp_placement_controller.planning.actions import MemoryAnswer
 from kfp_placement_controller.planning.memory_peaks import (
     PATIENCE,
     PAUSE_AFTER_FAILURE,
     SETTLING,
     MemoryPeaks,
 )
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
-from kfp_placement_controller.planning.run_reading import read_run
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.policy import MemorySource
-from tests.controller.planning.builders import a_pod, after
+from tests.controller.planning.builders import a_pod, a_tracked_run, after
 from tests.controller.planning.test_ended_runs import END, a_workflow_that_ended
 
 URL = "http://prometheus:9090"
@@ -33,9 +31,7 @@ def ended(name: str = "nightly-0") -> TrackedRun:
     """A run whose steps `first` and `last` have run; the latter failed."""
     raw = a_workflow_that_ended(END)
     raw["metadata"]["name"] = name
-    observed = observe_workflow(raw)
-    assert observed is not None
-    run = TrackedRun(observed, read_run(observed, PolicyInForce().spec))
+    run = a_tracked_run(raw)
     for step, phase in (("first", "Succeeded"), ("last", "Failed")):
         pod = a_pod(
             name=f"{name}-{step}",
@@ -49,7 +45,7 @@ def ended(name: str = "nightly-0") -> TrackedRun:
     return run
 
 
-def asking(*runs: TrackedRun, now: datetime = SETTLED) -> tuple[MemoryPeaks, AskMemory | None]:
+def asking(*runs: TrackedRun, now: datetime = SETTLED) -> Any:
     peaks = MemoryPeaks()
     peaks.use(settings())
     return peaks, peaks.due(runs, now)
@@ -60,7 +56,6 @@ def test_the_pods_that_ended_well_are_asked_for_once_after_the_run():
     peaks, early = asking(run, now=SETTLED - timedelta(seconds=1))
     assert early is None
     asked = peaks.due([run], SETTLED)
-    assert asked is not None
     assert (asked.url, asked.run) == (URL, run.key)
     assert [(each.uid, each.since_start_seconds) for each in asked.pods] == [
         ("nightly-0-first", (SETTLED - after(10)).total_seconds())
@@ -77,11 +72,9 @@ def test_the_pods_that_ended_well_are_asked_for_once_after_the_run():
 def test_one_run_is_asked_for_after_the_other():
     runs = [ended(), ended("nightly-1")]
     peaks, first = asking(*runs)
-    assert first is not None
     assert peaks.due(runs, SETTLED) is None
     peaks.answered(MemoryAnswer(first), SETTLED)
     second = peaks.due(runs, SETTLED)
-    assert second is not None
     assert [first.run, second.run] == [run.key for run in runs]
 
 

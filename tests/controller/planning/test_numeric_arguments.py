@@ -89,7 +89,6 @@ def test_a_run_with_more_epochs_is_planned_for_as_many(trained):
     kept = [[each.arguments for each in run.steps] for run in trained.history().past_runs()]
     assert kept[: len(EPOCHS)] == [[(epochs, 0.001)] for epochs in EPOCHS]
     row = trained.rows[len(EPOCHS)]
-    assert row.duration_basis is not None
     assert (row.duration_basis.by_argument, row.duration_basis.runs) == ("epochs", len(EPOCHS))
     assert row.start_seconds is not None
     assert row.finish_seconds is not None
@@ -103,8 +102,6 @@ def test_promises_hold_and_follow_once_the_first_runs_are_outvoted(trained):
         trained.play(epochs)
         placement = trained.cluster.placement(trained.last)
         ends, status = placement.spec.first_ends, placement.status
-        assert ends is not None
-        assert status is not None
         assert ends.low <= status.makespan_seconds <= ends.high
     assert ends.typical == pytest.approx(9 * SECONDS_OF_EPOCH, rel=0.1)
 
@@ -112,7 +109,6 @@ def test_promises_hold_and_follow_once_the_first_runs_are_outvoted(trained):
 def test_a_planner_that_starts_knows_the_same(trained):
     trained.cluster.hand_over(a_coordinator(), 2)
     row = trained.play(15)
-    assert row.duration_basis is not None
     assert row.duration_basis.by_argument == "epochs"
 
 

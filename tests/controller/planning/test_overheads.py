@@ -6,13 +6,14 @@ from datetime import datetime
 
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.overheads import (
+    WINDOW,
     LearnedOverheads,
     RunningCentre,
 )
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.sources.argo.workflow_content import WorkflowIndex
+from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.model.step_state import StepState
@@ -32,14 +33,14 @@ GRAPH = RunGraph(
 
 
 def test_a_centre_needs_enough_values_and_forgets_old_ones():
-    found = RunningCentre(window=5, least=3)
+    found = RunningCentre()
     for value in (1, 1):
         found.add(value)
     assert found.value is None
     found.add(100)
     assert found.value == 1
-    for value in (7, 7, 7):
-        found.add(value)
+    for _ in range(WINDOW // 2 + WINDOW // 4 + 1):
+        found.add(7)
     assert found.value == 7
 
 

@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import run_variants
-from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_engine.contract.placement import PipelinePlacementStatus
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_controller.planning import open_runs
 from kfp_placement_engine.model.promise import Promise, StepPromise
 from kfp_placement_engine.planning import promises
 from tests.controller.planning.noisy_cluster import NoisyCluster
@@ -40,14 +37,8 @@ def is_running(cluster: NoisyCluster, name: str) -> bool:
     return status is not None and status.ends is not None and status.phase == "Running"
 
 
-def tracked(cluster: NoisyCluster, name: str) -> TrackedRun:
-    return cluster.coordinator.registry.runs[RunKey("team", name)]
-
-
-def status_of(cluster: NoisyCluster, name: str) -> PipelinePlacementStatus:
-    status = cluster.placement(name).status
-    assert status is not None
-    return status
+def status_of(cluster: NoisyCluster, name: str) -> Any:
+    return cluster.placement(name).status
 
 
 def later(promise: Promise, seconds: float) -> Promise:
@@ -61,8 +52,7 @@ def later(promise: Promise, seconds: float) -> Promise:
 
 def test_what_is_promised_of_steps_follows_though_the_run_ends_as_before():
     cluster, name = begun()
-    run = tracked(cluster, name)
-    assert run.promises.last is not None
+    run = cluster.tracked(name)
     new = later(run.promises.last, 1200.0)
     run.promises.take(new, 0.0, run.held_seconds, may_be_first=False)
     assert run.promises.last.steps == new.steps
@@ -80,16 +70,14 @@ def test_a_run_that_is_suspended_halfway_has_no_end():
 def test_a_run_that_has_ended_holds_no_past():
     """It may stay for days; what past runs tell is large, and there may be another by then."""
     cluster, name = begun()
-    histories, run = cluster.coordinator.histories, tracked(cluster, name)
-    assert run.variant.reading is not None
-    past = histories.past("team", run.variant.reading.graph.name)
-    assert past is not None
-    assert run.variant.reading.past is past
+    histories, run = cluster.coordinator.histories, cluster.tracked(name)
+    past = histories.past("team", run.reading.graph.name)
+    assert run.reading.past is past
     held: list[weakref.ref[Any]] = [weakref.ref(past), weakref.ref(past.past)]
     del past
     cluster.run()
     assert run.observed.ended
-    histories._pasts._kept.clear()
+    histories.pasts._kept.clear()
     gc.collect()
     assert [each() for each in held] == [None, None]
     assert len(cluster.coordinator.registry.runs) == RUNS + 1
@@ -99,23 +87,19 @@ def test_what_was_promised_by_a_clock_that_was_wrong_is_promised_again():
     """An hour ahead for a time: the run is not said to take an hour longer for the rest of it."""
     cluster, name = begun()
     before = status_of(cluster, name).ends
-    assert before is not None
     wrong = timedelta(hours=1)
     cluster.now += wrong
     tick(cluster)
     ahead = status_of(cluster, name).ends
-    assert ahead is not None
     assert ahead.low > before.high
     cluster.now -= wrong
     cluster.coordinator.clock_set(-wrong)
     tick(cluster)
     after = status_of(cluster, name).ends
-    assert after is not None
     usual, name = begun()
     for _ in range(2):
         tick(usual)
     expected = status_of(usual, name).ends
-    assert expected is not None
     assert after.typical == pytest.approx(expected.typical, rel=0.05)
 
 
@@ -131,15 +115,14 @@ def test_a_run_whose_promise_is_a_defect_hides_those_of_no_other(monkeypatch, ca
     cluster, name = begun()
     other = cluster.begin_run(11, iterations=SMALL)
     sound = promises.promise_of
-    reading = tracked(cluster, name).variant.reading
-    assert reading is not None
+    reading = cluster.tracked(name).reading
 
     def fail_once(outlook: Any, graph: Any, *more: Any) -> Promise:
         if graph is reading.graph:
             raise ZeroDivisionError("made up")
         return sound(outlook, graph, *more)
 
-    monkeypatch.setattr(run_variants, "promise_of", fail_once)
+    monkeypatch.setattr(open_runs, "promise_of", fail_once)
     cluster.run(partial(is_running, cluster, other))
     cluster.run()
     assert len([each for each in caplog.messages if "made up" in each]) == 1
@@ -148,11 +131,9 @@ def test_a_run_whose_promise_is_a_defect_hides_those_of_no_other(monkeypatch, ca
 def test_a_step_that_takes_long_moves_the_end_of_its_run():
     cluster, name = begun()
     before = status_of(cluster, name).ends
-    assert before is not None
     cluster.workload.factor["work"] = 10.0
     begin = cluster.now
     cluster.run(lambda: cluster.now - begin > timedelta(minutes=15))
     after = status_of(cluster, name).ends
-    assert after is not None
     assert after.low > before.low
     assert after.typical > before.high

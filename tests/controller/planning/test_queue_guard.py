@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import CloseQueue
-from kfp_placement_controller.planning.queue_guard import QueueGuard
+from kfp_placement_controller.planning.guard import QueueGuard
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import RunQueueSpec, RunQueueStatus
 from kfp_placement_engine.model.keys import QueueKey

@@ -52,7 +52,6 @@ class Demands:
     def compare(self, run: str, states: Mapping[str, str]) -> None:
         """Compare what the RunRequest of a run names, while its steps have these states."""
         demand = self._cluster.spec(run).demand
-        assert demand is not None
         assert self._planned is not None
         ended = {name for name, state in states.items() if state in ENDED_STATES}
         running = {name for name, state in states.items() if state == "running"}

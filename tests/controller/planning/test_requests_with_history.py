@@ -93,7 +93,7 @@ def test_a_defect_in_the_past_keeps_no_run_from_its_request(monkeypatch: Any):
     def fails(*_args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cluster.coordinator.histories._pasts, "of_pipeline", fails)
+    monkeypatch.setattr(cluster.coordinator.histories.pasts, "of_pipeline", fails)
     wait(cluster, "waiting")
     cluster.settle()
     assert makespan_seconds(cluster, "waiting") == pytest.approx(ASSUMED_SECONDS, rel=0.2)
@@ -269,7 +269,7 @@ def test_a_run_without_a_past_waits_for_that_of_its_namespace_alone_and_not_for_
     cluster.submit(unschedulable("waiting"))
     cluster.settle()
     assert "none of 2 nodes" in cluster.spec("waiting").unschedulable
-    monkeypatch.setattr(histories, "awaits", lambda namespace: namespace == awaited)
+    monkeypatch.setattr(histories.pasts, "awaits", lambda namespace: namespace == awaited)
     larger_node(cluster)
     cluster.settle()
     assert bool(cluster.spec("waiting").unschedulable) == (awaited == "team")

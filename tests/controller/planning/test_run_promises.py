@@ -1,5 +1,7 @@
 """What is promised of a run, whoever promised it."""
 
+from typing import Any
+
 from kfp_placement_controller.planning.run_promises import FirstPromise, RunPromises
 from kfp_placement_engine.model.promise import Promise, TimeRange
 
@@ -38,7 +40,6 @@ def test_a_run_that_is_held_back_halfway_has_no_end_and_one_that_has_not_begun_h
     assert promises.now(is_halted=False) == a_promise(500)
     promises.begun()
     assert promises.now(is_halted=False) == a_promise(600)
-    halted = promises.now(is_halted=True)
-    assert halted is not None
+    halted: Any = promises.now(is_halted=True)
     assert halted.ends is None
     assert halted.unknown

@@ -10,9 +10,12 @@ from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.planning.actions import Action, DeleteRequest, WriteRequest
 from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
-from kfp_placement_controller.sources.argo.workflow_content import WorkflowContent
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
-from kfp_placement_controller.sources.argo.workflows import MAX_DOCUMENT_BYTES, observe_any_workflow
+from kfp_placement_controller.sources.argo.workflows import (
+    MAX_DOCUMENT_BYTES,
+    WorkflowContent,
+    observe_any_workflow,
+)
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     QUEUE_INSTANCE,
@@ -109,14 +112,11 @@ class QueuedCluster:
     def tell(self, key: RunKey, request: ObservedRequest | None) -> None:
         self.coordinator.handle(RUN_REQUESTS, Change(key, None, request), self.played.now)
 
-    def spec(self, name: str = "wf") -> RunRequestSpec:
-        spec = self.requests[RunKey("team", name)].spec
-        assert spec is not None
-        return spec
+    def spec(self, name: str = "wf") -> Any:
+        return self.requests[RunKey("team", name)].spec
 
     def peak(self, name: str = "wf") -> dict[str, int]:
         demand = self.spec(name).demand
-        assert demand is not None
         return dict(demand.to_demand().peak)
 
 

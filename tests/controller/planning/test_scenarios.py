@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -11,16 +10,13 @@ import pytest
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
-from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION, PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import MOST_PATIENCE
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,
@@ -32,8 +28,7 @@ from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, PODS
-from tests.controller.planning.builders import a_policy
-from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
 from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.times import write_time
@@ -62,12 +57,7 @@ def a_chain(name="wf", *templates, **spec):
 
 
 def a_cluster(*nodes, policy=None, opt_in=False, **options):
-    coordinator = Coordinator(
-        DEFAULT_SOURCES,
-        policy=PolicyInForce(a_policy(**(NO_PULLS | (policy or {})))),
-        params=PARAMS,
-        opt_in=opt_in,
-    )
+    coordinator = a_coordinator(policy, opt_in=opt_in)
     machines = nodes or [node_object(f"n{number}") for number in range(2)]
     return PlayedCluster(*machines, coordinator=coordinator, **options)
 
@@ -77,15 +67,13 @@ def submit(cluster, manifest=None, **options):
 
 
 def started(cluster, step="first", run="wf"):
-    def has_started():
-        tracked = cluster.coordinator.registry.runs.get(("team", run))
-        return (
-            tracked is not None
-            and tracked.statuses.get(step) is not None
-            and (tracked.statuses[step].started_at is not None)
-        )
+    return lambda: cluster.tracked(run).statuses[step].started_at is not None
 
-    return has_started
+
+def says(cluster, enabled=""):
+    """The namespace says by its label whether it takes part."""
+    change = Change(("", "team"), None, ObservedNamespace(enabled))
+    cluster.coordinator.handle(NAMESPACES, change, cluster.now)
 
 
 def conditions(cluster, run="wf"):
@@ -110,7 +98,7 @@ def test_a_plan_bears_the_name_of_its_run():
     run = a_chain()
     run["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "Run of Tuesday"}
     submit(cluster, run)
-    cluster.step(lambda: True)
+    cluster.look()
     annotations = cluster.placement("wf").metadata.annotations
     assert annotations == {RUN_NAME_ANNOTATION: "Run of Tuesday"}
 
@@ -126,7 +114,7 @@ def test_a_first_plan_takes_two_writes_and_comes_before_any_pod_is_bound():
     cluster = a_cluster()
     submit(cluster)
     cluster.place = lambda _pod: None
-    cluster.step(lambda: True)
+    cluster.look()
     (write,) = cluster.writes
     assert (write.plan, write.placement.spec.revision) == (True, 1)
     assert write.placement.status.phase == "Planned"
@@ -191,7 +179,7 @@ def test_runs_keep_room_from_each_other_where_our_clock_is_behind(ahead_seconds)
         player = submit(cluster, a_chain(name, a_step(seconds=30)))
         submitted_at = cluster.now + timedelta(seconds=ahead_seconds)
         player.workflow["metadata"]["creationTimestamp"] = write_time(submitted_at)
-    cluster.step(lambda: True)
+    cluster.look()
     makespans = [cluster.placement(name).spec.first_makespan_seconds for name in ("a", "b")]
     assert makespans == [60, 120]
 
@@ -202,7 +190,7 @@ def test_one_run_of_a_wrong_clock_does_not_shift_the_plans_of_others():
     far = submit(cluster, a_chain("far"))
     far.workflow["metadata"]["creationTimestamp"] = write_time(cluster.now + timedelta(days=1))
     submit(cluster, a_chain("wf"))
-    cluster.step(lambda: True)
+    cluster.look()
     cluster.run(lambda: cluster.now >= START + timedelta(seconds=5))
     assert cluster.placement("wf").spec.makespan_seconds < 130
 
@@ -215,7 +203,6 @@ def test_a_lost_node_lets_waiting_steps_move():
     cordoned = node_object(planned, spec={"unschedulable": True})
     cluster.set_node(cordoned)
     cluster.run(lambda: len(cluster.rounds) > 1)
-    cluster.step(lambda: True)
     assert planned_nodes(cluster.placement("wf"))["second"] != planned
 
 
@@ -241,7 +228,6 @@ def test_a_step_that_has_lost_its_node_is_planned_elsewhere(first_failed):
     cluster.run(lambda: planned() != lost)
     assert (cluster.now - lost_at).total_seconds() <= PARAMS.debounce_limit_seconds
     cluster.run()
-    cluster.step(lambda: True)
     placement = cluster.placement("wf")
     (row,) = placement.state_rows().rows
     assert row.state == "succeeded"
@@ -252,7 +238,7 @@ def test_without_a_node_nothing_is_planned_until_one_comes():
     cluster = a_cluster(node_object("n0"))
     cluster.remove_node("n0")
     submit(cluster)
-    cluster.step(lambda: True)
+    cluster.look()
     assert cluster.placement("wf").status.phase == "Planning"
     assert conditions(cluster)["Planned"] == ("False", "PendingEvaluation")
     cluster.set_node(node_object("n1"))
@@ -264,7 +250,7 @@ def test_a_step_that_fits_nowhere_is_said():
     cluster = a_cluster()
     cluster.place = lambda _pod: None
     submit(cluster, a_chain("wf", a_step(cpu="64")))
-    cluster.step(lambda: True)
+    cluster.look()
     assert conditions(cluster)["Schedulable"] == ("False", "NoMatchingNode")
 
 
@@ -277,7 +263,6 @@ def test_a_step_that_fitted_nowhere_is_planned_again_when_a_node_may_take_it():
     cluster.set_node(cordoned)
     submit(cluster, a_chain("wf", a_step(cpu="64")))
     cluster.run(lambda: len(cluster.rounds) == 1)
-    cluster.step(lambda: True)
 
     def why():
         placement = cluster.placement("wf")
@@ -316,8 +301,7 @@ def test_a_follower_takes_over_where_the_leader_was():
     submit(cluster)
     cluster.run(started(cluster))
     before = cluster.placement("wf")
-    successor = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS)
-    cluster.hand_over(successor, epoch=2)
+    cluster.hand_over()
     cluster.run()
     after = cluster.placement("wf")
     assert after.status.phase == "Succeeded"
@@ -330,10 +314,8 @@ def test_a_namespace_that_has_opted_out_is_left_alone_whichever_is_seen_first():
     cluster = a_cluster()
     submit(cluster)
     cluster.coordinator.follow()
-    cluster.step(lambda: True)
-    cluster.coordinator.handle(
-        NAMESPACES, Change(("", "team"), None, ObservedNamespace("false")), cluster.now
-    )
+    cluster.look()
+    says(cluster, "false")
     cluster.coordinator.lead(1, [], cluster.now)
     cluster.run()
     assert cluster.writes == []
@@ -343,29 +325,22 @@ def test_a_namespace_that_has_opted_out_is_left_alone_whichever_is_seen_first():
 @pytest.mark.parametrize("namespace_first", [True, False])
 def test_with_opt_in_only_namespaces_that_ask_for_it_are_planned(label, namespace_first):
     cluster = a_cluster(opt_in=True)
-    says = partial(
-        cluster.coordinator.handle, NAMESPACES, Change(("", "team"), None, ObservedNamespace(label))
-    )
     if namespace_first:
-        says(cluster.now)
+        says(cluster, label)
     submit(cluster)
     if not namespace_first:
-        says(cluster.now)
+        says(cluster, label)
     cluster.run()
     assert bool(cluster.writes) == (label == "true")
 
 
 def test_a_namespace_that_opts_in_is_planned_from_its_next_run_on():
     cluster = a_cluster(opt_in=True)
-    cluster.coordinator.handle(
-        NAMESPACES, Change(("", "team"), None, ObservedNamespace()), cluster.now
-    )
+    says(cluster)
     submit(cluster)
     cluster.run()
     assert cluster.writes == []
-    cluster.coordinator.handle(
-        NAMESPACES, Change(("", "team"), None, ObservedNamespace("true")), cluster.now
-    )
+    says(cluster, "true")
     submit(cluster, a_chain("next"))
     cluster.run()
     assert cluster.placement("next").status.phase == "Succeeded"
@@ -400,7 +375,7 @@ def test_a_follower_writes_nothing():
 def test_what_asked_for_a_plan_keeps_no_follower_awake():
     cluster = a_cluster()
     submit(cluster)
-    cluster.step(lambda: True)
+    cluster.look()
     cluster.coordinator.planner.may_gain(cluster.now)
     assert cluster.coordinator.planner.due_at() is not None
     cluster.coordinator.follow()
@@ -413,11 +388,8 @@ def test_a_run_that_was_over_is_not_written_again_after_a_restart():
     cluster = a_cluster()
     submit(cluster)
     cluster.run()
-    cluster.step(lambda: True)
     writes = len(cluster.writes)
-    cluster.hand_over(
-        Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
-    )
+    cluster.hand_over()
     for _ in range(3):
         cluster.step()
     assert len(cluster.writes) == writes
@@ -431,14 +403,11 @@ def test_a_failed_run_that_is_tried_again_is_written_on(restarted):
     submit(cluster, workflow(dag("main", *tasks), a_step()))
     cluster.kubelets.faults.exit_codes["wf.second*"] = 3
     cluster.run()
-    cluster.step(lambda: True)
     failed = cluster.placement("wf")
     assert failed.status.phase == "Failed"
     if restarted:
-        cluster.hand_over(
-            Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
-        )
-        cluster.step(lambda: True)
+        cluster.hand_over()
+        cluster.look()
         assert cluster.placement("wf") == failed
     cluster.now += timedelta(minutes=10)
     cluster.kubelets.faults.exit_codes.clear()
@@ -451,7 +420,6 @@ def test_a_failed_run_that_is_tried_again_is_written_on(restarted):
     cluster.run(lambda: cluster.placement("wf").spec.revision > failed.spec.revision)
     assert cluster.placement("wf").status.phase == "Running"
     cluster.run()
-    cluster.step(lambda: True)
     assert cluster.placement("wf").status.phase == "Succeeded"
 
 
@@ -469,7 +437,7 @@ def test_an_object_that_somebody_deletes_is_written_again_while_its_run_goes_on(
     assert (cluster.now - deleted_at).total_seconds() <= PARAMS.evaluation_seconds
     assert cluster.placement("wf") == before
     writes = len(cluster.writes)
-    cluster.step(lambda: True)
+    cluster.look()
     assert len(cluster.writes) == writes
 
 
@@ -479,11 +447,8 @@ def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_
     submit(cluster)
     cluster.kubelets.faults.exit_codes["wf.second*"] = 3
     cluster.run()
-    cluster.step(lambda: True)
     if restarted:
-        cluster.hand_over(
-            Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
-        )
+        cluster.hand_over()
     cluster.delete_placement("wf")
     for _ in range(3):
         cluster.step(lambda: False)
@@ -491,7 +456,6 @@ def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_
     cluster.kubelets.faults.exit_codes.clear()
     cluster.retry("wf")
     cluster.run()
-    cluster.step(lambda: True)
     assert cluster.placement("wf").status.phase == "Succeeded"
 
 
@@ -501,11 +465,8 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
     for number in range(5):
         submit(cluster, a_chain(f"over-{number}"))
     cluster.run()
-    cluster.step(lambda: True)
     if restarted:
-        cluster.hand_over(
-            Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
-        )
+        cluster.hand_over()
     submit(cluster, a_chain("going-on", a_step(seconds=3600)))
     cluster.run(started(cluster, run="going-on"))
     looked_at: list[str] = []
@@ -569,7 +530,6 @@ def test_a_search_that_dies_twice_refuses_the_run_and_no_other():
     submit(cluster)
     submit(cluster, a_chain("good"))
     cluster.run(lambda: bool(cluster.announced))
-    cluster.step(lambda: True)
     assert [each.key for each in cluster.announced] == [("team", "wf")]
     assert cluster.placement("wf").status.phase == "Refused"
     assert cluster.placement("good").status.phase == "Planned"
@@ -582,7 +542,6 @@ def test_a_search_that_fails_leaves_the_plan_made_at_once():
     cluster.place = lambda _pod: None
     submit(cluster)
     cluster.run(lambda: len(cluster.rounds) > 0)
-    cluster.step(lambda: True)
     assert cluster.placement("wf").spec.revision == 1
     assert conditions(cluster)["Planned"] == ("True", "SearchFailed")
 
@@ -617,7 +576,7 @@ def test_a_paused_policy_opens_all_gates():
         },
     )
     submit(cluster, workflow(dag("main", task("a"), task("b")), a_step()))
-    cluster.step(lambda: True)
+    cluster.look()
     assert all(not pod["spec"].get("schedulingGates") for pod in cluster.pods())
 
 
@@ -638,10 +597,8 @@ def test_pods_that_the_stock_scheduler_puts_elsewhere_are_told_of():
     first, second = cluster.deviations
     assert first.endswith(f": {why}")
     assert second.endswith(f": {why}")
-    cluster.hand_over(
-        Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
-    )
-    cluster.step(lambda: True)
+    cluster.hand_over()
+    cluster.look()
     assert len(cluster.deviations) == 2
 
 
@@ -651,10 +608,8 @@ def test_a_new_leader_tells_of_pods_that_were_bound_before(golden):
     submit(cluster)
     cluster.run(started(cluster))
     cluster.deviations.clear()
-    cluster.hand_over(
-        Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
-    )
-    cluster.step(lambda: True)
+    cluster.hand_over()
+    cluster.look()
     (message,) = cluster.deviations
     golden(message)
     assert "before this planner led" in message
@@ -666,7 +621,6 @@ def test_statuses_are_written_in_turn():
     cluster = a_cluster(node_object("n0", allocatable={"cpu": "100", "pods": "200"}))
     submit(cluster, workflow(dag("main", *tasks), a_step(seconds=5, cpu="10m")))
     cluster.run()
-    cluster.step(lambda: True)
     assert cluster.placement("wf").status.progress == "40/40"
     assert len(cluster.writes) < 12
 
@@ -695,7 +649,6 @@ def test_ended_steps_lose_their_rows_where_all_do_not_fit(monkeypatch):
     cluster = a_cluster(node_object("n0", allocatable={"cpu": "100"}))
     many_steps(cluster)
     cluster.run()
-    cluster.step(lambda: True)
     placement = cluster.placement("wf")
     assert placement.status.folded_steps > 0
     assert placement.status.folded_steps + len(placement.spec.steps) == 40
@@ -709,7 +662,7 @@ def test_a_run_whose_rows_can_never_fit_is_refused(monkeypatch):
     monkeypatch.setattr(placement_object, "HARD_LIMIT_BYTES", placement_object.OTHER_BYTES + 300)
     cluster = a_cluster(node_object("n0", allocatable={"cpu": "100"}))
     many_steps(cluster)
-    cluster.step(lambda: True)
+    cluster.look()
     assert cluster.placement("wf").status.phase == "Refused"
     assert "split the pipeline" in cluster.announced[0].note
 
@@ -719,7 +672,6 @@ def test_where_argo_keeps_its_nodes_to_itself_pods_alone_are_followed():
     cluster.offload_nodes = True
     submit(cluster)
     cluster.run()
-    cluster.step(lambda: True)
     assert cluster.states("wf") == {"first": "succeeded", "second": "succeeded"}
     assert conditions(cluster)["RowsComplete"] == ("False", "StatusUnreadable")
 
@@ -769,8 +721,7 @@ def _planned(cluster) -> set[str]:
     """The runs that have a plan after the next look."""
     cluster.tell()
     cluster.coordinator.tick(cluster.now)
-    runs = cluster.coordinator.registry.active()
-    return {run.key[1] for run in runs if run.plan is not None}
+    return {run.key.name for run in cluster.coordinator.registry.planned()}
 
 
 @pytest.mark.parametrize(
@@ -790,24 +741,17 @@ def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(gate
     limited["metadata"]["annotations"][HINTS_ANNOTATION] = hints
     submit(cluster, workflow(dag("main", task("first")), limited))
     cluster.place = lambda _pod: None
-    registry = cluster.coordinator.registry
-
-    def has_pod():
-        run = registry.runs.get(("team", "wf"))
-        return run is not None and run.pods.executor("first") is not None
-
-    cluster.run(has_pod)
-    pod = registry.runs["team", "wf"].pods.executor("first").pod
+    cluster.run(lambda: cluster.tracked("wf").pods.executor("first"))
+    run = cluster.tracked("wf")
+    pod = run.pods.executor("first").pod
     unscheduled_pod = replace(
         pod, gates=gates, unscheduled=("Unschedulable", "0/2 nodes are available")
     )
     change = Change((pod.namespace, pod.name), pod, unscheduled_pod)
     cluster.coordinator.handle(PODS, change, cluster.now)
     cluster.coordinator.tick(cluster.now)
-    placement = placement_object.placement_of(
-        registry.runs["team", "wf"].variant, placement_object.PlacementState(), 1, cluster.now
-    ).placement
-    (row,) = placement.state_rows().rows
+    built = placement_object.placement_of(run, placement_object.PlacementState(), 1, cluster.now)
+    (row,) = built.placement.state_rows().rows
     assert row is not None
     assert row.waiting is not None
     assert row.waiting.what == what

@@ -8,7 +8,7 @@ from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPods, moment
 from kfp_placement_controller.planning.step_states import RunSituation, step_progress, step_statuses
 from kfp_placement_controller.planning.waiting import UNSATISFIABLE, waits_for
-from kfp_placement_controller.sources.argo.workflow_content import WorkflowIndex
+from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.active_runs import ProgressState

@@ -14,9 +14,6 @@ from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning import unplanned_runs
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.watches.ended_pipelines import EndedPipelines
@@ -26,8 +23,9 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.end_to_end.small_pipelines import compiled_unmarked, unmarked_step
-from tests.controller.planning.builders import START, a_policy, after
-from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
+from tests.controller.planning import played_cluster
+from tests.controller.planning.builders import START, after
+from tests.controller.planning.played_cluster import PlayedCluster
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
@@ -40,13 +38,7 @@ OTHERS = 5
 
 
 def a_coordinator(*, opt_in: bool = False, history: bool = True) -> Coordinator:
-    return Coordinator(
-        DEFAULT_SOURCES,
-        policy=PolicyInForce(a_policy(**NO_PULLS)),
-        params=PlanningParams(evaluation_seconds=5),
-        opt_in=opt_in,
-        history=history,
-    )
+    return played_cluster.a_coordinator(evaluation_seconds=5, opt_in=opt_in, history=history)
 
 
 class Played(PlayedCluster):
@@ -229,8 +221,7 @@ def loops() -> Any:
 
 def loop_width(played: Played, name: str) -> tuple[int, int]:
     """How wide the loop is planned, and how many runs that rests on."""
-    reading = played.coordinator.registry.runs[RunKey("team", name)].variant.reading
-    assert reading is not None
+    reading = played.tracked(name).reading
     (loop,) = (each for each in reading.graph.groups if each.name == "for-loop-2")
     return loop.width, loop.learned_width.runs if loop.learned_width else 0
 

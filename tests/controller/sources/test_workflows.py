@@ -9,15 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.sources.argo import workflow_content
-from kfp_placement_controller.sources.argo.workflow_content import WorkflowContent
-from kfp_placement_controller.sources.argo.workflows import observe_any_workflow, observe_workflow
+from kfp_placement_controller.sources.argo import workflows
+from kfp_placement_controller.sources.argo.workflows import (
+    WorkflowContent,
+    observe_any_workflow,
+    observe_workflow,
+)
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
 from kfp_placement_engine.exceptions import InputError
+from tests.controller.planning.builders import observed
 from tests.controlplane.argo.compression import compress_nodes
 
 MARKED = {"podMetadata": {"labels": {SCHEDULER_LABEL: "kfp-placement"}}}
@@ -48,19 +52,16 @@ def content(found):
 def test_the_run_s_name_is_kept_and_cut():
     named = a_workflow()
     named["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "x" * 5000}
-    found = observe_workflow(named)
-    assert found is not None
+    found = observed(named)
     assert found.display_name == "x" * MAX_RUN_NAME_CHARACTERS
     for other in (None, {}, {RUN_NAME_ANNOTATION: 5}, "no mapping"):
         named["metadata"]["annotations"] = other
-        found = observe_workflow(named)
-        assert found is not None
+        found = observed(named)
         assert found.display_name == ""
 
 
 def test_what_is_kept():
-    found = observe_workflow(a_workflow(phase="Succeeded", nodes=NODES))
-    assert found is not None
+    found = observed(a_workflow(phase="Succeeded", nodes=NODES))
     assert (found.key, found.uid, found.ended) == (("team", "wf"), "u", True)
     assert [node.name for node in content(found).nodes] == ["wf"]
     document = json.loads(content(found).document)
@@ -78,16 +79,13 @@ def test_a_spec_that_is_nested_deep_is_kept_if_python_can_write_it(levels, is_re
         with pytest.raises(InputError, match="nested too deeply"):
             observe_workflow(raw)
         return
-    found = observe_workflow(raw)
-    assert found is not None
+    found = observed(raw)
     assert orjson.loads(content(found).document)["spec"]["x"] == deep
 
 
 def test_the_document_does_not_change_while_the_run_goes_on():
-    first = observe_workflow(a_workflow())
-    second = observe_workflow(a_workflow(phase="Running", nodes=NODES))
-    assert first is not None
-    assert second is not None
+    first = observed(a_workflow())
+    second = observed(a_workflow(phase="Running", nodes=NODES))
     assert content(first).document == content(second).document
     assert first != second
 
@@ -104,8 +102,7 @@ def test_where_all_pipelines_are_planned_those_of_kfp_need_no_mark(phase):
     raw = a_workflow({"arguments": {"parameters": [{"name": "components-root", "value": "{}"}]}})
     raw["status"] = {"phase": phase, "nodes": NODES}
     assert observe_workflow(raw) is None
-    found = observe_workflow(raw, all_pipelines=True)
-    assert found is not None
+    found = observed(raw, all_pipelines=True)
     assert (found.is_marked, found.all_marked) == (False, True)
     assert content(found).document
     assert content(found).nodes
@@ -115,23 +112,20 @@ def test_where_all_pipelines_are_planned_those_of_kfp_need_no_mark(phase):
 
 def test_of_plain_workflows_only_marked_ones_are_planned_and_no_further_step():
     assert observe_workflow(a_workflow({}), all_pipelines=True) is None
-    found = observe_workflow(a_workflow(), all_pipelines=True)
-    assert found is not None
+    found = observed(a_workflow(), all_pipelines=True)
     assert (found.is_marked, found.all_marked) == (True, False)
 
 
 def test_the_steps_of_a_template_count_once_argo_has_stored_them():
     spec = {"workflowTemplateRef": {"name": "t"}}
     assert observe_workflow(a_workflow(spec)) is None
-    found = observe_workflow(a_workflow(spec, storedWorkflowTemplateSpec=MARKED))
-    assert found is not None
+    found = observed(a_workflow(spec, storedWorkflowTemplateSpec=MARKED))
     assert "storedWorkflowTemplateSpec" in json.loads(content(found).document)["status"]
 
 
 def test_compressed_nodes_are_read():
     packed = compress_nodes(a_workflow(nodes=NODES), 0)
-    found = observe_workflow(packed)
-    assert found is not None
+    found = observed(packed)
     assert [node.name for node in content(found).nodes] == ["wf"]
     assert found.state.unreadable == ""
 
@@ -141,9 +135,8 @@ def packed_text(text):
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(workflow_content, "MAX_NODES_BYTES", 1000)
-    found = observe_workflow(a_workflow(compressedNodes=packed_text(b" " * 1_000_000)))
-    assert found is not None
+    monkeypatch.setattr(workflows, "MAX_NODES_BYTES", 1000)
+    found = observed(a_workflow(compressedNodes=packed_text(b" " * 1_000_000)))
     assert "larger than 1000 bytes" in found.state.unreadable
 
 
@@ -159,14 +152,12 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     ],
 )
 def test_what_cannot_be_unpacked_is_said(packed):
-    found = observe_workflow(a_workflow(compressedNodes=packed))
-    assert found is not None
+    found = observed(a_workflow(compressedNodes=packed))
     assert "cannot be read" in found.state.unreadable
 
 
 def test_offloaded_nodes_are_said():
-    found = observe_workflow(a_workflow(offloadNodeStatusVersion="fnv:1"))
-    assert found is not None
+    found = observed(a_workflow(offloadNodeStatusVersion="fnv:1"))
     assert "database" in found.state.unreadable
 
 
@@ -198,5 +189,4 @@ JSON = st.sampled_from(
 def test_whatever_stands_in_it_never_fails(fields):
     spec = fields.pop("spec")
     raw = a_workflow(MARKED if spec is None else {"x": spec, **MARKED}, **fields)
-    found = observe_workflow(raw)
-    assert found is not None
+    observed(raw)

@@ -20,7 +20,6 @@ from kfp_placement_engine.contract.pipeline_history import (
     ForgottenStep,
     PipelineHistorySpec,
     PipelineHistoryStatus,
-    unreadable_rows,
 )
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
@@ -83,7 +82,7 @@ def test_entries_that_a_later_version_adds_are_ignored():
 
     later = rows([7, "new", {"a": 1}, None])
     assert later.past_runs() == rows([]).past_runs()
-    assert unreadable_rows(later) == []
+    assert later.read_runs().left_out == ()
     (run,) = later.past_runs()
     (step,) = run.steps
     assert (step.peak_bytes, step.asked_bytes, step.arguments) == (GIB, GIB, (5,))
@@ -166,7 +165,7 @@ def test_what_was_killed_alone_has_no_run_time():
     assert status.runs[0].steps == ((0, None, 0, "", None, None, 2 * GIB),)
     assert kept(run) == [run]
     history = a_history(a_run(steps=[list(status.runs[0].steps[0])]) | {"steps": [["train"]]})
-    assert unreadable_rows(history) == []
+    assert history.read_runs().left_out == ()
 
 
 @pytest.mark.parametrize(
@@ -178,7 +177,7 @@ def test_memory_that_cannot_be_true_spoils_no_time(bad):
     (run,) = history.past_runs()
     (step,) = run.steps
     assert (step.seconds, step.peak_bytes, step.asked_bytes) == (12.5, None, None)
-    assert len(unreadable_rows(history)) == 1
+    assert len(history.read_runs().left_out) == 1
 
 
 def test_numeric_arguments_are_at_the_end_of_the_row_of_their_step():
@@ -205,7 +204,7 @@ def test_arguments_that_cannot_be_true_spoil_no_time(bad):
     (run,) = history.past_runs()
     assert [(each.seconds, each.arguments) for each in run.steps] == [(12.5, ()), (14, (5, 1e15))]
     assert [each.peak_bytes for each in run.steps] == [GIB, None]
-    assert unreadable_rows(history) == []
+    assert history.read_runs().left_out == ()
 
 
 @pytest.mark.parametrize("bad", [-5, True, "20m", float("nan"), 1e308, [1]], ids=repr)
@@ -214,7 +213,7 @@ def test_a_time_that_cannot_be_true_is_counted_where_memory_can(bad):
     history = a_history(a_run(steps=[[0, bad, -1, "", None, GIB]]) | {"steps": [["train"]]})
     (run,) = history.past_runs()
     assert [(each.seconds, each.peak_bytes) for each in run.steps] == [(None, GIB)]
-    assert len(unreadable_rows(history)) == 1
+    assert len(history.read_runs().left_out) == 1
 
 
 def test_loops_are_kept_and_rows_that_cannot_be_read_are_counted():
@@ -226,9 +225,9 @@ def test_loops_are_kept_and_rows_that_cannot_be_read_are_counted():
     odd = [[], [0], [99, 1], [0, -1], [0, 1e300], ["x", 1], [0, True]]
     recorded["loops"] += [*odd, [0, 5, "new"]]
     history = a_history(status)
-    (read,) = history.past_runs()
+    (read,), left_out = history.read_runs()
     assert read.loops == (*loops, LoopWidth("loop", 5))
-    assert unreadable_rows(history) == [f"loops[{2 + at}] of run 'u'" for at in range(len(odd))]
+    assert left_out == tuple(f"loops[{2 + at}] of run 'u'" for at in range(len(odd)))
 
 
 def test_loops_are_bounded():
@@ -345,7 +344,7 @@ def test_times_of_whole_runs_of_a_month_and_longer_do_not_count(field):
     too_long = 40 * 86_400.0
     run = a_run(steps=[[0, 12.5]], **{field: too_long})
     history = a_history(run | {"steps": [["train", "c", "i"]]})
-    assert len(unreadable_rows(history)) == 1
+    assert len(history.read_runs().left_out) == 1
     (found,) = history.past_runs()
     assert (found.seconds, found.planned_seconds) == (None, None)
     assert [each.seconds for each in found.steps] == [12.5]

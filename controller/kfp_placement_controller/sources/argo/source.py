@@ -5,9 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
-from kfp_placement_controller.sources.argo.workflow_content import node_name
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
-from kfp_placement_controller.sources.argo.workflows import observe_any_workflow, observe_workflow
+from kfp_placement_controller.sources.argo.workflows import (
+    node_name,
+    observe_any_workflow,
+    observe_workflow,
+)
 from kfp_placement_controller.sources.queue_source import JsonPatch, Operations, QueuedRun
 from kfp_placement_controller.sources.source import ObservedRun, PodRun, RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION

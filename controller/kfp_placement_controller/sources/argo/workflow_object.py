@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.keys import MAX_RUN_NAME_CHARACTERS, RUN_NAME_ANNOTATION
@@ -17,20 +17,6 @@ from kfp_placement_kube.kinds import Kind
 WORKFLOWS = Kind(*WORKFLOW_NAMES)
 
 _ENDS = {"Succeeded": RunEnd.SUCCEEDED, "Failed": RunEnd.FAILED, "Error": RunEnd.FAILED}
-
-
-class WorkflowIdentity(NamedTuple):
-    """Which run a Workflow is.
-
-    Attributes:
-        key: namespace and name.
-        owner: the Workflow itself.
-        created_at: when it was created.
-    """
-
-    key: RunKey
-    owner: RunOwner
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +39,8 @@ class WorkflowObject:
         metadata, spec, status = (_mapping(raw.get(key)) for key in ("metadata", "spec", "status"))
         return cls(raw, metadata, spec, status)
 
-    def identity(self) -> WorkflowIdentity:
-        """Which run it is.
+    def identity(self) -> tuple[RunKey, RunOwner, datetime]:
+        """Which run it is: its key, the Workflow itself, and when that was created.
 
         Raises:
             InputError: it has no name, no uid or no time of creation.
@@ -65,8 +51,7 @@ class WorkflowObject:
         created_at = read_moment(self.metadata.get("creationTimestamp"))
         if not name or not uid or created_at is None:
             raise InputError(f"Workflow {name!r:.80} has no name, uid or time of creation")
-        owner = RunOwner(WORKFLOWS, name, uid)
-        return WorkflowIdentity(RunKey(namespace, name), owner, created_at)
+        return RunKey(namespace, name), RunOwner(WORKFLOWS, name, uid), created_at
 
     def annotation(self, key: str) -> str:
         """The text of one of its annotations, or ""."""

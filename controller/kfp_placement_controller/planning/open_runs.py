@@ -1,11 +1,8 @@
-"""What a tracked run is at a time: refused, without a plan yet, or planned.
-
-A run that is unread is not tracked. A variant does not change; the run gets another one.
-"""
+"""Runs that can be planned: without a plan yet, or with the one that is in force."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,40 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class RefusedRun:
-    """A run that is not planned, or no longer.
-
-    Attributes:
-        run: that it is.
-        why: it is refused.
-        reading: its graph until then; None = it cannot be read.
-        plan: in force until then, or None.
-    """
-
-    run: "TrackedRun"
-    why: str
-    reading: RunReading | None = None
-    plan: CurrentPlan | None = None
-
-    def refused(self, why: str) -> "RefusedRun":
-        """The same for another reason."""
-        return replace(self, why=why)
-
-    def reread(self, reading: RunReading) -> "RefusedRun":
-        """The same with its graph as it is now."""
-        return replace(self, reading=reading)
-
-    def with_plan(self, plan: CurrentPlan) -> "RefusedRun":
-        """The same with another plan, which nobody follows."""
-        return replace(self, plan=plan)
-
-    def adopted(self, plan: CurrentPlan) -> "RefusedRun":
-        """The same with the plan of an earlier planner."""
-        return replace(self, plan=plan)
-
-
-@dataclass(frozen=True, eq=False)
-class ReadRun:
+class OpenRun:
     """A run that can be planned.
 
     Attributes:
@@ -99,16 +63,25 @@ class ReadRun:
         priority = max((step.priority for step in self.graph.steps), default=0.0)
         return 1.0 + priority if priority >= 0 else 1.0 / (1.0 - priority)
 
-    def with_plan(self, plan: CurrentPlan) -> "PlannedRun":
-        """The run with this plan in force."""
-        is_whole = all(step.name in plan.rows for step in self.graph.steps)
-        return PlannedRun(self.run, self.reading, plan, is_whole)
+    @property
+    def needs_plan(self) -> bool:
+        """Whether it has no plan that can be followed."""
+        return self.run.plan is None or not self.run.is_whole or self.run.outdated
 
-    def adopted(self, plan: CurrentPlan) -> "PlannedRun":
-        """The run with the plan of an earlier planner, which may have left ended steps out."""
-        statuses = self.run.statuses.items()
-        is_whole = all(name in plan.rows or status.ended for name, status in statuses)
-        return PlannedRun(self.run, self.reading, plan, is_whole)
+    @property
+    def planned_nodes(self) -> Mapping[str, str | None]:
+        """Step -> the node where it is planned, or None."""
+        plan = self.run.plan
+        return {} if plan is None else {name: plan.node_of(name) for name in plan.rows}
+
+    def is_moved_by(self, plan: Plan) -> bool:
+        """Whether by a plan any step that has not begun goes elsewhere than now."""
+        before = self.run.plan
+        return before is None or any(
+            step.node != before.node_of(step.name)
+            for step in plan.steps
+            if (status := self.run.statuses.get(step.name)) is None or status.unstarted
+        )
 
     def fits(self, plan: Plan) -> bool:
         """Whether a plan is of the graph as it is now; loops may have got another width."""
@@ -127,38 +100,6 @@ class ReadRun:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class UnplannedRun(ReadRun):
-    """A run that has no plan yet."""
-
-    @property
-    def plan(self) -> None:
-        """There is none."""
-        return
-
-    @property
-    def needs_plan(self) -> bool:
-        """Whether it has no plan that can be followed."""
-        return True
-
-    @property
-    def planned_nodes(self) -> Mapping[str, str | None]:
-        """Step -> the node where it is planned: none is."""
-        return {}
-
-    def refused(self, why: str) -> RefusedRun:
-        """The run, refused."""
-        return RefusedRun(self.run, why, self.reading)
-
-    def reread(self, reading: RunReading) -> "UnplannedRun":
-        """The same with its graph as it is now."""
-        return replace(self, reading=reading)
-
-    def is_moved_by(self, _plan: Plan) -> bool:
-        """Whether by a plan any step that has not begun goes elsewhere than now."""
-        return True
-
-
 class _PlannedRoom(NamedTuple):
     """What a step takes by plan: from a time since the submission, for some seconds."""
 
@@ -173,42 +114,14 @@ _USUAL = Assumptions()
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedRun(ReadRun):
+class PlannedRun(OpenRun):
     """A run with a plan.
 
     Attributes:
         plan: in force.
-        is_whole: it has a row for every step; loops may have become wider.
     """
 
     plan: CurrentPlan
-    is_whole: bool
-
-    @property
-    def needs_plan(self) -> bool:
-        """Whether its plan cannot be followed."""
-        return not self.is_whole or self.run.outdated
-
-    @property
-    def planned_nodes(self) -> Mapping[str, str | None]:
-        """Step -> the node where it is planned, or None."""
-        return {name: self.plan.node_of(name) for name in self.plan.rows}
-
-    def refused(self, why: str) -> RefusedRun:
-        """The run, refused."""
-        return RefusedRun(self.run, why, self.reading, self.plan)
-
-    def reread(self, reading: RunReading) -> "PlannedRun":
-        """The same with its graph as it is now."""
-        return replace(self, reading=reading).with_plan(self.plan)
-
-    def is_moved_by(self, plan: Plan) -> bool:
-        """Whether by a plan any step that has not begun goes elsewhere than now."""
-        return any(
-            step.node != self.plan.node_of(step.name)
-            for step in plan.steps
-            if (status := self.run.statuses.get(step.name)) is None or status.unstarted
-        )
 
     def waits_on(self, node: str) -> bool:
         """Whether a step that has not started is planned on a node."""
@@ -341,12 +254,6 @@ class PlannedRun(ReadRun):
     def _waiting(self) -> Iterable[str]:
         """Names of the steps that have not started."""
         return (name for name, status in self.run.statuses.items() if status.unstarted)
-
-
-OpenRun = UnplannedRun | PlannedRun
-"""That can be planned."""
-
-RunVariant = RefusedRun | UnplannedRun | PlannedRun
 
 
 def key_text(key: RunKey) -> str:
