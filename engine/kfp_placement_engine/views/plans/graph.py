@@ -7,10 +7,9 @@ from dataclasses import replace
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.views.drawings import Box, Graph
 from kfp_placement_engine.views.formatting import counted
-from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.detail import Detail
 from kfp_placement_engine.views.plans.step_labels import distinct_labels, short_name, short_task
-from kfp_placement_engine.views.plans.steps import waiting_for, waits, where
+from kfp_placement_engine.views.plans.steps import is_missing, marks, step_title, waiting_for, where
 
 
 def plan_graph(plan: Plan, detail: Detail) -> Graph:
@@ -54,20 +53,15 @@ def plan_graph(plan: Plan, detail: Detail) -> Graph:
 
 
 def _step_box(plan: Plan, key: str, step: PlannedStep, cause: PlannedStep | None) -> Box:
-    place, times = where(step), ""
-    if step.node is not None:
-        moments = (step.start_seconds, step.finish_seconds)
-        times = f", {' to '.join(promises.moment(each, plan.submitted_at) for each in moments)}"
-    stuck = f"; {waits(cause)}" if cause is not None else ""
     return Box(
         key=key,
         parents=(),
         label=short_name(step),
-        note=place if cause is None else f"{place} · never starts",
-        title=f"{step.name} on {place}{times}. {step.reason}{stuck}",
+        note=where(step) if cause is None else f"{where(step)} · never starts",
+        title=step_title(plan, step, cause),
         place=step.node or "",
-        marks=_marks([step]),
-        is_missing=_is_missing([step]),
+        marks=marks([step]),
+        is_missing=is_missing(step),
     )
 
 
@@ -82,18 +76,6 @@ def _task_box(key: str, steps: Sequence[PlannedStep]) -> Box:
         note=note,
         title=f"{steps[0].task}: {note}",
         place=first if len(nodes) == 1 else "",
-        marks=_marks(steps),
-        is_missing=_is_missing(steps),
+        marks=marks(steps),
+        is_missing=any(map(is_missing, steps)),
     )
-
-
-def _marks(steps: Sequence[PlannedStep]) -> list[str]:
-    marks = {
-        "conditional": all(step.conditional for step in steps),
-        "assumed": all(step.assumed for step in steps),
-    }
-    return [mark for mark, holds in marks.items() if holds]
-
-
-def _is_missing(steps: Sequence[PlannedStep]) -> bool:
-    return any(step.node is None and not step.cached for step in steps)

@@ -76,7 +76,7 @@ def grouped(plan: Plan, most: int) -> list[Group]:
 
 def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
     """Steps that never start, each with a step before it that fits no node."""
-    stuck = {step.name: step for step in plan.steps if step.node is None and not step.cached}
+    stuck = {step.name: step for step in plan.steps if is_missing(step)}
     waiting: dict[str, PlannedStep] = {}
     for step in plan.steps if stuck else ():
         for parent in step.depends_on:
@@ -90,6 +90,28 @@ def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
 def waits(cause: PlannedStep | None) -> str:
     """What a step waits for without end: `after crunch-2, which fits no node`."""
     return "" if cause is None else f"after {short_name(cause)}, which fits no node"
+
+
+def is_missing(step: PlannedStep) -> bool:
+    """Whether the step needs a node and has none."""
+    return step.node is None and not step.cached
+
+
+def marks(steps: Iterable[PlannedStep]) -> list[str]:
+    """What is drawn in another way where it is true of all steps: `conditional`, `assumed`."""
+    return [mark for mark in ("conditional", "assumed") if all(getattr(s, mark) for s in steps)]
+
+
+def step_title(plan: Plan, step: PlannedStep, cause: PlannedStep | None = None) -> str:
+    """All that is known of a step in a sentence, for drawings."""
+    words = ", ".join(remarks(step, cause, speed=True))
+    phases = {"image pull": step.image_pull_seconds, "transfers": step.transfer_seconds}
+    texts = [f"{name} {duration(each)}" for name, each in phases.items() if noticeable(each)]
+    when = f": {promises.span(plan, step)}; {', '.join([*texts, f'run {run_time(step)}'])}"
+    return (
+        f"{step.name} on {where(step)}{f' ({words})' if words else ''}"
+        f"{when if step.node is not None else ''}. {step.reason}"
+    )
 
 
 def where(step: PlannedStep) -> str:
@@ -244,10 +266,9 @@ def _name_text(group: Group) -> str:
 def _node_cell(group: Group) -> Cell:
     """The node, in its colour; `3 nodes` says more than a list of which the middle is cut out."""
     nodes = {step.node for step in group}
-    is_missing = any(step.node is None and not step.cached for step in group)
     return Cell(
         node_text(group),
-        tone=Tone.BAD if is_missing else Tone.PLAIN,
+        tone=Tone.BAD if any(map(is_missing, group)) else Tone.PLAIN,
         node=(group[0].node or "") if len(nodes) == 1 else "",
         short=node_text(group, named=1),
     )
