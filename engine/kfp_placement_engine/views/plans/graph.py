@@ -1,8 +1,7 @@
 """What waits for what in a plan, each step with its node."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.views.drawings import Box, Graph
@@ -31,51 +30,49 @@ def plan_graph(plan: Plan, detail: Detail) -> Graph:
         before = (key_of[parent] for parent in step.depends_on if parent in key_of)
         parents[key].update((parent, None) for parent in before if parent != key)
     waiting = waiting_for(plan)
-    boxes = {
-        key: _task_box(key, steps)
-        if len(steps) > 1
-        else _step_box(plan, key, steps[0], waiting.get(steps[0].name))
-        for key, steps in members.items()
+    names = {
+        key: short_task(each[0]) if len(each) > 1 else short_name(each[0])
+        for key, each in members.items()
     }
-    labels = distinct_labels({key: box.label for key, box in boxes.items()})
-    is_summed_up = len(boxes) > detail.boxes
+    labels = distinct_labels(names)
+    is_summed_up = len(members) > detail.boxes
     if is_summed_up:
         notes = [f"{len(plan.steps):,} steps are too many to draw one by one."]
     return Graph(
         name=f"Steps of {plan.run_name} and their nodes",
         boxes=[
-            replace(box, parents=list(parents[key]), label=labels[key])
-            for key, box in boxes.items()
+            _box(plan, key, each, parents[key], labels[key], waiting)
+            for key, each in members.items()
         ],
         is_summed_up=is_summed_up,
         notes=notes,
     )
 
 
-def _step_box(plan: Plan, key: str, step: PlannedStep, cause: PlannedStep | None) -> Box:
+def _box(
+    plan: Plan,
+    key: str,
+    steps: Sequence[PlannedStep],
+    parents: Iterable[str],
+    label: str,
+    waiting: Mapping[str, PlannedStep],
+) -> Box:
+    """The box of a step, or of the steps of a task together."""
+    places, first = list(Counter(map(where, steps))), steps[0]
+    note = places[0] if len(places) == 1 else counted(len(places), "node")
+    if len(steps) == 1:
+        cause = waiting.get(first.name)
+        title, note = step_title(plan, first, cause), note + " · never starts" * bool(cause)
+    else:
+        note = f"{len(steps):,} steps on {note}"
+        title = f"{first.task}: {note}"
     return Box(
         key=key,
-        parents=(),
-        label=short_name(step),
-        note=where(step) if cause is None else f"{where(step)} · never starts",
-        title=step_title(plan, step, cause),
-        place=step.node or "",
-        marks=marks([step]),
-        is_missing=is_missing(step),
-    )
-
-
-def _task_box(key: str, steps: Sequence[PlannedStep]) -> Box:
-    nodes = Counter(map(where, steps))
-    first = next(iter(nodes))
-    note = f"{len(steps):,} steps on {first if len(nodes) == 1 else counted(len(nodes), 'node')}"
-    return Box(
-        key=key,
-        parents=(),
-        label=short_task(steps[0]),
+        parents=list(parents),
+        label=label,
         note=note,
-        title=f"{steps[0].task}: {note}",
-        place=first if len(nodes) == 1 else "",
+        title=title,
+        place=(first.node or "") if len(places) == 1 else "",
         marks=marks(steps),
         is_missing=any(map(is_missing, steps)),
     )
