@@ -6,12 +6,14 @@ by least displacement. Edges over several layers get a bend point in each layer 
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate, pairwise
 
-_SWEEPS = 8
+_SWEEPS = 4
+"""Times forth and back."""
+
 _MAX_BENDS = 4_000
 _GRID_COLUMNS = 5
 _BEND_SHARE = 0.35
@@ -24,6 +26,8 @@ Point = str | tuple[str, str, int]
 
 Layers = list[list[Point]]
 Neighbours = Mapping[Point, Sequence[Point]]
+Sweeps = Sequence[tuple[Layers, Neighbours]]
+"""Forth and back in turn: the layers, and the neighbours in those that come before."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,9 @@ def layered(parents: Mapping[str, Sequence[str]]) -> Layout:
         for left, right in pairwise(path):
             after[left].append(right)
             before[right].append(left)
-    places = _positions(_ordered(layers, before, after), before, after)
+    sweeps: Sweeps = [(layers, before), (layers[::-1], after)] * _SWEEPS
+    _sort(layers, sweeps, after)
+    places = _positions(layers, sweeps)
     lowest = min(places.values(), default=0.0)
     x = {node: layer_of[node] for node in parents}
     y = {node: places[node] - lowest for node in parents if node in linked}
@@ -122,24 +128,16 @@ def _bends(
     return {edge: [(*edge, layer) for layer in layers] for edge, layers in passed.items()}
 
 
-def _sweeps(
-    layers: Layers, before: Neighbours, after: Neighbours
-) -> Iterator[tuple[Layers, Neighbours]]:
-    """Forth and back in turn: the layers, and the neighbours in those that come before."""
-    for sweep in range(_SWEEPS):
-        yield (layers, before) if sweep % 2 == 0 else (layers[::-1], after)
-
-
 def _mean(point: Point, neighbours: Neighbours, places: Mapping[Point, float], own: float) -> float:
     """The mean place of a point's neighbours; its own where it has none."""
     around = neighbours.get(point)
     return sum(places[each] for each in around) / len(around) if around else own
 
 
-def _ordered(layers: Layers, before: Neighbours, after: Neighbours) -> Layers:
+def _sort(layers: Layers, sweeps: Sweeps, after: Neighbours) -> None:
     """Sort each layer by the mean place of its neighbours, forth and back; keep the best."""
     best, least = [list(layer) for layer in layers], _crossings(layers, after)
-    for sweep, neighbours in _sweeps(layers, before, after):
+    for sweep, neighbours in sweeps:
         if least == 0:
             break
         places: dict[Point, float] = {}
@@ -152,7 +150,8 @@ def _ordered(layers: Layers, before: Neighbours, after: Neighbours) -> Layers:
         crossings = _crossings(layers, after)
         if crossings < least:
             best, least = [list(layer) for layer in layers], crossings
-    return best
+    for layer, points in zip(layers, best, strict=True):
+        layer[:] = points
 
 
 def _crossings(layers: Layers, after: Neighbours) -> int:
@@ -168,12 +167,12 @@ def _crossings(layers: Layers, after: Neighbours) -> int:
     return total
 
 
-def _positions(layers: Layers, before: Neighbours, after: Neighbours) -> dict[Point, float]:
+def _positions(layers: Layers, sweeps: Sweeps) -> dict[Point, float]:
     """Vertical places that keep the order and bring neighbours level with each other."""
     y: dict[Point, float] = {}
     for layer in layers:
         y.update(zip(layer, _stacked(layer), strict=False))
-    for sweep, neighbours in _sweeps(layers, before, after):
+    for sweep, neighbours in sweeps:
         for layer in sweep:
             wanted = [_mean(point, neighbours, y, y[point]) for point in layer]
             y.update(zip(layer, _spread(layer, wanted), strict=True))

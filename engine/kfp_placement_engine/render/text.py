@@ -28,12 +28,15 @@ class TextStyle:
     colour: bool = False
 
 
-def document_text(document: Document, style: TextStyle | None = None) -> str:
+PLAIN = TextStyle()
+"""As wide as the text is, without colours."""
+
+
+def document_text(document: Document, style: TextStyle = PLAIN) -> str:
     """The whole document, ending with a line break.
 
     Figures and drawings are left out: the lines and tables say the same.
     """
-    style = style or TextStyle()
     blocks = [_head(document, style)]
     for part in document.parts:
         if isinstance(part, Table):
@@ -44,9 +47,8 @@ def document_text(document: Document, style: TextStyle | None = None) -> str:
     return "\n\n".join(texts) + "\n"
 
 
-def table_lines(table: Table, style: TextStyle | None = None) -> list[str]:
+def table_lines(table: Table, style: TextStyle = PLAIN) -> list[str]:
     """A table: its lead, the heading, the rows, and below them its notes."""
-    style = style or TextStyle()
     paint = Paint(style.colour)
     lines = [paint.bold(line) for line in _wrapped(table.lead, style)]
     if table.rows:
@@ -59,9 +61,8 @@ def table_lines(table: Table, style: TextStyle | None = None) -> list[str]:
     return lines + [paint.dim(line) for note in table.notes for line in _wrapped(note, style)]
 
 
-def notes_lines(notes: Notes, style: TextStyle | None = None) -> list[str]:
+def notes_lines(notes: Notes, style: TextStyle = PLAIN) -> list[str]:
     """Remarks below their heading, in its colour."""
-    style = style or TextStyle()
     paint = Paint(style.colour)
     colours = {Tone.BAD: paint.red, Tone.WARNING: paint.yellow}
     colour = colours.get(notes.tone, paint.bold)
