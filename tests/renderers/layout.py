@@ -26,7 +26,12 @@ def layout_problems(page: Page, root: str, *, steady: bool = False) -> list[str]
 
 
 def problems_by_width(
-    page: Page, root: str, label: str, resize: Callable[[int], object] | None = None
+    page: Page,
+    root: str,
+    label: str,
+    resize: Callable[[int], object] | None = None,
+    *,
+    steady_from: int = STEADY,
 ) -> list[str]:
     """What is wrong with an element at each width of the window.
 
@@ -35,10 +40,11 @@ def problems_by_width(
         root: JavaScript expression for it.
         label: what it is, to be told beside the problems.
         resize: gives the window another width and waits until the element has followed.
+        steady_from: from this width on, tables must not scroll sideways.
     """
     found = []
     for width in WIDTHS:
         (resize or (lambda pixels: page.resize(width=pixels)))(width)
-        problems = layout_problems(page, root, steady=width >= STEADY)
+        problems = layout_problems(page, root, steady=width >= steady_from)
         found += [f"{label}, {width}: {problem}" for problem in problems]
     return found

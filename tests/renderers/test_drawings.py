@@ -38,5 +38,6 @@ def test_reports_are_laid_out(tmp_path, chromium):
             file = tmp_path / f"{name}.html"
             file.write_text(plan_page(plan), encoding="utf-8")
             page.load(file)
-            problems += problems_by_width(page, "document.querySelector('main')", name)
+            main = "document.querySelector('main')"
+            problems += problems_by_width(page, main, name, steady_from=0)
     assert problems == []
