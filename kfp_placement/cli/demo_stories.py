@@ -19,7 +19,7 @@ from kfp_placement_engine.views.document import Column, Row, Table
 from kfp_placement_engine.views.formatting import duration, latency
 from kfp_placement_engine.views.plans.comparison import makespan, verdict
 from kfp_placement_engine.views.plans.detail import TEXT, WITH_REASONS, Detail
-from kfp_placement_engine.views.plans.time_line import planned_steps, schedule_of
+from kfp_placement_engine.views.plans.time_line import schedule_of
 from kfp_placement_engine.views.plans.view import plan_view
 
 LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
@@ -85,7 +85,7 @@ def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Pro
     lines = time_lines(
         (
             schedule_of(f"The default scheduler: {makespan(default)}", plan.default_schedule),
-            schedule_of(f"The plan: {makespan(plan.figures)}, {change}", planned_steps(plan)),
+            schedule_of(f"The plan: {makespan(plan.figures)}, {change}", plan.steps),
         ),
         columns,
     )

@@ -15,7 +15,8 @@ from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook, new_output, writes
 
-from tests.renderers.servers import free_port, running_server
+from tests.controlplane.ports import free_ports
+from tests.renderers.servers import running_server
 from tests.support.devtools import Page
 
 OUTPUT = "document.querySelector('.jp-OutputArea-output')"
@@ -110,7 +111,7 @@ def jupyter_server(
     if trusted:
         _sign(data, notebooks.values())
     _ask_no_news(folder / "settings")
-    port = free_port()
+    (port,) = free_ports(1)
     command = [
         *(sys.executable, "-m", "jupyterlab", *_OPTIONS),
         f"--ServerApp.port={port}",

@@ -1,6 +1,7 @@
 """Whether a view is laid out as it should, asked in the browser that shows it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,3 +23,28 @@ def layout_problems(page: Page, root: str, *, steady: bool = False) -> list[str]
     )
     problems: list[str] = answer["problems"]
     return problems if answer["texts"] else [*problems, "there is no text at all"]
+
+
+def problems_by_width(
+    page: Page,
+    root: str,
+    label: str,
+    resize: Callable[[int], object] | None = None,
+    *,
+    steady_from: int = STEADY,
+) -> list[str]:
+    """What is wrong with an element at each width of the window.
+
+    Args:
+        page: where it is.
+        root: JavaScript expression for it.
+        label: what it is, to be told beside the problems.
+        resize: gives the window another width and waits until the element has followed.
+        steady_from: from this width on, tables must not scroll sideways.
+    """
+    found = []
+    for width in WIDTHS:
+        (resize or (lambda pixels: page.resize(width=pixels)))(width)
+        problems = layout_problems(page, root, steady=width >= steady_from)
+        found += [f"{label}, {width}: {problem}" for problem in problems]
+    return found

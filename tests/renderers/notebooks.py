@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kfp_placement_engine.model.limits import CriticalPiece, PieceKind, ScheduledStep
-from kfp_placement_engine.model.plan import Bound, Figures, Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.model.plan import Bound, Figures, Plan, PlannedDriver
 from kfp_placement_engine.model.run_graph import Notice
 from tests.support.plans import (
     a_plan,
@@ -19,31 +19,46 @@ ATTACK = "<img src=/attack onerror=\"fetch('/attack')\">'&$(id)\x1b[31m"
 """If any of it became an element, the server would be asked for `/attack`."""
 
 
-def _in_turn(count: int, nodes: tuple[str, ...], **changes: object) -> list[PlannedStep]:
-    """Items of a loop, one node after the other."""
-    return [
+def _loop(count: int) -> Plan:
+    """A fan-out with all that a plan may have: drivers, what limits it, the default's schedule."""
+    nodes = ("worker-1", "worker-2", "worker-3")
+    items = [
         a_step(
             f"for-loop-1[{index}].train",
             task="for-loop-1[*].train",
             iteration=(index,),
+            display_name="Train a model with xgboost",
             node=nodes[index % len(nodes)],
             start_seconds=60.0 + 90.0 * (index // len(nodes)),
             finish_seconds=150.0 + 90.0 * (index // len(nodes)),
             depends_on=("split",),
-            **changes,
         )
         for index in range(count)
     ]
-
-
-def _loop(count: int) -> Plan:
-    nodes = ("worker-1", "worker-2", "worker-3")
     steps = [
         a_step("split", node="worker-1", finish_seconds=55.0, duration_seconds=55.0),
-        *_in_turn(count, nodes),
+        *items,
         a_step("choose", node="worker-2", start_seconds=2000.0, finish_seconds=2060.0),
     ]
-    return a_plan(*steps, cluster_nodes=nodes, run_name=f"loop of {count}")
+    compared = (
+        ScheduledStep(step.name, "worker-1", 90.0 * index, 90.0 * index + 90.0)
+        for index, step in enumerate(steps)
+    )
+    return a_plan(
+        *steps,
+        cluster_nodes=nodes,
+        run_name=f"loop of {count}",
+        figures=Figures(0, 0.0, 0.0, 2060.0),
+        lower_bound=Bound(2060.0, "critical-path"),
+        baselines={"kube-default": Figures(0, 0.0, 0.0, 3280.0)},
+        drivers=(PlannedDriver("", "worker-1", 0.0, 5.0),),
+        critical_path=(
+            CriticalPiece("split", PieceKind.RUNNING, 0.0, 55.0, "worker-1"),
+            CriticalPiece("choose", PieceKind.DRIVER, 55.0, 60.0, "worker-1"),
+            CriticalPiece("choose", PieceKind.RUNNING, 60.0, 2060.0, "worker-2"),
+        ),
+        default_schedule=tuple(compared),
+    )
 
 
 def _latency() -> Plan:
@@ -75,12 +90,15 @@ def _latency() -> Plan:
     )
 
 
-def _conditional() -> Plan:
+def _special() -> Plan:
+    """Conditional, assumed and cached steps, under a policy."""
     return a_plan(
-        a_step("evaluate"),
+        a_step("fetch", node=None, cached=True, finish_seconds=5.0, duration_seconds=0.0),
+        a_step("evaluate", depends_on=("fetch",), start_seconds=10.0, finish_seconds=70.0),
         a_step("condition-1.deploy", task="deploy", conditional=True, depends_on=("evaluate",)),
         a_step("for-loop-2[0].report", assumed=True, depends_on=("evaluate",)),
-        run_name="conditional",
+        unplaced_step("hit", cached=True, reason="taken from the cache"),
+        run_name="special",
         policy=("objective: packing",),
     )
 
@@ -96,74 +114,10 @@ def _long_names() -> Plan:
     return replace(plan, steps=tuple(steps), run_name=name, notices=(Notice(name, name * 3, name),))
 
 
-def _wide_cluster() -> Plan:
-    return random_plan(60, 60, fan=1, name="scan-the-archive-for-objects-of-class")
-
-
-def _cached() -> Plan:
-    return a_plan(
-        a_step("fetch", node=None, cached=True, finish_seconds=5.0, duration_seconds=0.0),
-        a_step("train", depends_on=("fetch",), start_seconds=10.0, finish_seconds=70.0),
-        unplaced_step("hit", cached=True, reason="taken from the cache"),
-    )
-
-
-def _lead() -> Plan:
-    """Unequal steps of a fan-out, and the default scheduler's schedule beside the plan."""
-    minutes = {"bayes": 3, "forest": 9, "lasso": 5, "ridge": 6, "trees": 8, "xgboost": 24}
-    nodes = ("worker-1", "worker-2", "worker-3")
-    starts = {
-        "xgboost": 2.0,
-        "forest": 2.0,
-        "trees": 2.0,
-        "ridge": 10.0,
-        "lasso": 11.0,
-        "bayes": 16.0,
-    }
-    places = {"xgboost": 0, "forest": 1, "trees": 2, "ridge": 2, "lasso": 1, "bayes": 1}
-    late = {"xgboost": 14.0}
-    steps = [a_step("fetch", node=nodes[0], finish_seconds=115.0, duration_seconds=115.0)]
-    compared = [ScheduledStep("fetch", nodes[0], 0.0, 115.0)]
-    for name, length in minutes.items():
-        start, end = 60 * starts[name], 60 * (starts[name] + length)
-        steps.append(
-            a_step(
-                f"train-{name}",
-                node=nodes[places[name]],
-                start_seconds=start,
-                finish_seconds=end,
-                duration_seconds=60.0 * length,
-                depends_on=("fetch",),
-                display_name=f"Train a model with {name}",
-            )
-        )
-        later = 60 * late.get(name, starts[name])
-        compared.append(
-            ScheduledStep(f"train-{name}", nodes[places[name]], later, later + 60 * length)
-        )
-    pieces = (
-        CriticalPiece("fetch", PieceKind.RUNNING, 0.0, 115.0, nodes[0]),
-        CriticalPiece("train-xgboost", PieceKind.DRIVER, 115.0, 120.0, nodes[0]),
-        CriticalPiece("train-xgboost", PieceKind.RUNNING, 120.0, 1560.0, nodes[0]),
-    )
-    return a_plan(
-        *steps,
-        cluster_nodes=nodes,
-        run_name="unequal steps",
-        figures=Figures(0, 0.0, 0.0, 1560.0),
-        lower_bound=Bound(1560.0, "critical-path"),
-        baselines={"kube-default": Figures(0, 0.0, 0.0, 2280.0)},
-        drivers=(PlannedDriver("", nodes[0], 0.0, 5.0),),
-        critical_path=pieces,
-        default_schedule=tuple(compared),
-    )
-
-
-def _wfformat() -> Plan:
+def _assumed() -> Plan:
     return replace(
-        random_plan(40, 4, name="individuals_ID000000"),
+        random_plan(100, 12, name="individuals_ID000000"),
         run_source="wfformat",
-        run_name="1000genome-chameleon-2ch-100k-001",
         dispatch="ordered",
         all_durations_assumed=True,
     )
@@ -172,15 +126,12 @@ def _wfformat() -> Plan:
 PLANS: dict[str, Plan] = {
     "small": taxi_plan(),
     "loop": _loop(12),
-    "hundred": random_plan(100, 12),
+    "hundred, assumed": _assumed(),
     "hostile": renamed(taxi_plan(), ATTACK),
     "unplaced": stuck_plan(),
     "latency": _latency(),
-    "conditional": _conditional(),
+    "special": _special(),
     "long-names": _long_names(),
     "right-to-left": renamed(taxi_plan(), "אבג \u202e\u200f دحخ fetch-1"),
-    "wide-cluster": _wide_cluster(),
-    "cached": _cached(),
-    "unequal": _lead(),
-    "wfformat": _wfformat(),
+    "wide-cluster": random_plan(60, 60, fan=1, name="scan-the-archive-for-objects-of-class"),
 }

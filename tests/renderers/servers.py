@@ -1,7 +1,6 @@
 """Servers of notebooks that a test starts on this machine, and ends."""
 
 import os
-import socket
 import subprocess
 import time
 import urllib.error
@@ -37,14 +36,6 @@ def running_server(
         yield
     finally:
         end_process(server)
-
-
-def free_port() -> int:
-    """A port of this machine on which nothing listens."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def _wait_until_it_answers(address: str, server: subprocess.Popen[bytes], log: Path) -> None:

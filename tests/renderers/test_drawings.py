@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from tests.renderers.layout import WIDTHS, layout_problems
+from tests.renderers.layout import layout_problems, problems_by_width
 from tests.renderers.notebooks import PLANS
 from tests.support.devtools import headless_page
 from tests.support.html_pages import parse_page
@@ -15,31 +15,29 @@ pytestmark = pytest.mark.browser
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_drawings_are_laid_out(tmp_path, chromium, dark):
-    problems: dict[str, list[str]] = {}
+    problems: list[str] = []
     grounds = set()
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
     with headless_page(chromium, tmp_path) as page:
         for name, plan in PLANS.items():
             for index, image in enumerate(parse_page(plan_fragment(plan)).all("img")):
                 file = tmp_path / f"{name}-{index}.svg"
                 file.write_bytes(base64.b64decode(image["src"].partition(",")[2]))
                 page.load(file, dark=dark)
-                problems[file.stem] = layout_problems(page, "document.documentElement")
-                grounds.add(
-                    page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-                )
-    assert {key: found for key, found in problems.items() if found} == {}
+                found = layout_problems(page, "document.documentElement")
+                problems += [f"{file.stem}: {problem}" for problem in found]
+                grounds.add(page.evaluate(ground))
+    assert problems == []
     assert grounds == {"rgb(18, 23, 29)" if dark else "rgb(255, 255, 255)"}
 
 
 def test_reports_are_laid_out(tmp_path, chromium):
-    problems: dict[str, list[str]] = {}
+    problems = []
     with headless_page(chromium, tmp_path) as page:
         for name, plan in PLANS.items():
             file = tmp_path / f"{name}.html"
             file.write_text(plan_page(plan), encoding="utf-8")
             page.load(file)
-            for width in WIDTHS:
-                page.resize(width=width)
-                found = layout_problems(page, "document.querySelector('main')", steady=True)
-                problems[f"{name}, {width}"] = found
-    assert {key: found for key, found in problems.items() if found} == {}
+            main = "document.querySelector('main')"
+            problems += problems_by_width(page, main, name, steady_from=0)
+    assert problems == []

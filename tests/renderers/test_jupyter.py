@@ -1,5 +1,6 @@
 """The notebook view in JupyterLab and Notebook 7, trusted and not."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,8 @@ import pytest
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.views.formatting import visible
 from kfp_placement_engine.views.plans.comparison import makespan, verdict
-from tests.renderers.jupyter import OUTPUT, JupyterServer, jupyter_server, notebook_of
-from tests.renderers.layout import STEADY, WIDTHS, layout_problems
+from tests.renderers.jupyter import OUTPUT, jupyter_server, notebook_of
+from tests.renderers.layout import WIDTHS, layout_problems, problems_by_width
 from tests.renderers.notebooks import PLANS
 from tests.support.devtools import Page, headless_page
 from tests.support.renderings import plan_fragment
@@ -25,7 +26,7 @@ NOTEBOOKS = {name: notebook_of(plan_fragment(plan)) for name, plan in PLANS.item
 @pytest.mark.parametrize("classic", [False, True], ids=["lab", "notebook"])
 def test_the_view_is_laid_out(tmp_path, chromium, classic, trusted):
     folder = tmp_path / "jupyter"
-    problems: dict[str, list[str]] = {}
+    problems: list[str] = []
     with (
         jupyter_server(folder, NOTEBOOKS, trusted=trusted) as server,
         headless_page(chromium, tmp_path) as page,
@@ -35,23 +36,21 @@ def test_the_view_is_laid_out(tmp_path, chromium, classic, trusted):
             server.show(page, name, classic=classic)
             assert page.evaluate(f"{OUTPUT}.querySelector('style') !== null") is trusted
             assert missing_words(page.evaluate(f"{OUTPUT}.textContent"), PLANS[name]) == []
-            for key, found in looked_at(server, page).items():
-                problems[f"{name}, {key}"] = found
+            for theme in ("light", "dark"):
+                server.set_theme(page, dark=theme == "dark")
+                problems += problems_by_width(page, OUTPUT, f"{name}, {theme}", followed(page))
             assert not [url for url in page.requests if "attack" in url]
-    assert {key: found for key, found in problems.items() if found} == {}
+    assert problems == []
 
 
-def looked_at(server: JupyterServer, page: Page) -> dict[str, list[str]]:
-    """What is wrong with the open notebook, at each width in each theme."""
-    found = {}
-    for dark in (False, True):
-        server.set_theme(page, dark=dark)
-        for width in WIDTHS:
-            page.resize(width=width)
-            page.settle(f"{OUTPUT}.clientWidth")
-            key = f"{width} {'dark' if dark else 'light'}"
-            found[key] = layout_problems(page, OUTPUT, steady=width >= STEADY)
-    return found
+def followed(page: Page) -> Callable[[int], None]:
+    """Change the window's width, and wait until the output has followed it."""
+
+    def resize(width: int) -> None:
+        page.resize(width=width)
+        page.settle(f"{OUTPUT}.clientWidth")
+
+    return resize
 
 
 def missing_words(text: str, plan: Plan) -> list[str]:

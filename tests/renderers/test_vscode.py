@@ -1,11 +1,12 @@
 """The notebook view in VS Code, in a workspace that is trusted; Restricted Mode shows no output."""
 
 import os
+from functools import partial
 
 import pytest
 
 from tests.renderers.jupyter import notebook_of
-from tests.renderers.layout import STEADY, WIDTHS, layout_problems
+from tests.renderers.layout import WIDTHS, problems_by_width
 from tests.renderers.notebooks import PLANS
 from tests.renderers.vscode import OUTPUT, vscode_server
 from tests.support.devtools import headless_page
@@ -23,7 +24,7 @@ pytestmark = [
 
 def test_the_view_is_laid_out(tmp_path, chromium):
     notebooks = {name: notebook_of(plan_fragment(plan)) for name, plan in PLANS.items()}
-    problems: dict[str, list[str]] = {}
+    problems = []
     with (
         vscode_server(tmp_path / "vscode", notebooks) as server,
         headless_page(chromium, tmp_path) as page,
@@ -35,9 +36,8 @@ def test_the_view_is_laid_out(tmp_path, chromium):
             server.show(page, name)
             for dark in (False, True):
                 server.set_theme(page, dark=dark)
-                for width in WIDTHS:
-                    server.resize(page, width)
-                    found = layout_problems(page, OUTPUT, steady=width >= STEADY)
-                    problems[f"{name}, {width} {'dark' if dark else 'light'}"] = found
+                label = f"{name}, {'dark' if dark else 'light'}"
+                resize = partial(server.resize, page)
+                problems += problems_by_width(page, OUTPUT, label, resize)
             assert not [url for url in page.requests if "attack" in url]
-    assert {key: found for key, found in problems.items() if found} == {}
+    assert problems == []

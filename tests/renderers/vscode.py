@@ -15,7 +15,8 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbformat.v4 import writes
 
-from tests.renderers.servers import free_port, running_server
+from tests.controlplane.ports import free_ports
+from tests.renderers.servers import running_server
 from tests.support.devtools import Page
 
 VERSION = "4.99.4"
@@ -126,7 +127,7 @@ def vscode_server(folder: Path, notebooks: Mapping[str, NotebookNode]) -> Iterat
     _write_settings(shown, dark=False)
     for name, notebook in notebooks.items():
         (shown / f"{name}.ipynb").write_text(writes(notebook), encoding="utf-8")
-    port = free_port()
+    (port,) = free_ports(1)
     command = [
         *("node", str(build() / "out/server-main.js")),
         *("--without-connection-token", "--accept-server-license-terms"),

@@ -1,6 +1,5 @@
 """Labels that fit the places they have in a drawing, measured with common fonts."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 from kfp_placement_engine.render.shortening import distinct
@@ -39,28 +38,11 @@ def fit_all(
     texts: Iterable[str], pixels: float, size: float, *, bold: bool = False
 ) -> dict[str, str]:
     """The same for texts side by side: those that differ look different."""
-    safe = _safe(texts)
-    short = distinct(
-        safe.values(),
-        lambda form: fit(form, pixels, size, bold=bold),
-        lambda form: text_width(form, size, bold=bold) <= pixels,
+    return distinct(
+        texts,
+        lambda text: fit(text, pixels, size, bold=bold),
+        lambda text: text_width(text, size, bold=bold) <= pixels,
     )
-    return {text: short[form] for text, form in safe.items()}
-
-
-def _safe(texts: Iterable[str]) -> dict[str, str]:
-    """Each text made visible and no longer than any drawing has room for, no two alike."""
-    safe: dict[str, str] = {}
-    taken: set[str] = set()
-    alike: Counter[str] = Counter()
-    for text in dict.fromkeys(texts):
-        form = base = shown(text, _LONGEST)
-        while form in taken:
-            alike[base] += 1
-            form = f"{base}~{alike[base] + 1}"
-        taken.add(form)
-        safe[text] = form
-    return safe
 
 
 def _share(char: str) -> float:

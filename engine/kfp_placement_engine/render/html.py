@@ -9,8 +9,7 @@ the fragment's win by naming their class three times. One that is not trusted dr
 images; a page gets SVG, whose parts say more where the reader points at them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
 from functools import cache
 
 from markupsafe import Markup
@@ -20,15 +19,7 @@ from kfp_placement_engine.render.environment import read_style, template
 from kfp_placement_engine.render.graph import draw_graph
 from kfp_placement_engine.render.palette import PlaceColours, colour_rules, theme_rules
 from kfp_placement_engine.render.time_line import draw_time_line
-from kfp_placement_engine.views.document import (
-    Cell,
-    Column,
-    Document,
-    Part,
-    Row,
-    Table,
-    Tone,
-)
+from kfp_placement_engine.views.document import Document, Part, Table
 from kfp_placement_engine.views.drawings import Graph, TimeLine
 
 _SCOPE = ".kfp-placement"
@@ -53,35 +44,18 @@ def html_fragment(document: Document) -> str:
     return _rendered("fragment.html.j2", document, _notebook_style(), tooltips=False)
 
 
-@dataclass(frozen=True)
-class PageRow:
-    """A row as a page shows it.
-
-    Attributes:
-        tone: of the whole row.
-        cells: what each column shows large, and the small lines below it with their tones.
-        items: rows that it sums up.
-    """
-
-    tone: Tone
-    cells: list[tuple[str | Cell, list[tuple[str, Tone]]]]
-    entries: list["PageRow"]
-
-
 def _rendered(name: str, document: Document, style: Markup, *, tooltips: bool) -> str:
     colours = PlaceColours(document.places)
-    parts = [
-        (part, _drawing(part, colours, is_page=tooltips), _page_table(part))
-        for part in document.parts
-    ]
-    room = _PAGE_PIXELS if tooltips else _NOTEBOOK_PIXELS
+    width = TIME_LINE_ON_PAGE if tooltips else TIME_LINE_IN_NOTEBOOK
     return template(name).render(
         document=document,
-        parts=parts,
+        parts=[
+            (part, _drawn(part, colours, width), _page_columns(part)) for part in document.parts
+        ],
         colours=colours,
         style=style,
         tooltips=tooltips,
-        room=room,
+        room=_PAGE_PIXELS if tooltips else _NOTEBOOK_PIXELS,
     )
 
 
@@ -97,37 +71,26 @@ def _notebook_style() -> Markup:
     return Markup(colour_rules(_STRONG) + theme_rules(_STRONG) + own)
 
 
-def _drawing(part: Part, colours: PlaceColours, *, is_page: bool) -> Drawing | None:
+def _drawn(part: Part, colours: PlaceColours, width: float) -> Drawing | None:
     if isinstance(part, TimeLine):
-        width = TIME_LINE_ON_PAGE if is_page else TIME_LINE_IN_NOTEBOOK
         return draw_time_line(part, colours, width)
     return draw_graph(part, colours) if isinstance(part, Graph) else None
 
 
-def _page_table(part: Part) -> tuple[list[tuple[Column, int]], list[PageRow]] | None:
-    """Columns with their shares of the width in per cent, and rows; some columns are joined.
+def _page_columns(part: Part) -> list[tuple[int, int, list[int]]] | None:
+    """Columns of a table that have room of their own: which, how many per cent, what is below them.
 
     Columns of fixed shares: no name, however long, makes a table wider than its place.
     """
     if not isinstance(part, Table):
         return None
-    titles = {column.title for column in part.columns}
-    own = [column for column in part.columns if column.under not in titles]
-    weights = [3 if column.is_path or column.wrap_from else 2 for column in own]
-    columns = [
-        (column, 100 * weight // sum(weights)) for column, weight in zip(own, weights, strict=True)
-    ]
-    return columns, [_page_row(part.columns, own, row) for row in part.rows]
-
-
-def _page_row(columns: Sequence[Column], own: Sequence[Column], row: Row) -> PageRow:
-    cells: dict[str, tuple[str | Cell, list[tuple[str, Tone]]]] = {}
-    for column, cell in zip(columns, row.cells, strict=True):
-        if column in own:
-            cells[column.title] = (cell, [])
-    for column, cell in zip(columns, row.cells, strict=True):
-        if column not in own and str(cell):
-            tone = cell.tone if isinstance(cell, Cell) else Tone.PLAIN
-            cells[column.under][1].append((column.reads.format(cell), tone))
-    items = [_page_row(columns, own, item) for item in row.items]
-    return PageRow(row.tone, list(cells.values()), items)
+    at = {column.title: index for index, column in enumerate(part.columns)}
+    below: dict[int, list[int]] = defaultdict(list)
+    for column in part.columns:
+        below[at.get(column.under, -1)].append(at[column.title])
+    weights = {
+        index: 3 if part.columns[index].is_path or part.columns[index].wrap_from else 2
+        for index in below[-1]
+    }
+    whole = sum(weights.values())
+    return [(index, 100 * weight // whole, below[index]) for index, weight in weights.items()]

@@ -5,15 +5,29 @@ by least displacement. Edges over several layers get a bend point in each layer 
 """
 
 from bisect import bisect_right, insort
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import accumulate, pairwise
 
-_SWEEPS = 8
+_SWEEPS = 4
+"""Times forth and back."""
+
 _MAX_BENDS = 4_000
 _GRID_COLUMNS = 5
 _BEND_SHARE = 0.35
 """Room that an edge passing through a layer takes, as a share of a box's."""
+
+Edge = tuple[str, str]
+
+Point = str | tuple[str, str, int]
+"""A node, or where an edge (from, to) passes through a layer."""
+
+Layers = list[list[Point]]
+Neighbours = Mapping[Point, Sequence[Point]]
+Sweeps = Sequence[tuple[Layers, Neighbours]]
+"""Forth and back in turn: the layers, and the neighbours in those that come before."""
 
 
 @dataclass(frozen=True)
@@ -30,62 +44,30 @@ class Layout:
 
     x: Mapping[str, int]
     y: Mapping[str, float]
-    routes: Mapping[tuple[str, str], tuple[tuple[int, float], ...]]
+    routes: Mapping[Edge, Sequence[tuple[int, float]]]
     layers: int
     height: float
 
 
-@dataclass
-class _Graph:
-    """The graph with bend points as nodes of their own (numbers, for speed)."""
-
-    layer: list[int] = field(default_factory=list)
-    is_bend: list[bool] = field(default_factory=list)
-    before: list[list[int]] = field(default_factory=list)
-    after: list[list[int]] = field(default_factory=list)
-
-    def add(self, layer: int, *, is_bend: bool) -> int:
-        self.layer.append(layer)
-        self.is_bend.append(is_bend)
-        self.before.append([])
-        self.after.append([])
-        return len(self.layer) - 1
-
-    def connect(self, source: int, target: int) -> None:
-        self.after[source].append(target)
-        self.before[target].append(source)
-
-
 def longest_path_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int] | None:
     """The layer of each node: 0, or one beyond its last parent's; None: there is a cycle."""
-    waiting = {node: len(before) for node, before in parents.items()}
-    children: dict[str, list[str]] = {node: [] for node in parents}
-    for node, before in parents.items():
-        for parent in before:
-            children[parent].append(node)
-    ready = [node for node, count in waiting.items() if count == 0]
-    layers = dict.fromkeys(ready, 0)
-    for node in ready:
-        for child in children[node]:
-            layers[child] = max(layers.get(child, 0), layers[node] + 1)
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                ready.append(child)
-    return layers if len(ready) == len(parents) else None
+    layers: dict[str, int] = {}
+    try:
+        for node in TopologicalSorter(parents).static_order():
+            layers[node] = max((layers[parent] + 1 for parent in parents[node]), default=0)
+    except CycleError:
+        return None
+    return layers
 
 
 def without_shortcuts(parents: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Leave out edges that longer paths imply: they say nothing new and cross the picture."""
-    layers = longest_path_layers(parents)
-    if layers is None:
-        return {node: list(before) for node, before in parents.items()}
     ancestors: dict[str, set[str]] = {}
     kept: dict[str, list[str]] = {node: [] for node in parents}
-    for node in sorted(parents, key=lambda item: layers[item]):
-        before = set(parents[node])
-        implied: set[str] = set().union(*(ancestors[parent] for parent in before))
-        kept[node] = [parent for parent in dict.fromkeys(parents[node]) if parent not in implied]
-        ancestors[node] = implied | before
+    for node in TopologicalSorter(parents).static_order():
+        implied: set[str] = set().union(*(ancestors[parent] for parent in parents[node]))
+        kept[node] = [parent for parent in parents[node] if parent not in implied]
+        ancestors[node] = implied.union(parents[node])
     return kept
 
 
@@ -97,158 +79,125 @@ def layered(parents: Mapping[str, Sequence[str]]) -> Layout:
     """
     layer_of = longest_path_layers(parents)
     assert layer_of is not None  # it has no cycle
-    linked = {node for node, before in parents.items() if before}
-    linked |= {parent for before in parents.values() for parent in before}
-    layout = _layered({node: parents[node] for node in parents if node in linked}, layer_of)
-    alone = [node for node in parents if node not in linked]
-    return _with_grid(layout, alone) if alone else layout
-
-
-def _layered(parents: Mapping[str, Sequence[str]], layer_of: Mapping[str, int]) -> Layout:
-    graph, numbers = _Graph(), {}
-    for node in parents:
-        numbers[node] = graph.add(layer_of[node], is_bend=False)
-    bends = _connect(graph, parents, numbers)
-    order = _ordered(graph)
-    y = _positions(graph, order)
-    lowest = min(y, default=0.0)
-    y = [value - lowest for value in y]
-    return Layout(
-        x={node: layer_of[node] for node in parents},
-        y={node: y[index] for node, index in numbers.items()},
-        routes={
-            edge: tuple((graph.layer[index], y[index]) for index in chain)
-            for edge, chain in bends.items()
-        },
-        layers=len(order),
-        height=max(y) + 1.0 if y else 0.0,
-    )
-
-
-def _with_grid(layout: Layout, alone: Sequence[str]) -> Layout:
-    columns = max(layout.layers, min(_GRID_COLUMNS, len(alone)))
-    places = {node: divmod(index, columns) for index, node in enumerate(alone)}
-    rows = -(-len(alone) // columns)
-    return Layout(
-        x={**layout.x, **{node: column for node, (_, column) in places.items()}},
-        y={**layout.y, **{node: layout.height + row for node, (row, _) in places.items()}},
-        routes=layout.routes,
-        layers=columns,
-        height=layout.height + rows,
-    )
-
-
-def _connect(
-    graph: _Graph, parents: Mapping[str, Sequence[str]], numbers: Mapping[str, int]
-) -> dict[tuple[str, str], list[int]]:
     edges = [(parent, node) for node, before in parents.items() for parent in before]
-    total = sum(graph.layer[numbers[b]] - graph.layer[numbers[a]] - 1 for a, b in edges)
-    chains: dict[tuple[str, str], list[int]] = {}
-    for source, target in edges:
-        last, chain = numbers[source], []
-        if total <= _MAX_BENDS:
-            for layer in range(graph.layer[last] + 1, graph.layer[numbers[target]]):
-                bend = graph.add(layer, is_bend=True)
-                graph.connect(last, bend)
-                chain.append(bend)
-                last = bend
-        graph.connect(last, numbers[target])
-        chains[source, target] = chain
-    return chains
+    bends = _bends(edges, layer_of)
+    linked = {node for edge in edges for node in edge}
+    layers: Layers = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
+    for node in parents:
+        if node in linked:
+            layers[layer_of[node]].append(node)
+    before, after = defaultdict[Point, list[Point]](list), defaultdict[Point, list[Point]](list)
+    for (source, target), passed in bends.items():
+        for bend in passed:
+            layers[bend[2]].append(bend)
+        path: list[Point] = [source, *passed, target]
+        for left, right in pairwise(path):
+            after[left].append(right)
+            before[right].append(left)
+    sweeps: Sweeps = [(layers, before), (layers[::-1], after)] * _SWEEPS
+    _sort(layers, sweeps, after)
+    places = _positions(layers, sweeps)
+    lowest = min(places.values(), default=0.0)
+    x = {node: layer_of[node] for node in parents}
+    y = {node: places[node] - lowest for node in parents if node in linked}
+    height = max((each - lowest + 1.0 for each in places.values()), default=0.0)
+    alone = [node for node in parents if node not in linked]
+    columns = max(len(layers), min(_GRID_COLUMNS, len(alone)))
+    for index, node in enumerate(alone):
+        row, x[node] = divmod(index, columns)
+        y[node] = height + row
+    return Layout(
+        x=x,
+        y=y,
+        routes={
+            edge: [(bend[2], places[bend] - lowest) for bend in passed]
+            for edge, passed in bends.items()
+        },
+        layers=columns,
+        height=max([height, *(each + 1.0 for each in y.values())]),
+    )
 
 
-def _ordered(graph: _Graph) -> list[list[int]]:
+def _bends(
+    edges: Sequence[Edge], layer_of: Mapping[str, int]
+) -> dict[Edge, list[tuple[str, str, int]]]:
+    """Where each edge passes through layers; nowhere if that would be too much to lay out."""
+    passed = {(a, b): range(layer_of[a] + 1, layer_of[b]) for a, b in edges}
+    if sum(map(len, passed.values())) > _MAX_BENDS:
+        return {edge: [] for edge in edges}
+    return {edge: [(*edge, layer) for layer in layers] for edge, layers in passed.items()}
+
+
+def _mean(point: Point, neighbours: Neighbours, places: Mapping[Point, float], own: float) -> float:
+    """The mean place of a point's neighbours; its own where it has none."""
+    around = neighbours.get(point)
+    return sum(places[each] for each in around) / len(around) if around else own
+
+
+def _sort(layers: Layers, sweeps: Sweeps, after: Neighbours) -> None:
     """Sort each layer by the mean place of its neighbours, forth and back; keep the best."""
-    layers: list[list[int]] = [[] for _ in range(max(graph.layer, default=-1) + 1)]
-    for index, layer in enumerate(graph.layer):
-        layers[layer].append(index)
-    best, least = [list(layer) for layer in layers], _crossings(graph, layers)
-    for sweep in range(_SWEEPS):
+    best, least = [list(layer) for layer in layers], _crossings(layers, after)
+    for sweep, neighbours in sweeps:
         if least == 0:
             break
-        forward = sweep % 2 == 0
-        neighbours = graph.before if forward else graph.after
-        place = [0.0] * len(graph.layer)
-        for members in layers if forward else reversed(layers):
-            _sort_layer(members, neighbours, place)
-        crossings = _crossings(graph, layers)
+        places: dict[Point, float] = {}
+        for layer in sweep:
+            wanted = {
+                point: _mean(point, neighbours, places, rank) for rank, point in enumerate(layer)
+            }
+            layer.sort(key=wanted.__getitem__)
+            places.update((point, rank) for rank, point in enumerate(layer))
+        crossings = _crossings(layers, after)
         if crossings < least:
             best, least = [list(layer) for layer in layers], crossings
-    return best
+    for layer, points in zip(layers, best, strict=True):
+        layer[:] = points
 
 
-def _sort_layer(layer: list[int], neighbours: list[list[int]], place: list[float]) -> None:
-    """Order one layer by barycentre; `place` holds the places of the layer sorted before."""
-    keys = {}
-    for rank, index in enumerate(layer):
-        around = neighbours[index]
-        keys[index] = sum(place[n] for n in around) / len(around) if around else float(rank)
-    layer.sort(key=lambda index: keys[index])
-    for rank, index in enumerate(layer):
-        place[index] = float(rank)
-
-
-def _crossings(graph: _Graph, layers: list[list[int]]) -> int:
+def _crossings(layers: Layers, after: Neighbours) -> int:
     """Edges that cross between neighbouring layers: of two, one begins earlier and ends later."""
     total = 0
     for left, right in pairwise(layers):
-        rank = {index: place for place, index in enumerate(right)}
+        rank = {point: place for place, point in enumerate(right)}
         ends: list[int] = []
-        for index in left:
-            for end in sorted(rank[after] for after in graph.after[index] if after in rank):
+        for point in left:
+            for end in sorted(rank[each] for each in after.get(point, ()) if each in rank):
                 total += len(ends) - bisect_right(ends, end)
                 insort(ends, end)
     return total
 
 
-def _positions(graph: _Graph, order: list[list[int]]) -> list[float]:
+def _positions(layers: Layers, sweeps: Sweeps) -> dict[Point, float]:
     """Vertical places that keep the order and bring neighbours level with each other."""
-    y = [0.0] * len(graph.layer)
-    for layer in order:
-        for index, place in zip(layer, _stacked(graph, layer), strict=True):
-            y[index] = place
-    for sweep in range(_SWEEPS):
-        neighbours = graph.before if sweep % 2 == 0 else graph.after
-        for layer in order if sweep % 2 == 0 else reversed(order):
-            wanted = [
-                sum(y[n] for n in neighbours[index]) / len(neighbours[index])
-                if neighbours[index]
-                else y[index]
-                for index in layer
-            ]
-            for index, place in zip(layer, _spread(graph, layer, wanted), strict=True):
-                y[index] = place
+    y: dict[Point, float] = {}
+    for layer in layers:
+        y.update(zip(layer, _stacked(layer), strict=False))
+    for sweep, neighbours in sweeps:
+        for layer in sweep:
+            wanted = [_mean(point, neighbours, y, y[point]) for point in layer]
+            y.update(zip(layer, _spread(layer, wanted), strict=True))
     return y
 
 
-def _stacked(graph: _Graph, layer: list[int]) -> list[float]:
-    """Places of a layer's members one below the other, from 0."""
-    places, at = [], 0.0
-    for previous, index in zip([None, *layer], layer, strict=False):
-        if previous is not None:
-            at += _separation(graph, previous, index)
-        places.append(at)
-    return places
+def _stacked(layer: Sequence[Point]) -> list[float]:
+    """Places of a layer's points one below the other, from 0."""
+    sizes = [1.0 if isinstance(point, str) else _BEND_SHARE for point in layer]
+    return list(accumulate(((a + b) / 2 for a, b in pairwise(sizes)), initial=0.0))
 
 
-def _separation(graph: _Graph, above: int, below: int) -> float:
-    sizes = [_BEND_SHARE if graph.is_bend[index] else 1.0 for index in (above, below)]
-    return sum(sizes) / 2
-
-
-def _spread(graph: _Graph, layer: list[int], wanted: list[float]) -> list[float]:
+def _spread(layer: Sequence[Point], wanted: Sequence[float]) -> list[float]:
     """The places nearest to those wanted (least squares) that keep order and separation.
 
     With the separations taken off it is isotonic regression: neighbours that would overlap are
     pooled and share the mean.
     """
-    offsets = _stacked(graph, layer)
+    offsets = _stacked(layer)
     pools: list[list[float]] = []
-    for want, offset in zip(wanted, offsets, strict=True):
+    for want, offset in zip(wanted, offsets, strict=False):
         pools.append([want - offset, 1.0])
         while len(pools) > 1 and pools[-2][0] / pools[-2][1] > pools[-1][0] / pools[-1][1]:
             total, count = pools.pop()
             pools[-1][0] += total
             pools[-1][1] += count
     means = [total / count for total, count in pools for _ in range(int(count))]
-    return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
+    return [mean + offset for mean, offset in zip(means, offsets, strict=False)]

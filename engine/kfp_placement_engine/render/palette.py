@@ -84,21 +84,15 @@ def colour_rules(scope: str) -> str:
 
     An image in a page asks for what the page around it says, as `color-scheme`.
     """
-    light, dark = _variables(LIGHT), _variables(DARK)
-    return (
-        f"{scope}{{{light}color-scheme:light}}"
-        f"@media (prefers-color-scheme:dark){{{scope}{{{dark}color-scheme:dark}}}}"
-    )
+    light, dark = _theme(scope, "light"), _theme(scope, "dark")
+    return f"{light}@media (prefers-color-scheme:dark){{{dark}}}"
 
 
 def theme_rules(scope: str) -> str:
     """The same where JupyterLab's or VS Code's theme decides, whatever the system says."""
-    light, dark = _variables(LIGHT), _variables(DARK)
-    return (
-        f'body[data-jp-theme-light="true"] {scope},body.vscode-light {scope}'
-        f"{{{light}color-scheme:light}}"
-        f'body[data-jp-theme-light="false"] {scope},body.vscode-dark {scope}'
-        f"{{{dark}color-scheme:dark}}"
+    return "".join(
+        _theme(f'body[data-jp-theme-light="{light}"] {scope},body.vscode-{name} {scope}', name)
+        for light, name in (("true", "light"), ("false", "dark"))
     )
 
 
@@ -109,5 +103,7 @@ def fill_rules(scope: str) -> str:
     )
 
 
-def _variables(colours: dict[str, str]) -> str:
-    return "".join(f"--{key}:{value};" for key, value in colours.items())
+def _theme(selector: str, name: str) -> str:
+    colours = LIGHT if name == "light" else DARK
+    variables = "".join(f"--{key}:{value};" for key, value in colours.items())
+    return f"{selector}{{{variables}color-scheme:{name}}}"

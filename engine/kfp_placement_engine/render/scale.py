@@ -1,6 +1,5 @@
 """Geometry of a time line: a scale with round times, and lanes for what overlaps in time."""
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,15 +46,12 @@ def lanes(spans: Sequence[tuple[float, float]]) -> list[list[int]]:
         The indexes of the spans of each lane, in order of time.
     """
     result: list[list[int]] = []
-    busy: list[tuple[float, int]] = []
-    free: list[int] = []
+    ends: list[float] = []
     for index in sorted(range(len(spans)), key=lambda at: (spans[at][0], at)):
         start, end = spans[index]
-        while busy and busy[0][0] <= start + 1e-9:
-            heapq.heappush(free, heapq.heappop(busy)[1])
-        lane = heapq.heappop(free) if free else len(result)
-        if lane == len(result):
+        lane = next((at for at, busy in enumerate(ends) if busy <= start + 1e-9), len(ends))
+        if lane == len(ends):
             result.append([])
         result[lane].append(index)
-        heapq.heappush(busy, (max(end, start), lane))
+        ends[lane:] = [max(end, start), *ends[lane + 1 :]]
     return result

@@ -1,9 +1,11 @@
 """Names shortened side by side, so that no two that differ look alike."""
 
-from collections import Counter
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from kfp_placement_engine.render.terminal import clip_columns, width
+from kfp_placement_engine.views.formatting import visible
 
 ELLIPSIS = "…"
 
@@ -19,26 +21,35 @@ def distinct(
 ) -> dict[str, str]:
     """Each text, shortened where it has to be; two that differ stay different.
 
-    Most are clipped as usual. Where that makes some of them the same, more of their ends or of
-    their beginnings is kept, or the middle from where they differ; where nothing of this tells them
-    apart, they are numbered: `preprocess-th~2`.
+    Most are clipped as usual. Of those that this makes the same the beginning is kept, or what fits
+    from where they begin to differ. Where that does not tell them apart, they are numbered:
+    `preprocess-th~2`.
 
     Args:
-        texts: visible texts.
-        clip: the usual short form of one; the text itself where it fits, "" where nothing does.
-        fits: whether there is room for some text; for less of it, too.
+        texts: any texts.
+        clip: the usual short form of one, made visible; "" where nothing fits.
+        fits: whether there is room for some visible text; for less of it, too.
     """
     short = {text: clip(text) for text in dict.fromkeys(texts)}
-    counts = Counter(short.values())
-    alike: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = defaultdict(list)
     for text, form in short.items():
-        if form and form != text and counts[form] > 1:
-            alike.setdefault(form, []).append(text)
-    taken = {form for text, form in short.items() if text not in alike.get(form, ())}
-    for group in alike.values():
-        forms = _told_apart(group, taken, fits) or _numbered(group, taken, fits)
+        alike[form].append(text)
+    taken = {form for form, group in alike.items() if len(group) == 1 or form in group}
+    for form, group in alike.items():
+        cut = [text for text in group if text != form]
+        if not form or len(group) == 1:
+            continue
+        most = _WIDER * len(form)
+        differ_at = max(_same_beginning(min(group), max(group)) - _CONTEXT, 0)
+        windows = ([_window(text, start, fits, most) for text in cut] for start in (0, differ_at))
+        apart = (
+            forms
+            for forms in windows
+            if len(taken.union(forms)) == len(taken) + len(forms) and all(map(fits, forms))
+        )
+        forms = next(apart, None) or _numbered(cut, taken, fits, most)
         taken.update(forms)
-        short.update(zip(group, forms, strict=True))
+        short.update(zip(cut, forms, strict=True))
     return short
 
 
@@ -49,81 +60,45 @@ def distinct_columns(
     return distinct(texts, lambda text: clip(text, limit), lambda text: width(text) <= limit)
 
 
-def _told_apart(
-    texts: Sequence[str], taken: set[str], fits: Callable[[str], bool]
-) -> list[str] | None:
-    """Parts of the texts that tell them from each other and from what is taken, if there are."""
-    room = len(_longest(texts[0], "", fits, len(texts[0])))
-    middle, most = room // 2, _WIDER * room
-    same = _same_beginning(min(texts), max(texts))
-    cuts: list[Callable[[str], str]] = [
-        *(
-            lambda text, tail=tail: _ends(text, tail, fits, most)
-            for tail in sorted(range(room), key=lambda tail: abs(tail - middle))
-        ),
-        lambda text: _window(text, max(same - _CONTEXT, 1), fits, most),
-    ]
-    return next((forms for cut in cuts if (forms := _all_new(texts, cut, taken))), None)
-
-
 def _same_beginning(text: str, other: str) -> int:
     """Characters until two texts differ; of the first and the last of many, until any do."""
     same = zip(text, other, strict=False)
     return next((at for at, (a, b) in enumerate(same) if a != b), min(len(text), len(other)))
 
 
-def _all_new(texts: Sequence[str], cut: Callable[[str], str], taken: set[str]) -> list[str] | None:
-    """The texts cut, or None as soon as two are the same, or one is nothing."""
+def _numbered(
+    texts: Sequence[str], taken: set[str], fits: Callable[[str], bool], most: int
+) -> list[str]:
     forms: dict[str, None] = {}
+    number = 1
     for text in texts:
-        form = cut(text)
-        if not form or form in forms or form in taken:
-            return None
+        form = _longest(text, f"~{number}", fits, most)
+        while form in taken or form in forms:
+            number += 1
+            form = _longest(text, f"~{number}", fits, most)
         forms[form] = None
     return list(forms)
 
 
-def _numbered(texts: Sequence[str], taken: set[str], fits: Callable[[str], bool]) -> list[str]:
-    forms: list[str] = []
-    used, number = set(taken), 1
-    most = _WIDER * len(_longest(texts[0], "", fits, len(texts[0])))
-    for text in texts:
-        form = _longest(text, f"~{number}", fits, most)
-        while form in used:
-            number += 1
-            form = _longest(text, f"~{number}", fits, most)
-        used.add(form)
-        forms.append(form)
-    return forms
-
-
-def _ends(text: str, tail: int, fits: Callable[[str], bool], most: int) -> str:
-    """As much of the beginning as fits before this many characters of the end; "" for none."""
-    form = _longest(text, ELLIPSIS + text[len(text) - tail :], fits, most)
-    return form if fits(form) else ""
-
-
 def _window(text: str, start: int, fits: Callable[[str], bool], most: int) -> str:
-    """What fits from the middle of the text."""
-    rest = text[start : start + most]
-    form = ELLIPSIS + _longest(rest, ELLIPSIS, lambda form: fits(ELLIPSIS + form), most)
-    return form if fits(form) else ""
+    """What fits from this character of the text on."""
+    before = ELLIPSIS if start else ""
+    rest = visible(text[start : start + most])
+    whole = before + rest
+    if start + most >= len(text) and fits(whole):
+        return whole
+    return before + _longest(rest, ELLIPSIS, lambda form: fits(before + form), most)
 
 
 def _longest(text: str, end: str, fits: Callable[[str], bool], most: int) -> str:
-    """As much of the beginning of the text as fits before an end, by bisection.
+    """As much of the beginning of the text as fits before an end.
 
     Args:
-        text: the text.
+        text: any text.
         end: follows that beginning.
         fits: whether there is room.
         most: no more characters are tried: names may be of any length.
     """
-    low, high = 0, min(len(text), most)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(text[:middle] + end):
-            low = middle
-        else:
-            high = middle - 1
-    return text[:low] + end
+    text = visible(text[:most])
+    lengths = range(1, len(text) + 1)
+    return text[: bisect_left(lengths, True, key=lambda n: not fits(text[:n] + end))] + end

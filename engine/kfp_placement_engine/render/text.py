@@ -1,6 +1,6 @@
 """Documents as plain text, within a terminal's width or as wide as they are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kfp_placement_engine.render.shortening import distinct_columns
@@ -10,6 +10,9 @@ from kfp_placement_engine.views.formatting import visible
 
 _GAP = "   "
 _INDENT = "  "
+
+Texts = tuple[Column, list[str]]
+"""A column, and what it says in each row."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +28,15 @@ class TextStyle:
     colour: bool = False
 
 
-def document_text(document: Document, style: TextStyle | None = None) -> str:
+PLAIN = TextStyle()
+"""As wide as the text is, without colours."""
+
+
+def document_text(document: Document, style: TextStyle = PLAIN) -> str:
     """The whole document, ending with a line break.
 
     Figures and drawings are left out: the lines and tables say the same.
     """
-    style = style or TextStyle()
     blocks = [_head(document, style)]
     for part in document.parts:
         if isinstance(part, Table):
@@ -41,9 +47,8 @@ def document_text(document: Document, style: TextStyle | None = None) -> str:
     return "\n\n".join(texts) + "\n"
 
 
-def table_lines(table: Table, style: TextStyle | None = None) -> list[str]:
+def table_lines(table: Table, style: TextStyle = PLAIN) -> list[str]:
     """A table: its lead, the heading, the rows, and below them its notes."""
-    style = style or TextStyle()
     paint = Paint(style.colour)
     lines = [paint.bold(line) for line in _wrapped(table.lead, style)]
     if table.rows:
@@ -56,9 +61,8 @@ def table_lines(table: Table, style: TextStyle | None = None) -> list[str]:
     return lines + [paint.dim(line) for note in table.notes for line in _wrapped(note, style)]
 
 
-def notes_lines(notes: Notes, style: TextStyle | None = None) -> list[str]:
+def notes_lines(notes: Notes, style: TextStyle = PLAIN) -> list[str]:
     """Remarks below their heading, in its colour."""
-    style = style or TextStyle()
     paint = Paint(style.colour)
     colours = {Tone.BAD: paint.red, Tone.WARNING: paint.yellow}
     colour = colours.get(notes.tone, paint.bold)
@@ -81,37 +85,41 @@ def notes_lines(notes: Notes, style: TextStyle | None = None) -> list[str]:
 
 def _layout(table: Table, limit: int | None) -> list[list[str]]:
     """Lines of the heading, of each row, and where columns had to be left out of a last one."""
-    rows = [[visible(str(cell)) for cell in row.cells] for row in table.rows]
-    if limit is not None and _natural_width(table.columns, rows) > limit:
-        rows = [[visible(_short(cell)) for cell in row.cells] for row in table.rows]
-    columns, rows, left_out = _fitted(table.columns, rows, limit)
-    wraps = columns[-1].wrap_from
-    fixed = columns[:-1] if wraps else columns
-    widths = _natural_widths(fixed, rows)
-    room = None
+    columns = _columns(table, str)
+    if limit is not None and _taken(_widths(columns)) > limit:
+        columns = _columns(table, _short)
+    left_out: list[str] = []
+    while limit is not None and _taken(_widths(columns, 0)) > limit:
+        first = max(range(len(columns)), key=lambda at: columns[at][0].spare)
+        if not columns[first][0].spare:
+            break
+        left_out.append(columns.pop(first)[0].title)
+    last, texts = columns[-1]
+    widths, room = _widths(columns), None
     if limit is not None:
-        total = sum(widths) + len(_GAP) * len(widths)
+        total, wraps = sum(widths) + len(_GAP) * len(widths), last.wrap_from
         # Where the last column does not fit beside the others, it does not narrow them either.
         reserve = wraps + len(_GAP) if wraps and total + wraps <= limit else 0
-        widths = _shrunk(fixed, widths, limit - reserve)
+        widths = _widths(columns, limit - reserve)
         room = limit - sum(widths) - len(_GAP) * len(widths)
-    forms = [
-        distinct_columns(
-            (row[at] for row in rows), size, clip_path if column.is_path else clip_columns
-        )
-        for at, (column, size) in enumerate(zip(fixed, widths, strict=True))
-    ]
-    lines = []
-    for row in [[column.title for column in columns], *rows]:
-        cells = [
-            _aligned(short.get(text, text), size, right=column.right)
-            for text, size, column, short in zip(row, widths, fixed, forms, strict=False)
+    fixed = [_aligned(*each, size) for each, size in zip(columns, widths, strict=False)]
+    lines = [_GAP.join(cells) for cells in zip(*fixed, strict=True)]
+    whole = [[line.rstrip()] for line in lines]
+    if last.wrap_from:
+        whole = [
+            _with_wrapped(line, text, room, last.wrap_from)
+            for line, text in zip(lines, [last.title, *texts], strict=True)
         ]
-        line = _GAP.join(cells)
-        lines.append(_with_wrapped(line, row[-1], room, wraps) if wraps else [line.rstrip()])
     if left_out:
-        lines.append([f"no room for {', '.join(left_out)}: widen the terminal, or use -o json"])
-    return lines
+        whole.append([f"no room for {', '.join(left_out)}: widen the terminal, or use -o json"])
+    return whole
+
+
+def _columns(table: Table, text: Callable[[str | Cell], str]) -> list[Texts]:
+    return [
+        (column, [visible(text(row.cells[at])) for row in table.rows])
+        for at, column in enumerate(table.columns)
+    ]
 
 
 def _short(cell: str | Cell) -> str:
@@ -135,62 +143,38 @@ def _wrapped(text: str, style: TextStyle) -> list[str]:
     return wrapped(visible(text), style.columns)
 
 
-def _fitted(
-    columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | None
-) -> tuple[list[Column], list[list[str]], list[str]]:
-    """Columns and rows without what has no room, and the titles of that."""
-    kept, cells = list(columns), [list(row) for row in rows]
-    left_out: list[str] = []
-    while limit is not None and _least_width(kept, cells) > limit:
-        first = max(range(len(kept)), key=lambda index: kept[index].spare)
-        if not kept[first].spare:
-            break
-        left_out.append(kept.pop(first).title)
-        for row in cells:
-            row.pop(first)
-    return kept, cells, left_out
+def _taken(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def _least_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
-    """Columns that the lines take where all that may be shortened is."""
-    fixed = columns[:-1] if columns[-1].wrap_from else columns
-    return sum(_shrunk(fixed, _natural_widths(fixed, rows), 0)) + len(_GAP) * (len(fixed) - 1)
+def _widths(columns: Sequence[Texts], limit: int | None = None) -> list[int]:
+    """The width of each column, without a last one that wraps.
 
-
-def _natural_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
-    """Columns that the lines take where nothing is cut, without a last column that wraps."""
-    fixed = columns[:-1] if columns[-1].wrap_from else columns
-    return sum(_natural_widths(fixed, rows)) + len(_GAP) * (len(fixed) - 1)
-
-
-def _natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
-    return [
-        max([width(column.title), *(width(row[index]) for row in rows)])
-        for index, column in enumerate(columns)
-    ]
-
-
-def _shrunk(columns: Sequence[Column], widths: list[int], limit: int) -> list[int]:
-    """Take what is too much from the widest columns that may shrink."""
-    widths = list(widths)
-    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - limit
-    while excess > 0:
+    Args:
+        columns: from left to right.
+        limit: what is more is taken from the widest columns that may shrink; None = nothing is.
+    """
+    fixed = columns[:-1] if columns[-1][0].wrap_from else columns
+    widths = [max(map(width, [column.title, *texts])) for column, texts in fixed]
+    while limit is not None and _taken(widths) > limit:
         candidates = [
-            index
-            for index, column in enumerate(columns)
-            if column.shrink_to and widths[index] > max(column.shrink_to, len(column.title))
+            at
+            for at, (column, _) in enumerate(fixed)
+            if column.shrink_to and widths[at] > max(column.shrink_to, len(column.title))
         ]
         if not candidates:
             break
-        widest = max(candidates, key=lambda index: widths[index])
-        widths[widest] -= 1
-        excess -= 1
+        widths[max(candidates, key=widths.__getitem__)] -= 1
     return widths
 
 
-def _aligned(text: str, size: int, *, right: bool) -> str:
-    padding = " " * (size - width(text))
-    return padding + text if right else text + padding
+def _aligned(column: Column, texts: Sequence[str], size: int) -> list[str]:
+    """The heading and the texts of a column, all as wide; those that differ look different."""
+    forms = distinct_columns(texts, size, clip_path if column.is_path else clip_columns)
+    lines = [column.title, *(forms[text] for text in texts)]
+    spaces = [" " * (size - width(line)) for line in lines]
+    pairs = zip(spaces, lines, strict=True)
+    return [space + line if column.right else line + space for space, line in pairs]
 
 
 def _with_wrapped(line: str, text: str, room: int | None, wrap_from: int) -> list[str]:

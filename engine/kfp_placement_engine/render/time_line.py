@@ -110,11 +110,15 @@ def _tick(seconds: float, scale: Scale, line: TimeLine) -> Shape:
 
 
 def _limit(line: TimeLine, scale: Scale) -> Shape | None:
-    if line.limit is None or not 0 < line.limit[0] <= line.end_seconds:
+    seconds, text = line.limit
+    if not 0 < seconds <= line.end_seconds:
         return None
-    x = scale.x(line.limit[0])
-    anchor = "end" if x > (scale.left + scale.right) / 2 else "start"
-    return {"x": x, "anchor": anchor, "text": line.limit[1]}
+    x = scale.x(seconds)
+    return {
+        "x": x,
+        "anchor": "end" if x > (scale.left + scale.right) / 2 else "start",
+        "text": text,
+    }
 
 
 def _row(lane: Lane, labels: Mapping[str, str], scale: Scale, y: float) -> Shape:
@@ -178,15 +182,15 @@ def _label(bars: Sequence[Shape], texts: Sequence[str], scale: Scale, most: int)
         start = bar["phases"][-1]["x"] if bar["phases"] else bar["left"]
         inside = bar["right"] - start
         needed = text_width(text, _LABEL_SIZE) + 2 * _LABEL_GAP
+        below = min(bar["left"], scale.right - needed)
         bar |= {"label": text, "label_class": "label-out", "line": None}
         if needed <= inside:
             bar |= {"label_class": "label-in", "label_x": start + _LABEL_GAP}
         elif most and needed <= next_left - bar["right"]:
             bar["label_x"] = bar["right"] + _LABEL_GAP
-        elif (line := _free_line(bar["left"], ends, most)) is not None:
-            x = min(bar["left"], scale.right - needed)
-            ends[line:] = [x + needed, *ends[line + 1 :]]
-            bar |= {"label_x": x + _LABEL_GAP, "line": line}
+        elif (line := _free_line(below, ends, most)) is not None:
+            ends[line:] = [below + needed, *ends[line + 1 :]]
+            bar |= {"label_x": below + _LABEL_GAP, "line": line}
         else:
             text = fit(text, inside - 2 * _LABEL_GAP, _LABEL_SIZE)
             bar |= {"label": text, "label_class": "label-in", "label_x": start + _LABEL_GAP}

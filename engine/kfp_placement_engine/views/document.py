@@ -5,8 +5,8 @@ A view decides what is said: titles, columns, sentences. A renderer decides how 
 names: renderers make it safe to show.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Union
 
@@ -125,6 +125,26 @@ class Table:
     lead: str = ""
     caption: str = ""
     notes: Sequence[str] = ()
+
+    def without_empty(self, optional: Collection[str]) -> "Table":
+        """The table without those of the optional columns that say nothing in any row.
+
+        Args:
+            optional: titles of columns.
+        """
+        rows = [*self.rows, *(item for row in self.rows for item in row.items)]
+        kept = [
+            at
+            for at, column in enumerate(self.columns)
+            if column.title not in optional or any(str(row.cells[at]) for row in rows)
+        ]
+
+        def narrowed(row: Row) -> Row:
+            cells = [row.cells[at] for at in kept]
+            return replace(row, cells=cells, items=[narrowed(item) for item in row.items])
+
+        columns = [self.columns[at] for at in kept]
+        return replace(self, columns=columns, rows=[narrowed(row) for row in self.rows])
 
 
 @dataclass(frozen=True)

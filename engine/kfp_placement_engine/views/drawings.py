@@ -70,8 +70,8 @@ class TimeLine:
         description: the same in a sentence or two.
         schedules: from top to bottom.
         end_seconds: right end of the scale, which begins at 0.
+        limit: moment before which nothing can end, and what to say of it; 0 = not known.
         key: what occurs of phases and marks, each with its meaning.
-        limit: moment before which nothing can end, and what to say of it; None = not known.
         begin: time of day of second 0; None = times are durations.
         title: heading.
         notes: what is summed up or left out.
@@ -81,8 +81,8 @@ class TimeLine:
     description: str
     schedules: Sequence[Schedule]
     end_seconds: float
+    limit: tuple[float, str]
     key: Sequence[tuple[str, str]] = ()
-    limit: tuple[float, str] | None = None
     begin: datetime | None = None
     title: str = "Time line"
     notes: Sequence[str] = ()

@@ -32,7 +32,7 @@ def pipelines_table(
         namespaces: with a column for the namespace.
     """
     columns: list[Shown[PipelineTimes]] = [
-        (Column("NAMESPACE"), lambda each: name_text(each.namespace) if namespaces else ""),
+        (Column("NAMESPACE"), lambda each: name_text(each.namespace)),
         (Column("PIPELINE"), lambda each: name_text(each.name)),
         (Column("RUNS", right=True), lambda each: f"{each.runs:,}"),
         (Column("TAKES"), lambda each: _takes(each.takes)),
@@ -42,7 +42,8 @@ def pipelines_table(
             lambda each: sentence(_forgotten(each.forget_before), _of_later(each, now)),
         ),
     ]
-    return table_of("Pipelines", columns, pipelines, optional=["NAMESPACE"])
+    hidden = () if namespaces else ("NAMESPACE",)
+    return table_of("Pipelines", columns, pipelines, hidden=hidden)
 
 
 def details_view(details: PipelineDetails, now: datetime) -> Document:
@@ -75,12 +76,12 @@ def details_view(details: PipelineDetails, now: datetime) -> Document:
     head, *lines = _head(details, now)
     space = f"{name_text(times.namespace)}/" if times.namespace else ""
     has_memory = any(each.memory is not None for each in details.steps)
-    shown = columns if has_memory else [each for each in columns if each[0].title != "MEMORY"]
+    hidden = () if has_memory else ("MEMORY",)
     return Document(
         title=space + name_text(times.name),
         lead=head,
         lines=[Line(line) for line in lines],
-        parts=[table_of("Steps", shown, details.steps)] if details.steps else (),
+        parts=[table_of("Steps", columns, details.steps, hidden=hidden)] if details.steps else (),
     )
 
 

@@ -184,8 +184,8 @@ def queue_table(
         (Column("WAITED", right=True, spare=1), lambda view: _waited(view, now)),
         (Column("NOTES", wrap_from=_MIN_MESSAGE), _remarks),
     ]
-    hidden = {"NAMESPACE": not namespaces, "RUN NAME": not wide}
-    return table_of("Queue", [each for each in columns if not hidden.get(each[0].title)], views)
+    hidden = [*([] if namespaces else ["NAMESPACE"]), *([] if wide else ["RUN NAME"])]
+    return table_of("Queue", columns, views, hidden=hidden)
 
 
 def _remarks(view: QueueView) -> str:

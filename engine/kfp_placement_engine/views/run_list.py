@@ -47,9 +47,8 @@ def runs_table(runs: Iterable[RunView], *, wide: bool, namespaces: bool) -> Tabl
     ]
     seldom = {"RUN ID", "RUN NAME", "ACTUAL", "DISPATCH", "REVISION"}
     hidden = (set() if wide else seldom) | (set() if namespaces else {"NAMESPACE"})
-    kept = [each for each in columns if each[0].title not in hidden]
     latest = sorted(runs, key=lambda run: inf if run.age_seconds is None else run.age_seconds)
-    return table_of("Runs", kept, latest, optional=["ENDS"])
+    return table_of("Runs", columns, latest, optional=["ENDS"], hidden=hidden)
 
 
 def _first_plan(run: RunView) -> str:

@@ -56,7 +56,9 @@ def table_of(
     title: str,
     columns: Sequence[Shown[ItemT]],
     items: Iterable[ItemT],
+    *,
     optional: Collection[str] = (),
+    hidden: Collection[str] = (),
 ) -> Table:
     """A row for each item.
 
@@ -65,13 +67,8 @@ def table_of(
         columns: from left to right.
         items: from top to bottom.
         optional: titles of columns that are left out where they say nothing of any item.
+        hidden: titles of columns that are left out.
     """
-    rows = [[text(item) for _, text in columns] for item in items]
-    kept = [
-        at
-        for at, (column, _) in enumerate(columns)
-        if column.title not in optional or any(row[at] for row in rows)
-    ]
-    return Table(
-        title, [columns[at][0] for at in kept], [Row([row[at] for at in kept]) for row in rows]
-    )
+    shown = [(column, text) for column, text in columns if column.title not in hidden]
+    rows = [Row([text(item) for _, text in shown]) for item in items]
+    return Table(title, [column for column, _ in shown], rows).without_empty(optional)

@@ -70,6 +70,9 @@ def lines_of(source, *fragments):
 def test_nothing_active_nothing_from_outside(plan, make):
     whole = parse_page(make(plan))
     assert len(whole.drawings) == len(whole.all("img"))
+    # No figure of nothing.
+    assert not re.search(r"\b(nan|inf|None)\b", "".join(whole.text))
+    assert not re.search(r'="[^"]*\b(nan|inf)\b', make(plan))
     for page in (whole, *whole.drawings):
         assert page.unbalanced == []
         kinds = {kind for kind, _ in page.elements}
@@ -84,13 +87,6 @@ def test_nothing_active_nothing_from_outside(plan, make):
         assert not re.search(r"url\((?!#)|@import|javascript:", make(plan) + "".join(page.styles))
 
 
-@pytest.mark.parametrize("make", [plan_page, plan_fragment])
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_no_figure_that_is_none(plan, make):
-    assert not re.search(r"\b(nan|inf|None)\b", "".join(parse_page(make(plan)).text))
-    assert not re.search(r'="[^"]*\b(nan|inf)\b', make(plan))
-
-
 def test_the_policy_allows_styles_alone():
     (policy,) = [m for m in parse_page(plan_page(taxi_plan())).all("meta") if "http-equiv" in m]
     assert policy == {
@@ -100,19 +96,9 @@ def test_the_policy_allows_styles_alone():
 
 
 def test_all_parts_are_there(golden):
-    source = plan_page(taxi_plan())
-    golden(lines_of(source))
-    text = " ".join(lines_of(source))
-    for words in (
-        "Time line",
-        "Graph",
-        "Comparison",
-        "Steps",
-        "Warnings (2)",
-        "assumed: ",
-        "31m5s",
-    ):
-        assert words in text
+    lines = lines_of(plan_page(taxi_plan()))
+    golden(lines)
+    assert {"Time line", "Graph", "Comparison", "Steps", "Warnings (2)"} <= set(lines)
 
 
 @pytest.mark.parametrize("make", [plan_page, plan_fragment])
@@ -289,22 +275,17 @@ def test_notebook_styles_touch_nothing_else():
     assert len(found) > 60
     assert [selector for selector in found if f".{SCOPE}" not in selector] == []
     # The scope may only follow what says which theme is on.
-    for selector in found:
-        before = selector.split(f".{SCOPE}")[0].strip()
-        assert before in ("", 'body[data-jp-theme-light="true"]', "body.vscode-light") or (
-            before in ('body[data-jp-theme-light="false"]', "body.vscode-dark")
-        )
+    themes = {f'body[data-jp-theme-light="{light}"]' for light in ("true", "false")}
+    before = {selector.split(f".{SCOPE}")[0].strip() for selector in found}
+    assert before == {"", "body.vscode-light", "body.vscode-dark"} | themes
 
 
 def test_the_notebook_has_no_page_of_its_own():
     page = parse_page(plan_fragment(taxi_plan()))
-    assert not {"html", "head", "body", "meta", "title"} & {
-        kind for kind, attributes in page.elements if kind != "title" or "id" not in attributes
-    } - {"title"}
+    kinds = {kind for kind, _ in page.elements}
+    assert not {"html", "head", "body", "meta", "title", "h1", "h2"} & kinds
     kind, attributes = page.elements[0]
-    assert kind == "div"
-    assert attributes["class"].split()[0] == SCOPE
-    assert not {"h1", "h2"} & {kind for kind, _ in page.elements}
+    assert (kind, attributes["class"].split()[0]) == ("div", SCOPE)
 
 
 def test_a_notebook_stays_small_whatever_the_plan():
@@ -348,12 +329,7 @@ def test_rows_are_capped_with_a_summary():
 
 def test_large_plans_are_summed_up(golden):
     source = plan_page(random_plan(2_000, 100))
-    lines = lines_of(source, "2,000 steps", "nodes with most", "levels, at most")
-    golden(lines)
-    text = " ".join(lines)
-    assert "2,000 steps are too many" in text
-    assert "80 nodes with most" in text
-    assert "levels, at most" in text
+    golden(lines_of(source, "2,000 steps", "nodes with most", "levels, at most"))
 
 
 def test_iterations_share_a_box_in_a_large_graph(golden):
@@ -362,15 +338,8 @@ def test_iterations_share_a_box_in_a_large_graph(golden):
         for index in range(400)
     ]
     source = plan_page(a_plan(*steps, cluster_nodes=("node-0", "node-1")))
-    lines = lines_of(source, "400 steps")
-    golden(lines)
-    text = " ".join(lines)
-    assert "400 steps on 2 nodes" in text
+    golden(lines_of(source, "400 steps"))
     assert "Loops of more than 8 items share a box." in source
-
-
-def test_same_plan_same_page():
-    assert plan_page(taxi_plan()) == plan_page(taxi_plan())
 
 
 def test_only_nodes_that_are_not_drawn_are_said_not_to_be(golden):
@@ -378,25 +347,15 @@ def test_only_nodes_that_are_not_drawn_are_said_not_to_be(golden):
     driver = PlannedDriver("train", "drivers", 0.0, 5.0)
     plan = a_plan(a_step(node="steps"), drivers=(driver,), cluster_nodes=("steps", "drivers"))
     assert "not shown" not in plan_page(plan)
-    lines = lines_of(
-        plan_page(replace(plan, cluster_nodes=("steps", "drivers", "idle"))), "not shown"
-    )
-    assert len(lines) == 1
-    golden(lines)
+    idle = replace(plan, cluster_nodes=("steps", "drivers", "idle"))
+    golden(lines_of(plan_page(idle), "not shown"))
 
 
 def test_steps_that_follow_each_other_share_a_lane_and_all_have_labels():
-    names = ("fetch", "normalise", "train", "choose", "predict")
     starts = (0.0, 40.0, 80.0, 1990.0, 2010.0, 2030.0)
     steps = [
-        a_step(
-            name,
-            node="worker",
-            start_seconds=start,
-            finish_seconds=end,
-            duration_seconds=end - start,
-        )
-        for name, (start, end) in zip(names, pairwise(starts), strict=True)
+        a_step(f"step-{start:.0f}", node="worker", start_seconds=start, finish_seconds=end)
+        for start, end in pairwise(starts)
     ]
     plan = a_plan(*steps, cluster_nodes=("worker",))
     view = plan_time_line(plan, NOTEBOOK)
@@ -405,4 +364,4 @@ def test_steps_that_follow_each_other_share_a_lane_and_all_have_labels():
     bars = re.findall(r'<rect x="[^"]*" y="([^"]*)"[^>]*class="outline', lane)
     assert len(bars) == len(steps)
     assert len(set(bars)) == 1
-    assert all(f">{name}<" in drawing for name in names)
+    assert all(f">{step.name}<" in drawing for step in steps)

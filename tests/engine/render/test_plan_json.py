@@ -69,19 +69,9 @@ def test_documents_fit_the_schema_and_hold_nothing_it_does_not_describe(plan):
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_json_and_yaml_say_the_same(plan):
+def test_json_and_yaml_say_the_same_without_numbers_that_json_lacks(plan):
     assert yaml.safe_load(plan_yaml(plan)) == json.loads(plan_json(plan)) == plan_document(plan)
-
-
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_no_number_that_json_lacks(plan):
-    def refuse(name):
-        raise AssertionError(name)
-
-    json.loads(plan_json(plan), parse_constant=refuse)
-    text = plan_yaml(plan)
-    assert ".inf" not in text
-    assert ".nan" not in text
+    assert not {".inf", ".nan"} & set(plan_yaml(plan).split())
 
 
 def test_the_whole_document(golden):
@@ -99,8 +89,13 @@ def test_the_whole_document(golden):
     )
     plan = a_plan(
         step,
+        unplaced_step(),
         figures=Figures(0, 0.0, 0.0, 60.0, use={"cpu": 0.75, "memory": 0.25, "pods": 0.01}),
-        baselines={"heft": Figures(0, 1.5, 2.5, 70.0, use={"cpu": 0.25})},
+        baselines={
+            "heft": Figures(0, 1.5, 2.5, 70.0, use={"cpu": 0.25}),
+            "kube-default": Figures(0, 0.0, 0.0, 70.0),
+        },
+        default_schedule=(ScheduledStep("train", "node-0", 0.0, 70.0),),
         weights=ResourceWeights(cpu=3.0),
         critical_path=(CriticalPiece("train", PieceKind.IMAGE, 0, 1 / 3, "node-0", "tool:1"),),
         binding_resources=(ResourceUse(0, 60, "cpu", 2 / 3),),
@@ -111,32 +106,6 @@ def test_the_whole_document(golden):
         latency_tolerance=LatencyTolerance(2.0, 0.07),
     )
     golden(plan_json(plan))
-    document = plan_document(plan)
-    (step,) = document["steps"]
-    assert step["startSeconds"] == 0.333333
-    assert step["requests"] == {"cpu": "1500m", "memory": "2Gi", "nvidia.com/gpu": "1"}
-    assert (document["weightedUse"], document["baselines"]["heft"]["weightedUse"]) == (0.625, 0.25)
-
-
-def test_of_the_default_scheduler_the_steps_are_shown():
-    """Of other baselines only the figures."""
-    figures = Figures(0, 0.0, 0.0, 70.0)
-    plan = a_plan(
-        baselines={"kube-default": figures, "heft": figures},
-        default_schedule=(ScheduledStep("train", "node-0", 0.0, 70.0),),
-    )
-    baselines = plan_document(plan)["baselines"]
-    assert baselines["kube-default"]["steps"] == [
-        {"name": "train", "node": "node-0", "startSeconds": 0.0, "finishSeconds": 70.0}
-    ]
-    assert "steps" not in baselines["heft"]
-
-
-def test_an_unschedulable_step_stands_in_both_places():
-    document = plan_document(a_plan(a_step(), unplaced_step("huge")))
-    assert document["unschedulable"] == [{"name": "huge", "reason": "no node has 512 CPU"}]
-    (step,) = [step for step in document["steps"] if step["node"] is None]
-    assert (step["name"], step["startSeconds"], step["finishSeconds"]) == ("huge", None, None)
 
 
 def test_a_run_that_does_not_end_has_no_makespan():

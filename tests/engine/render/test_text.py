@@ -48,6 +48,7 @@ def test_warnings_of_a_plan_are_wrapped_and_coloured_as_its_tables(golden):
     golden(COLOUR.sub("", text))
     assert max(len(COLOUR.sub("", line)) for line in text.splitlines()) <= 60
     assert "  \x1b[1mfor-loop-1\x1b[0m: " in text
+    assert "\x1b[31mUnschedulable" in text
     assert "\x1b[2m[loop-width-assumed]\x1b[0m\n" in text
     assert plan_table(plan, columns=60) == COLOUR.sub("", text)
 

@@ -46,7 +46,6 @@ def test_a_mean_shows_its_range(golden):
     """Unless it prints as one figure, or the run does not end."""
     tied = Figures(0, 0.0, 0.0, 90.0, 60.0, 120.0, 24)
     golden(notes(baselines={"kube-default": tied}))
-    assert "24 tie-breaks" in spread(tied)
     assert spread(replace(tied, slowest_seconds=60.001)) == ""
     assert spread(replace(tied, unplaced=1)) == ""
     assert notes(baselines={"kube-default": Figures(0, 0.0, 0.0, 90.0)}) == []
@@ -77,7 +76,5 @@ def test_a_shorter_baseline_that_moves_volumes_says_so(golden):
     both = replace(moving, latency_excess_ms=5.0)
     golden(caveat(moving), "moves volumes")
     golden(caveat(both), "breaks a rule too")
-    assert ["latency rule" in caveat(figures) for figures in (moving, both)] == [False, True]
-    assert all("moves a volume" in caveat(figures) for figures in (moving, both))
     assert caveat(replace(moving, makespan_seconds=70.0)) == ""
     assert caveat(moving, replace(moving, makespan_seconds=60.0)) == ""

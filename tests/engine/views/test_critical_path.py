@@ -1,7 +1,7 @@
 """What limits a run, in few rows that people read."""
 
 from kfp_placement_engine.model.limits import CriticalPiece, PieceKind, ResourceUse
-from kfp_placement_engine.render.text import TextStyle, table_lines
+from kfp_placement_engine.render.text import table_lines
 from kfp_placement_engine.views.plans.critical_path import limits_table
 from tests.support.plans import a_plan, a_step
 
@@ -67,11 +67,6 @@ def test_what_would_print_as_nothing_is_summed_up():
     assert len(texts(limits(path[:2]))) == 2
 
 
-def test_kinds_are_ranked():
-    """The kind of which there is most first."""
-    assert limits().notes[0].startswith("in all: running 48%, ")
-
-
 def test_the_scarcest_resource_is_so_for_the_longest():
     """Its shares are those of the time in which it is the scarcest."""
     use = (
@@ -84,13 +79,6 @@ def test_the_scarcest_resource_is_so_for_the_longest():
         "scarcest resource: cpu: 35% of the free room on average, 55% at most"
     ]
     assert len(limits().notes) == 1
-
-
-def test_narrow_terminals_wrap_the_sentences():
-    """No line is wider than the terminal, and none is cut."""
-    lines = table_lines(limits(), TextStyle(44))
-    assert all(len(line) <= 44 for line in lines)
-    assert "team/other/fit" in " ".join(lines)
 
 
 def test_no_path_no_table():

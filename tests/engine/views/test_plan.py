@@ -1,4 +1,3 @@
-import re
 from dataclasses import replace
 
 import pytest
@@ -21,8 +20,6 @@ from tests.support.plans import (
 )
 from tests.support.renderings import plan_table
 
-COLOUR = re.compile(r"\x1b\[[0-9]+m")
-
 
 @pytest.mark.parametrize(
     ("dispatch", "words"),
@@ -42,10 +39,7 @@ def test_the_whole_table(golden):
     )
     text = plan_table(plan)
     golden(text)
-    parts = text.split("\n\n")
-    assert [len(part.splitlines()) for part in parts] == [4, 4, 4, 3]
-    assert [row.split()[0] for row in parts[2].splitlines()[:3]] == ["STEP", "fetch", "huge"]
-    assert "huge: no node has 512 CPU" in parts[3]
+    assert "huge: no node has 512 CPU" in text.split("\n\n")[3]
 
 
 def test_steps_that_fit_no_node_for_one_reason_are_named_together():
@@ -65,8 +59,6 @@ def test_wide_shows_the_reason_of_every_step(golden):
         (line,) = [line for line in text.splitlines() if line.startswith(f"{step.name} ")]
         assert line.endswith(step.reason)
     golden(text)
-    assert "Evaluate (guessed)" in text
-    assert "cpu=500m memory=1Gi" in text
     assert plan.steps[0].reason not in plan_table(plan)
 
 
@@ -76,7 +68,6 @@ def test_the_names_that_authors_gave_stand_beside_the_ids(golden):
     table = plan_table(a_plan(*steps)).split("\n\n")[2]
     golden(table)
     assert table.splitlines()[2].startswith("train-2   xgboost ")
-    assert "NAME" not in plan_table(a_plan())
 
 
 def test_requests_that_nobody_made_are_marked():
@@ -88,14 +79,7 @@ def test_requests_that_nobody_made_are_marked():
 
 def test_the_table_of_a_run_that_ends(golden):
     plan = a_plan(a_step(), baselines={"kube-default": Figures(0, 0.0, 0.0, 75.0)})
-    table = plan_table(plan).split("\n\n")[1]
-    golden(table)
-    _, *rows = table.splitlines()
-    assert [re.split(" {2,}", row) for row in rows] == [
-        ["this plan", "1m"],
-        ["kube-default", "1m15s", "20.0% shorter"],
-        ["lower bound", "50s"],
-    ]
+    golden(plan_table(plan).split("\n\n")[1])
 
 
 def test_a_run_that_does_not_end_gets_no_good_news(golden):
@@ -106,19 +90,12 @@ def test_a_run_that_does_not_end_gets_no_good_news(golden):
     assert "best" not in text.lower()
     assert text.count("The run does not end:") == 1
     assert text.count("The run does not end while") == 1
-    lines = {line.split()[0]: line for line in text.split("\n\n")[2].splitlines()[1:]}
-    for late in ("merge", "report"):
-        assert "after crunch-2" in lines[late]
-    assert "after crunch-2" not in lines["crunch-1"] + lines["crunch-2"]
 
 
 def test_reasons_beside_the_usual_columns(golden):
     plan = taxi_plan()
     text = plan_table(plan, reasons=True, columns=100)
-    assert "REASON" in text
-    assert "REQUESTS" not in text
     golden(text)
-    assert "HOME-EDGE" in text
     assert max(map(len, text.split("\n\n")[2].splitlines())) <= 100
 
 
@@ -132,23 +109,11 @@ def test_what_a_policy_set_is_told():
 
 
 def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so(golden):
-    text = plan_table(taxi_plan())
-    assert "15.6% shorter   " in text
-    golden(text)
-    (row,) = [line for line in text.splitlines() if line.startswith("heft ")]
-    assert row.endswith("41.97 ms      32.17 ms")
-    assert "max(0.5 ms, 5%)" in text
+    golden(plan_table(taxi_plan()))
     assert "beyond rule" not in plan_table(a_plan())
     narrow = plan_table(taxi_plan(), columns=80).split("\n\n")[1]
     assert "\n2.4% longer, but heft " in narrow
     assert max(map(len, narrow.splitlines())) <= 80
-
-
-def test_no_percentages_while_all_durations_are_assumed():
-    plan = a_plan(all_durations_assumed=True, baselines={"heft": Figures(0, 0, 0, 99.0)})
-    text = plan_table(plan)
-    assert "%" not in text
-    assert "shorter" in text
 
 
 @pytest.mark.parametrize(
@@ -176,14 +141,6 @@ def test_without_a_terminal_nothing_is_cut():
     assert name in plan_table(renamed(taxi_plan(), name))
 
 
-def test_colour_only_when_asked_for():
-    plan = a_plan(a_step(), unplaced_step())
-    assert not COLOUR.search(plan_table(plan))
-    coloured = plan_table(plan, colour=True)
-    assert "\x1b[31mUnschedulable" in coloured
-    assert COLOUR.sub("", coloured) == plan_table(plan)
-
-
 @given(name=st.text(alphabet=st.characters(), min_size=1, max_size=50), wide=st.booleans())
 @settings(max_examples=80)
 def test_no_name_steers_the_terminal(name, wide):
@@ -201,9 +158,7 @@ def test_warnings_that_say_the_same_of_many_steps_are_told_once(golden):
     ]
     others = [Notice("guessed-type", "type guessed", name) for name in "abc"]
     plan = a_plan(notices=(*notices, *others))
-    text = plan_table(plan).split("\n\n")[3]
-    golden(text)
-    assert len(text.splitlines()) == 1 + 2 + 3
+    golden(plan_table(plan).split("\n\n")[3])
     assert len(plan_table(plan, wide=True).split("\n\n")[3].splitlines()) == 1 + 8 + 3
 
 

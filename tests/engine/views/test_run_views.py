@@ -195,10 +195,6 @@ def test_documents_fit_the_schema_and_hold_nothing_that_it_does_not_describe(run
         jsonschema.Draft202012Validator(closed(SCHEMA)).validate(found)
     waiting = [step["waiting"] for step in found["steps"] if step["waiting"]]
     assert found["run"]["waiting"] == waiting
-    assert all(each["for"] and each["message"] for each in waiting)
-    del found["run"]["phase"]
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(found, SCHEMA)
 
 
 def test_all_runs_in_a_list(golden):

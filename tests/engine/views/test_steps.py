@@ -106,15 +106,9 @@ def cells(step, detail=TEXT):
 
 def test_a_row_of_a_step_by_itself_says_what_the_step_says():
     row = cells(a_step(latency_ms=9.8, conditional=True, assumed=True))
-    assert row == {
-        "STEP": "train",
-        "NODE": "node-0",
-        "START": "0s",
-        "END": "1m",
-        "RUN": "1m",
-        "LATENCY": "9.8 ms",
-        "NOTE": "conditional, assumed",
-    }
+    titles = ["STEP", "NODE", "START", "END", "RUN", "LATENCY", "NOTE"]
+    said = ["train", "node-0", "0s", "1m", "1m", "9.8 ms", "conditional, assumed"]
+    assert (list(row), list(row.values())) == (titles, said)
     guessed = a_step(type="Predict", type_guessed=True, duration_source=DurationSource.ASSUMED)
     row = cells(guessed, WIDE)
     assert (row["TYPE"], row["RUN"]) == ("Predict (guessed)", "~1m")

@@ -77,21 +77,6 @@ def test_no_percentage_rests_on_assumed_durations():
         assert ("%" in headline(plan)) == figures
 
 
-def test_nothing_to_gain_is_said_as_far_as_it_is_known():
-    assert headline(SENTENCES["equal, best possible"]).endswith(": nothing to gain.")
-    assert headline(SENTENCES["equal, nothing to run"]).endswith(": nothing to gain.")
-    for case in ("equal", "equal, ordered", "equal, all tried"):
-        assert "the search" in headline(SENTENCES[case])
-    for case in ("equal", "equal, gates end earlier"):
-        assert "nothing to gain without gates" in headline(SENTENCES[case])
-
-
-def test_a_schedule_that_breaks_a_rule_is_not_said_to_do_as_well():
-    assert "nothing to gain" in headline(SENTENCES["equal"])
-    assert "nothing to gain" not in headline(SENTENCES["equal but keeps a rule"])
-    assert "nothing to gain" not in headline(SENTENCES["equal on average"])
-
-
 def tried(**changes):
     return a_plan(exact=True, generations=0, **changes)
 

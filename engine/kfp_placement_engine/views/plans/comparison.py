@@ -28,45 +28,39 @@ def comparison_table(plan: Plan) -> Table:
     schedules = {_PLAN: plan.figures, **plan.baselines}
     ending = [each.makespan_seconds for each in schedules.values() if not each.unplaced]
     longest = max([*filter(math.isfinite, ending), plan.lower_bound.seconds, 1e-9])
-    has_latency = shows_latency(plan)
-    columns = {
-        Column("SCHEDULE", shrink_to=_LEAST_NAME): True,
-        Column("MAKESPAN", right=True): True,
-        Column("THE PLAN IS"): True,
-        Column("UNPLACED", right=True, under="MAKESPAN", reads="{} unplaced"): any(
-            each.unplaced for each in schedules.values()
-        ),
-        Column("LATENCY", right=True): has_latency,
-        Column("BEYOND RULE", right=True, under="LATENCY", reads="{} beyond the rule"): any(
-            each.latency_excess_ms > 0 for each in schedules.values()
-        ),
-    }
+    columns = [
+        Column("SCHEDULE", shrink_to=_LEAST_NAME),
+        Column("MAKESPAN", right=True),
+        Column("THE PLAN IS"),
+        Column("UNPLACED", right=True, under="MAKESPAN", reads="{} unplaced"),
+        Column("LATENCY", right=True),
+        Column("BEYOND RULE", right=True, under="LATENCY", reads="{} beyond the rule"),
+    ]
     rows = []
     for name, figures in schedules.items():
         is_plan = figures is plan.figures
         tone = Tone.STRONG if is_plan else Tone.PLAIN
         share = None if figures.unplaced else figures.makespan_seconds / longest
         words = "" if is_plan else verdict(plan, figures)
-        excess = figures.latency_excess_ms
-        unknown = is_latency_unknown(figures)
+        excess, trips = figures.latency_excess_ms, latency_text(figures)
+        beyond = Cell(latency(excess), Tone.BAD) if math.isfinite(excess) and excess > 0 else ""
         cells: list[str | Cell] = [
             name,
             Cell(makespan(figures), tone, share=finite(share)),
             Cell(words, Tone.GOOD if words.endswith(("shorter", "more")) else Tone.PLAIN),
             Cell(f"{figures.unplaced}", Tone.BAD) if figures.unplaced else "",
-            "unknown" if unknown else latency(figures.latency_ms),
-            Cell(latency(excess), Tone.BAD) if excess > 0 and not unknown else "",
+            trips if shows_latency(plan) else "",
+            beyond,
         ]
-        kept = [cell for cell, shown in zip(cells, columns.values(), strict=True) if shown]
-        rows.append(Row(kept, tone))
+        rows.append(Row(cells, tone))
     bound = plan.lower_bound.seconds
-    limit: list[str | Cell] = ["lower bound", Cell(duration(bound), share=finite(bound / longest))]
-    rows.append(Row([*limit, *[""] * (sum(columns.values()) - len(limit))]))
+    limit = Cell(duration(bound), share=finite(bound / longest))
+    rows.append(Row(["lower bound", limit, "", "", "", ""]))
     caption = f"All simulated with the same model, dispatch {plan.dispatch}."
     if plan.all_durations_assumed:
         caption += " No percentages: all durations are assumed."
-    shown_columns = [column for column, shown in columns.items() if shown]
-    return Table("Comparison", shown_columns, rows, caption=caption, notes=_notes(plan))
+    table = Table("Comparison", columns, rows, caption=caption, notes=_notes(plan))
+    return table.without_empty(("UNPLACED", "LATENCY", "BEYOND RULE"))
 
 
 def _notes(plan: Plan) -> list[str]:
@@ -163,9 +157,9 @@ def shows_latency(plan: Plan) -> bool:
     )
 
 
-def is_latency_unknown(figures: Figures) -> bool:
-    """Whether a step with a latency rule is on a node whose round trip nobody states."""
-    return math.isinf(figures.latency_excess_ms)
+def latency_text(figures: Figures) -> str:
+    """A schedule's round trips; unknown where nobody states that of a step with a latency rule."""
+    return "unknown" if math.isinf(figures.latency_excess_ms) else latency(figures.latency_ms)
 
 
 def unending(plan: Plan) -> str:

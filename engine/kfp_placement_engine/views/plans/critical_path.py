@@ -30,13 +30,11 @@ _KINDS = {
 }
 
 
-def limits_table(plan: Plan, most: int = _MOST_ROWS) -> Table | None:
+def limits_table(plan: Plan) -> Table | None:
     """The critical path in order of time; a step's pieces of one kind and cause are one row.
 
-    Args:
-        plan: the plan; without a critical path there is no table.
-        most: rows at most, 2 or more; the shortest, and all that would print as 0%, are summed up
-            in the last.
+    The shortest, and all that would print as 0%, are summed up in the last. Without a critical path
+    there is no table.
     """
     total = sum(piece.seconds for piece in plan.critical_path)
     told = told_names(plan.steps)
@@ -47,7 +45,7 @@ def limits_table(plan: Plan, most: int = _MOST_ROWS) -> Table | None:
         drivers = f"{counted(len(pieces), 'driver pod')} of KFP"
         rows.append((seconds, drivers if is_driver else _sentence(pieces[0], told)))
     ranked = sorted(rows, key=lambda row: -row[0])
-    long = [row for row in ranked[: most - 1] if row[0] >= _LEAST * total]
+    long = [row for row in ranked[: _MOST_ROWS - 1] if row[0] >= _LEAST * total]
     short = [row for row in rows if row not in long]
     if len(short) > 1:
         summed = sum(seconds for seconds, _ in short)

@@ -1,16 +1,14 @@
 """What waits for what in a plan, each step with its node."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.views.drawings import Box, Graph
 from kfp_placement_engine.views.formatting import counted
-from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.detail import Detail
 from kfp_placement_engine.views.plans.step_labels import distinct_labels, short_name, short_task
-from kfp_placement_engine.views.plans.steps import waiting_for, waits, where
+from kfp_placement_engine.views.plans.steps import is_missing, marks, step_title, waiting_for, where
 
 
 def plan_graph(plan: Plan, detail: Detail) -> Graph:
@@ -32,68 +30,49 @@ def plan_graph(plan: Plan, detail: Detail) -> Graph:
         before = (key_of[parent] for parent in step.depends_on if parent in key_of)
         parents[key].update((parent, None) for parent in before if parent != key)
     waiting = waiting_for(plan)
-    boxes = {
-        key: _task_box(key, steps)
-        if len(steps) > 1
-        else _step_box(plan, key, steps[0], waiting.get(steps[0].name))
-        for key, steps in members.items()
+    names = {
+        key: short_task(each[0]) if len(each) > 1 else short_name(each[0])
+        for key, each in members.items()
     }
-    labels = distinct_labels({key: box.label for key, box in boxes.items()})
-    is_summed_up = len(boxes) > detail.boxes
+    labels = distinct_labels(names)
+    is_summed_up = len(members) > detail.boxes
     if is_summed_up:
         notes = [f"{len(plan.steps):,} steps are too many to draw one by one."]
     return Graph(
         name=f"Steps of {plan.run_name} and their nodes",
         boxes=[
-            replace(box, parents=list(parents[key]), label=labels[key])
-            for key, box in boxes.items()
+            _box(plan, key, each, parents[key], labels[key], waiting)
+            for key, each in members.items()
         ],
         is_summed_up=is_summed_up,
         notes=notes,
     )
 
 
-def _step_box(plan: Plan, key: str, step: PlannedStep, cause: PlannedStep | None) -> Box:
-    place, times = where(step), ""
-    if step.node is not None:
-        moments = (step.start_seconds, step.finish_seconds)
-        times = f", {' to '.join(promises.moment(each, plan.submitted_at) for each in moments)}"
-    stuck = f"; {waits(cause)}" if cause is not None else ""
+def _box(
+    plan: Plan,
+    key: str,
+    steps: Sequence[PlannedStep],
+    parents: Iterable[str],
+    label: str,
+    waiting: Mapping[str, PlannedStep],
+) -> Box:
+    """The box of a step, or of the steps of a task together."""
+    places, first = list(Counter(map(where, steps))), steps[0]
+    note = places[0] if len(places) == 1 else counted(len(places), "node")
+    if len(steps) == 1:
+        cause = waiting.get(first.name)
+        title, note = step_title(plan, first, cause), note + " · never starts" * bool(cause)
+    else:
+        note = f"{len(steps):,} steps on {note}"
+        title = f"{first.task}: {note}"
     return Box(
         key=key,
-        parents=(),
-        label=short_name(step),
-        note=place if cause is None else f"{place} · never starts",
-        title=f"{step.name} on {place}{times}. {step.reason}{stuck}",
-        place=step.node or "",
-        marks=_marks([step]),
-        is_missing=_is_missing([step]),
-    )
-
-
-def _task_box(key: str, steps: Sequence[PlannedStep]) -> Box:
-    nodes = Counter(map(where, steps))
-    first = next(iter(nodes))
-    note = f"{len(steps):,} steps on {first if len(nodes) == 1 else counted(len(nodes), 'node')}"
-    return Box(
-        key=key,
-        parents=(),
-        label=short_task(steps[0]),
+        parents=list(parents),
+        label=label,
         note=note,
-        title=f"{steps[0].task}: {note}",
-        place=first if len(nodes) == 1 else "",
-        marks=_marks(steps),
-        is_missing=_is_missing(steps),
+        title=title,
+        place=(first.node or "") if len(places) == 1 else "",
+        marks=marks(steps),
+        is_missing=any(map(is_missing, steps)),
     )
-
-
-def _marks(steps: Sequence[PlannedStep]) -> list[str]:
-    marks = {
-        "conditional": all(step.conditional for step in steps),
-        "assumed": all(step.assumed for step in steps),
-    }
-    return [mark for mark, holds in marks.items() if holds]
-
-
-def _is_missing(steps: Sequence[PlannedStep]) -> bool:
-    return any(step.node is None and not step.cached for step in steps)

@@ -10,7 +10,7 @@ from kfp_placement_engine.contract.forecast_texts import (
     latest_end_text,
     range_text,
 )
-from kfp_placement_engine.model.plan import Plan, PlannedStep
+from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.promise import StepPromise, TimeRange, confidence_text
 from kfp_placement_engine.views.formatting import duration, finite
 
@@ -25,6 +25,14 @@ def moment(seconds: float | None, begin: datetime | None) -> str:
     if begin is None or finite(seconds) is None:
         return duration(seconds)
     return Clock(begin).text(seconds or 0.0, unit_seconds=1)
+
+
+def span(plan: Plan, pod: PlannedStep | PlannedDriver) -> str:
+    """From when to when a step or a driver takes: `47s to 20m49s`."""
+    start, finish = (
+        moment(each, plan.submitted_at) for each in (pod.start_seconds, pod.finish_seconds)
+    )
+    return f"{start} to {finish}"
 
 
 def submission(plan: Plan) -> str:

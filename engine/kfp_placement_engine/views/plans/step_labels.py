@@ -36,19 +36,12 @@ def short_name(step: PlannedStep) -> str:
     KFP names those itself (`condition-4`, `for-loop-1`); nested, they fill any bar with words that
     say nothing, and the indexes that tell iterations apart would be cut out.
     """
-    shown_name = display_name(step)
-    if not shown_name:
-        return _short(step.name, step.iteration)
-    indexes = ",".join(map(str, step.iteration))
-    return f"{shown_name} [{indexes}]" if indexes else shown_name
+    return _short(step, step.name, step.iteration)
 
 
 def short_task(step: PlannedStep) -> str:
     """The same for a step as a whole: `work-2 [*]`."""
-    shown_name, indexes = display_name(step), ("*",) * step.task.count("[*]")
-    if not shown_name:
-        return _short(step.task, indexes)
-    return f"{shown_name} [{','.join(indexes)}]" if indexes else shown_name
+    return _short(step, step.task, ("*",) * step.task.count("[*]"))
 
 
 def told_names(steps: Sequence[PlannedStep]) -> dict[str, str]:
@@ -75,12 +68,14 @@ def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _short(name: str, indexes: tuple[object, ...]) -> str:
-    parts = [part for part in name.split(".") if not _CONTROL_FLOW.fullmatch(part)]
-    if not parts or len(name) > _LONGEST:
-        return name
-    rest = ".".join(parts)
-    # Indexes still in the name: no iteration of a loop that KFP named.
-    if len(parts) == name.count(".") + 1 or not indexes:
-        return rest
-    return f"{rest} [{','.join(map(str, indexes))}]"
+def _short(step: PlannedStep, name: str, indexes: tuple[object, ...]) -> str:
+    short = display_name(step)
+    if not short:
+        parts = [part for part in name.split(".") if not _CONTROL_FLOW.fullmatch(part)]
+        if not parts or len(name) > _LONGEST:
+            return name
+        short = ".".join(parts)
+        # Indexes still in the name: no iteration of a loop that KFP named.
+        if short == name:
+            return name
+    return f"{short} [{','.join(map(str, indexes))}]" if indexes else short

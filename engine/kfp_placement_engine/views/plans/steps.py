@@ -34,10 +34,6 @@ def steps_table(plan: Plan, detail: Detail) -> Table:
             shown += len(steps)
     columns = _columns(plan, detail)
     rows = [_row(group, columns) for group in groups]
-    # A column that is empty in every row says nothing.
-    whole = [*rows, *(item for row in rows for item in row.items)]
-    kept = [at for at in range(len(columns)) if any(str(row.cells[at]) for row in whole)]
-    titles = list(columns)
     notes = []
     if not detail.reasons:
         items = "every item of a loop, and " if any(row.items for row in rows) else ""
@@ -45,13 +41,8 @@ def steps_table(plan: Plan, detail: Detail) -> Table:
     if shown < len(plan.steps):
         rest = f"{len(plan.steps) - shown:,} more steps not shown"
         notes.append(f"{rest}; kfp-placement plan -o json has them all.")
-    return Table(
-        title="Steps",
-        columns=[titles[at] for at in kept] or [Column("STEP")],
-        rows=[_narrowed(row, kept) for row in rows],
-        caption=_caption(plan, shown),
-        notes=notes,
-    )
+    table = Table("Steps", list(columns), rows, caption=_caption(plan, shown), notes=notes)
+    return table.without_empty([column.title for column in columns if column.title != "STEP"])
 
 
 def grouped(plan: Plan, most: int) -> list[Group]:
@@ -76,7 +67,7 @@ def grouped(plan: Plan, most: int) -> list[Group]:
 
 def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
     """Steps that never start, each with a step before it that fits no node."""
-    stuck = {step.name: step for step in plan.steps if step.node is None and not step.cached}
+    stuck = {step.name: step for step in plan.steps if is_missing(step)}
     waiting: dict[str, PlannedStep] = {}
     for step in plan.steps if stuck else ():
         for parent in step.depends_on:
@@ -90,6 +81,28 @@ def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
 def waits(cause: PlannedStep | None) -> str:
     """What a step waits for without end: `after crunch-2, which fits no node`."""
     return "" if cause is None else f"after {short_name(cause)}, which fits no node"
+
+
+def is_missing(step: PlannedStep) -> bool:
+    """Whether the step needs a node and has none."""
+    return step.node is None and not step.cached
+
+
+def marks(steps: Iterable[PlannedStep]) -> list[str]:
+    """What is drawn in another way where it is true of all steps: `conditional`, `assumed`."""
+    return [mark for mark in ("conditional", "assumed") if all(getattr(s, mark) for s in steps)]
+
+
+def step_title(plan: Plan, step: PlannedStep, cause: PlannedStep | None = None) -> str:
+    """All that is known of a step in a sentence, for drawings."""
+    words = ", ".join(remarks(step, cause, speed=True))
+    phases = {"image pull": step.image_pull_seconds, "transfers": step.transfer_seconds}
+    texts = [f"{name} {duration(each)}" for name, each in phases.items() if noticeable(each)]
+    when = f": {promises.span(plan, step)}; {', '.join([*texts, f'run {run_time(step)}'])}"
+    return (
+        f"{step.name} on {where(step)}{f' ({words})' if words else ''}"
+        f"{when if step.node is not None else ''}. {step.reason}"
+    )
 
 
 def where(step: PlannedStep) -> str:
@@ -159,41 +172,32 @@ def _columns(plan: Plan, detail: Detail) -> Mapping[Column, Callable[[Group], st
     """The columns, with what each says of a group; some are on pages below others."""
     waiting = waiting_for(plan)
 
-    def time(seconds: float | None) -> str:
-        return promises.moment(seconds, plan.submitted_at)
-
-    def starts(group: Group) -> str:
-        known = [step.start_seconds for step in group if step.start_seconds is not None]
-        return time(min(known, default=None))
-
-    def finishes(group: Group) -> str:
-        known = [step.finish_seconds for step in group if step.finish_seconds is not None]
-        return time(max(known, default=None))
+    def time(which: Callable[..., float | None], moments: Iterable[float | None]) -> str:
+        known = [each for each in moments if each is not None]
+        return promises.moment(which(known, default=None), plan.submitted_at)
 
     def notes(group: Group) -> str:
         return _remarks_text(group, waiting, speed=not detail.reasons)
 
-    def name(group: Group) -> str:
-        return display_name(group[0])
-
-    def large_name(group: Group) -> str:
-        """On a page the author's name is above the step's own."""
-        return name(group) if detail.draws and len(group) == 1 else ""
+    def names(group: Group) -> list[str]:
+        """The step's own name and its author's, which is the first on a page."""
+        own, given = _name_text(group), display_name(group[0])
+        return [given, own] if given and detail.draws and len(group) == 1 else [own, given]
 
     columns: dict[Column, Callable[[Group], str | Cell]] = {
-        Column("STEP", shrink_to=_LEAST_NAME, is_path=True): lambda group: (
-            large_name(group) or _name_text(group)
-        ),
-        Column("NAME", shrink_to=_LEAST_NAME, under="STEP"): lambda group: (
-            _name_text(group) if large_name(group) else name(group)
-        ),
+        Column("STEP", shrink_to=_LEAST_NAME, is_path=True): lambda group: names(group)[0],
+        Column("NAME", shrink_to=_LEAST_NAME, under="STEP"): lambda group: names(group)[1],
         Column("TYPE", shrink_to=_LEAST_WORD, under="STEP"): lambda group: _type_text(group[0]),
         Column(
             "LOCATION", shrink_to=_LEAST_WORD, under="STEP", reads="location {}"
         ): lambda group: _location(group[0]),
         Column("NODE", shrink_to=_LEAST_NAME): _node_cell,
-        Column("START", right=True): starts,
-        Column("END", right=True, under="START", reads="to {}"): finishes,
+        Column("START", right=True): lambda group: time(
+            min, (step.start_seconds for step in group)
+        ),
+        Column("END", right=True, under="START", reads="to {}"): lambda group: time(
+            max, (step.finish_seconds for step in group)
+        ),
         Column("RUN", right=True): _run_text,
         Column("RESTS ON", shrink_to=_LEAST_WORD, under="RUN"): _single(
             lambda step: "" if plan.promise is None else promises.basis(step)
@@ -225,12 +229,6 @@ def _row(group: Group, columns: Mapping[Column, Callable[[Group], str | Cell]]) 
     return Row([text(group) for text in columns.values()], items=items)
 
 
-def _narrowed(row: Row, kept: Iterable[int]) -> Row:
-    kept = tuple(kept)
-    cells = [row.cells[at] for at in kept]
-    return Row(cells, row.tone, [_narrowed(item, kept) for item in row.items])
-
-
 def _single(text: Callable[[PlannedStep], str]) -> Callable[[Group], str]:
     """What is said of a single step, and not of a loop's items together."""
     return lambda group: text(group[0]) if len(group) == 1 else ""
@@ -244,10 +242,9 @@ def _name_text(group: Group) -> str:
 def _node_cell(group: Group) -> Cell:
     """The node, in its colour; `3 nodes` says more than a list of which the middle is cut out."""
     nodes = {step.node for step in group}
-    is_missing = any(step.node is None and not step.cached for step in group)
     return Cell(
         node_text(group),
-        tone=Tone.BAD if is_missing else Tone.PLAIN,
+        tone=Tone.BAD if any(map(is_missing, group)) else Tone.PLAIN,
         node=(group[0].node or "") if len(nodes) == 1 else "",
         short=node_text(group, named=1),
     )

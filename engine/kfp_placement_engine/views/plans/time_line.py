@@ -1,7 +1,7 @@
 """A plan over time: a lane for each node, and the default scheduler's schedule below it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -13,7 +13,7 @@ from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import ends, makespan, spread
 from kfp_placement_engine.views.plans.detail import Detail
 from kfp_placement_engine.views.plans.step_labels import distinct_labels, short_name
-from kfp_placement_engine.views.plans.steps import remarks, run_time
+from kfp_placement_engine.views.plans.steps import is_missing, marks, step_title
 from kfp_placement_engine.views.plans.verdict import DEFAULT_SCHEDULER
 
 _DRIVERS_EACH = 4
@@ -30,21 +30,27 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
     nodes = _busiest(plan, busy, detail)
     bars = sum(step.node in nodes for step in plan.steps) + len(compared)
     is_summed_up = bars > detail.bars or len(plan.drivers) > _DRIVERS_EACH * detail.bars
-    ends_by_past = {
-        step.name: promise.ends
-        for step in plan.steps
-        if (promise := promises.promise_of(plan, step)) is not None and not is_summed_up
-    }
-    critical = _critical(plan)
-    end = max(
-        [
-            *(step.finish_seconds or 0.0 for step in (*plan.steps, *compared)),
-            *(driver.finish_seconds for driver in plan.drivers),
-            *(times.high_seconds for times in ends_by_past.values()),
-        ],
-        default=0.0,
-    )
+    promised = {} if plan.promise is None else plan.promise.steps
+    critical = {piece.step for piece in plan.critical_path if piece.kind is PieceKind.RUNNING}
+    pods: list[PlannedStep | PlannedDriver] = [*plan.steps, *compared, *plan.drivers]
+    ends_seconds = [
+        *(each.finish_seconds or 0.0 for each in pods),
+        *(each.ends.high_seconds for each in promised.values()),
+    ]
+    end = max(ends_seconds, default=0.0)
     labels = distinct_labels({step.name: short_name(step) for step in plan.steps})
+
+    def bar(step: PlannedStep, *, own: bool) -> Bar:
+        """A step's bar; of the plan's own with its range, and whether the end waits for it."""
+        return Bar(
+            label=labels[step.name],
+            title=step_title(plan, step),
+            start_seconds=step.start_seconds or 0.0,
+            finish_seconds=step.finish_seconds or 0.0,
+            phases=_phases(step),
+            marks=[*(["critical"] if own and step.name in critical else []), *marks([step])],
+            ends=promised[step.name].ends if own and step.name in promised else None,
+        )
 
     def lanes(steps: Iterable[PlannedStep], nodes: Iterable[str], *, own: bool) -> list[Lane]:
         by_node = defaultdict(list)
@@ -52,23 +58,15 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
             by_node[step.node].append(step)
         if is_summed_up:
             return [_summed_up(node, by_node[node], end) for node in nodes]
-        lanes = []
-        for node in nodes:
-            drawn = [
-                Bar(
-                    label=labels[step.name],
-                    title=_title(plan, step),
-                    start_seconds=step.start_seconds or 0.0,
-                    finish_seconds=step.finish_seconds or 0.0,
-                    phases=_phases(step),
-                    marks=_marks(step, is_critical=own and step.name in critical),
-                    ends=ends_by_past.get(step.name) if own else None,
-                )
-                for step in by_node[node]
-            ]
-            drivers = [_driver(plan, each) for each in plan.drivers if own and each.node == node]
-            lanes.append(Lane(node, counted(len(drawn), "step"), drawn, drivers))
-        return lanes
+        return [
+            Lane(
+                node,
+                counted(len(by_node[node]), "step"),
+                [bar(step, own=own) for step in by_node[node]],
+                [_driver(plan, each) for each in plan.drivers if own and each.node == node],
+            )
+            for node in nodes
+        ]
 
     schedules = [Schedule("", lanes(plan.steps, nodes, own=True))]
     if compared:
@@ -83,40 +81,33 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
         description=_description(plan, busy),
         schedules=schedules,
         end_seconds=end,
-        key=_key(plan, occurs_range=bool(ends_by_past), is_summed_up=is_summed_up),
+        key=_key(plan, is_summed_up=is_summed_up),
         limit=(bound, f"no plan ends before {duration(bound)} (lower bound)"),
         begin=plan.submitted_at,
         notes=_notes(plan, len(nodes), len(busy), is_summed_up=is_summed_up),
     )
 
 
-def schedule_of(title: str, steps: Iterable[ScheduledStep]) -> Schedule:
-    """Where and when steps run, and nothing else of them."""
+def schedule_of(title: str, steps: Iterable[ScheduledStep | PlannedStep]) -> Schedule:
+    """Where and when steps run, and nothing else of them; those without a node are left out."""
     by_node: dict[str, list[Bar]] = defaultdict(list)
     for step in steps:
-        bar = Bar(step.name, step.name, step.start_seconds, step.finish_seconds)
-        by_node[step.node].append(bar)
-    lanes = [Lane(node, "", by_node[node]) for node in sorted(by_node)]
-    return Schedule(title, lanes)
-
-
-def planned_steps(plan: Plan) -> list[ScheduledStep]:
-    """The steps of a plan that take time on a node."""
-    return [
-        ScheduledStep(step.name, step.node, step.start_seconds, step.finish_seconds)
-        for step in plan.steps
-        if step.node is not None
-        and step.start_seconds is not None
-        and step.finish_seconds is not None
-    ]
+        if step.node is not None:
+            start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
+            by_node[step.node].append(Bar(step.name, step.name, start, finish))
+    return Schedule(title, [Lane(node, "", by_node[node]) for node in sorted(by_node)])
 
 
 def places(plan: Plan) -> list[str]:
     """Nodes on which the plan or the default scheduler puts a step, in the cluster's order."""
-    used = {step.node for step in plan.steps if step.node is not None}
-    used |= {step.node for step in plan.default_schedule}
-    order = dict.fromkeys((*plan.cluster_nodes, *sorted(used)))
-    return [node for node in order if node in used]
+    steps: list[PlannedStep | ScheduledStep] = [*plan.steps, *plan.default_schedule]
+    return _in_order(plan, {step.node for step in steps if step.node is not None})
+
+
+def _in_order(plan: Plan, nodes: Collection[str]) -> list[str]:
+    """Nodes in the cluster's order, those of no cluster last."""
+    order = dict.fromkeys((*plan.cluster_nodes, *sorted(nodes)))
+    return [node for node in order if node in nodes]
 
 
 def _default_steps(plan: Plan) -> list[PlannedStep]:
@@ -155,13 +146,7 @@ def _busy_seconds(
 
 def _busiest(plan: Plan, busy: Mapping[str, float], detail: Detail) -> list[str]:
     """The nodes with most work, in the cluster's order."""
-    chosen = set(sorted(busy, key=lambda node: -busy[node])[: detail.nodes])
-    order = dict.fromkeys((*plan.cluster_nodes, *sorted(busy)))
-    return [node for node in order if node in chosen]
-
-
-def _critical(plan: Plan) -> frozenset[str]:
-    return frozenset(piece.step for piece in plan.critical_path if piece.kind is PieceKind.RUNNING)
+    return _in_order(plan, sorted(busy, key=lambda node: -busy[node])[: detail.nodes])
 
 
 def _phases(step: PlannedStep) -> list[tuple[str, float]]:
@@ -173,31 +158,8 @@ def _phases(step: PlannedStep) -> list[tuple[str, float]]:
     return [("pull", pulled), ("wait", transfer), ("transfer", run), ("run", finish)]
 
 
-def _marks(step: PlannedStep, *, is_critical: bool) -> list[str]:
-    marks = {"critical": is_critical, "conditional": step.conditional, "assumed": step.assumed}
-    return [mark for mark, holds in marks.items() if holds]
-
-
-def _title(plan: Plan, step: PlannedStep) -> str:
-    begin = plan.submitted_at
-    start = promises.moment(step.start_seconds, begin)
-    phases = {
-        "image pull": step.image_pull_seconds,
-        "transfers": step.transfer_seconds,
-    }
-    texts = [f"{name} {duration(each)}" for name, each in phases.items() if noticeable(each)]
-    words = ", ".join(remarks(step, speed=True))
-    return (
-        f"{step.name}{f' ({words})' if words else ''}: {start} to"
-        f" {promises.moment(step.finish_seconds, begin)};"
-        f" {', '.join([*texts, f'run {run_time(step)}'])}. {step.reason}"
-    )
-
-
 def _driver(plan: Plan, driver: PlannedDriver) -> Bar:
-    start = promises.moment(driver.start_seconds, plan.submitted_at)
-    finish = promises.moment(driver.finish_seconds, plan.submitted_at)
-    title = f"driver of {driver.name or 'the run'}: {start} to {finish}"
+    title = f"driver of {driver.name or 'the run'}: {promises.span(plan, driver)}"
     return Bar("", title, driver.start_seconds, driver.finish_seconds)
 
 
@@ -216,7 +178,7 @@ def _summed_up(node: str, steps: Sequence[PlannedStep], end: float) -> Lane:
     return Lane(node, f"{counted(len(steps), 'step')}, {max(levels)} at once", levels=levels)
 
 
-def _key(plan: Plan, *, occurs_range: bool, is_summed_up: bool) -> list[tuple[str, str]]:
+def _key(plan: Plan, *, is_summed_up: bool) -> list[tuple[str, str]]:
     """What the shades mean, of those that occur."""
     if is_summed_up:
         return [("load", "steps running at the same time, each row scaled to its own peak")]
@@ -230,8 +192,10 @@ def _key(plan: Plan, *, occurs_range: bool, is_summed_up: bool) -> list[tuple[st
         ("driver", "driver pod"): bool(plan.drivers),
         ("conditional", "conditional"): any(step.conditional for step in steps),
         ("assumed", "assumed iteration"): any(step.assumed for step in steps),
-        ("critical", "what the end of the run waits for"): bool(_critical(plan)),
-        ("whisker", f"{promises.percent(plan)} range of the end, by past runs"): occurs_range,
+        ("critical", "what the end of the run waits for"): bool(plan.critical_path),
+        ("whisker", f"{promises.percent(plan)} range of the end, by past runs"): bool(
+            plan.promise and plan.promise.steps
+        ),
     }
     return [item for item, occurs in present.items() if occurs]
 
@@ -247,7 +211,7 @@ def _default_title(plan: Plan, steps: Sequence[PlannedStep]) -> str:
 
 
 def _description(plan: Plan, busy: Mapping[str, float]) -> str:
-    placed = sum(step.node is not None or step.cached for step in plan.steps)
+    placed = sum(not is_missing(step) for step in plan.steps)
     used = len({step.node for step in plan.steps} - {None})
     ending = "of a run that does not end"
     if ends(plan):

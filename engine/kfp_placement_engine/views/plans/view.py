@@ -1,19 +1,19 @@
 """A plan as people are shown it: what is said of it, and in what order."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.views.document import Document, Figure, Line, Note, Notes, Part, Tone
-from kfp_placement_engine.views.formatting import NONE, counted, duration, latency
+from kfp_placement_engine.views.formatting import NONE, counted, duration
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.comparison import (
     breaks_more,
     comparison_table,
     ends,
-    is_latency_unknown,
+    latency_text,
     makespan,
     shows_latency,
     unending,
@@ -21,7 +21,7 @@ from kfp_placement_engine.views.plans.comparison import (
 )
 from kfp_placement_engine.views.plans.critical_path import limits_table
 from kfp_placement_engine.views.plans.detail import TEXT, Detail
-from kfp_placement_engine.views.plans.steps import steps_table
+from kfp_placement_engine.views.plans.steps import is_missing, steps_table
 from kfp_placement_engine.views.plans.verdict import (
     bound_words,
     headline,
@@ -38,6 +38,8 @@ _SOURCES = {
     "argo-workflow": "an Argo Workflow",
     "wfformat": "a workflow in wfformat",
 }
+
+ItemT = TypeVar("ItemT")
 
 _FEW_ALIKE, _STEPS_NAMED = 2, 5
 
@@ -91,7 +93,7 @@ def plan_view(
         lines=[line for line in lines if line.text],
         figures=figures,
         parts=parts,
-        remarks=_capped(_remarks(plan, past_runs), detail.lines),
+        remarks=_capped(_remarks(plan, past_runs), detail, str),
         places=places,
     )
 
@@ -137,7 +139,7 @@ def _unschedulable(plan: Plan, detail: Detail) -> Notes | None:
     most = len(plan.steps) if detail.wide and not detail.draws else _STEPS_NAMED
     notes = [Note(reason, listed(steps, most)) for reason, steps in alike.items()]
     title = f"Unschedulable ({counted(len(plan.unschedulable), 'step')}):"
-    return Notes(title, _capped_notes(notes, detail), Tone.BAD, closing=unending(plan))
+    return Notes(title, _capped(notes, detail, Note), Tone.BAD, closing=unending(plan))
 
 
 def _warnings(plan: Plan, detail: Detail) -> Notes | None:
@@ -146,7 +148,7 @@ def _warnings(plan: Plan, detail: Detail) -> Notes | None:
     notices = plan.notices if detail.wide else _folded(plan.notices)
     notes = [Note(each.message, each.step, each.code) for each in notices]
     title = f"Warnings ({len(plan.notices)}):"
-    return Notes(title, _capped_notes(notes, detail), Tone.WARNING)
+    return Notes(title, _capped(notes, detail, Note), Tone.WARNING)
 
 
 def _folded(notices: Sequence[Notice]) -> list[Notice]:
@@ -165,21 +167,16 @@ def _folded(notices: Sequence[Notice]) -> list[Notice]:
     return shown
 
 
-def _capped(lines: Sequence[str], most: int) -> list[str]:
-    rest = len(lines) - most
-    return [*lines[:most], *([f"and {rest:,} more"] if rest > 0 else [])]
-
-
-def _capped_notes(notes: Sequence[Note], detail: Detail) -> list[Note]:
-    rest = len(notes) - detail.lines
-    return [*notes[: detail.lines], *([Note(f"and {rest:,} more")] if rest > 0 else [])]
+def _capped(items: Sequence[ItemT], detail: Detail, line: Callable[[str], ItemT]) -> list[ItemT]:
+    """As many items as are shown, and how many more there are as a line of its own."""
+    rest = len(items) - detail.lines
+    return [*items[: detail.lines], *([line(f"and {rest:,} more")] if rest > 0 else [])]
 
 
 def _figures(plan: Plan) -> list[Figure]:
     """The figures that matter most."""
     total = len(plan.steps)
-    placed = sum(step.node is not None or step.cached for step in plan.steps)
-    missing, is_ending = total - placed, ends(plan)
+    missing, is_ending = sum(map(is_missing, plan.steps)), ends(plan)
     nodes = len({step.node for step in plan.steps} - {None})
     figures = [
         Figure(
@@ -190,7 +187,7 @@ def _figures(plan: Plan) -> list[Figure]:
         ),
         Figure(
             "Steps placed",
-            f"{placed:,} of {total:,}",
+            f"{total - missing:,} of {total:,}",
             f"{missing:,} {'fits' if missing == 1 else 'fit'} no node"
             if missing
             else f"on {counted(nodes, 'node')}",
@@ -210,10 +207,8 @@ def _figures(plan: Plan) -> list[Figure]:
     if shows_latency(plan):
         excess = plan.figures.latency_excess_ms
         note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"
-        unknown = is_latency_unknown(plan.figures)
-        value = "unknown" if unknown else latency(plan.figures.latency_ms)
         tone = Tone.BAD if excess > 0 else Tone.PLAIN
-        figures.append(Figure("Latency to users", value, note, tone))
+        figures.append(Figure("Latency to users", latency_text(plan.figures), note, tone))
     return figures
 
 
