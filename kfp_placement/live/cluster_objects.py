@@ -7,16 +7,10 @@ from typing import Any
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import (
-    CLAIMS,
     LOCATIONS,
-    NAMESPACES,
-    NODES,
-    PODS,
     POLICIES,
-    VOLUMES,
     Api,
     JsonObject,
-    Kind,
     lacks_namespace,
     object_if_allowed,
     objects,
@@ -28,6 +22,7 @@ from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS
 from kfp_placement_engine.readers.kubernetes.objects import read_objects
+from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
 MAX_OBJECTS = 500_000
 """Objects of a cluster that are read."""

@@ -16,7 +16,7 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
 )
 from kfp_placement.live.following import follow
-from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, Api, JsonObject, Kind
+from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, Api, JsonObject
 from kfp_placement.live.queues import queue_of
 from kfp_placement.live.workflows import failure_of
 from kfp_placement_engine.contract.placement import Phase
@@ -26,6 +26,7 @@ from kfp_placement_engine.views.queues import QueueView, place_text, queue_text,
 from kfp_placement_engine.views.run_changes import changes, is_news
 from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
 from kfp_placement_engine.views.words import clock_text
+from kfp_placement_kube.kinds import Kind
 
 LOOK_SECONDS = 1.0
 """Where nothing comes, a look is due after this: running times grow."""

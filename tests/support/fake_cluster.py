@@ -6,8 +6,9 @@ from typing import Any
 
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterConflictError, ClusterMissingError
-from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS, Kind
+from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS
 from kfp_placement_kube.answers import Page, StreamEvent, page_of
+from kfp_placement_kube.kinds import Kind
 
 JsonObject = dict[str, Any]
 

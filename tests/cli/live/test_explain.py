@@ -6,11 +6,12 @@ import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.finding import steps_named
-from kfp_placement.live.kinds import EVENTS, HISTORIES, PLACEMENTS, PODS, WORKFLOWS
+from kfp_placement.live.kinds import EVENTS, HISTORIES, PLACEMENTS, WORKFLOWS
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.keys import RUN_NAME_ANNOTATION
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
+from kfp_placement_kube.kinds import PODS
 from tests.cli.live.conftest import NOW, placement
 from tests.controlplane.argo.small_workflows import dag
 from tests.controlplane.argo.small_workflows import step as small_step

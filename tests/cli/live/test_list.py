@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
-from kfp_placement.live.kinds import NAMESPACES, PLACEMENTS
+from kfp_placement.live.kinds import PLACEMENTS
+from kfp_placement_kube.kinds import NAMESPACES
 from tests.cli.live.conftest import condition, placement
 from tests.support.fake_cluster import FakeCluster
 

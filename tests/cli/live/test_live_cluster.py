@@ -10,13 +10,14 @@ from kfp_placement import PlacementError, preview
 from kfp_placement.clusters.reading import known_cluster
 from kfp_placement.live.cluster_objects import live_cluster
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NAMESPACES, NODES, PODS, POLICIES, VOLUMES
+from kfp_placement.live.kinds import LOCATIONS, POLICIES
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.planning.policy_options import policy_options
 from kfp_placement_engine.readers import read_cluster
+from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES
 from tests.cli.conftest import RUN
 from tests.support.fake_cluster import FakeCluster
 from tests.support.kubernetes import a_list, container, node_object, pod_object

@@ -6,8 +6,9 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.kinds import PLACEMENTS, PODS, POLICIES, RUN_QUEUES, WORKFLOWS
+from kfp_placement.live.kinds import PLACEMENTS, POLICIES, RUN_QUEUES, WORKFLOWS
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL
+from kfp_placement_kube.kinds import PODS
 from tests.cli.live.conftest import placement
 from tests.support.fake_cluster import executor_pod
 
