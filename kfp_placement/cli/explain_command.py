@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Target,
     connect,
@@ -32,13 +32,12 @@ Exit codes: 0 explained; 1 no answer, or it cannot be read; 2 several runs may b
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("run", metavar="RUN")
 @click.argument("step", metavar="[STEP]", required=False)
 @namespace_options
 @connection_options
 @format_option
-@debug_option
 def explain(run: str, step: str | None, output_format: str, **target: Any) -> int:
     """Say where each step of a run is and why.
 

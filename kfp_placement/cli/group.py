@@ -17,8 +17,8 @@ from kfp_placement._files import unwritable
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.terminal import tell_error
 from kfp_placement.exceptions import PlacementError
-from kfp_placement.live.exceptions import ClusterMissingError
-from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
+from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
+from kfp_placement_engine.exceptions import EngineError, InputNotFoundError, RequestError
 from kfp_placement_engine.views.formatting import visible
 
 COMPLETE_VARIABLE = "_KFP_PLACEMENT_COMPLETE"
@@ -34,21 +34,41 @@ class CommandError(click.ClickException):
         self.exit_code = code  # type: ignore[misc]
 
 
-def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--debug`, before or after the name of a command."""
+def _remember_debug(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.meta[_DEBUG] = True
 
-    def remember(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
-        if value:
-            context.meta[_DEBUG] = True
 
-    return click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        is_eager=True,
-        callback=remember,
-        help="Show the traceback of an error.",
-    )(command)
+debug_option = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_remember_debug,
+    help="Show the traceback of an error.",
+)
+"""`--debug`, before or after the name of a command."""
+
+
+class PlacementCommand(click.Command):
+    """A command with `--debug`; what does not go with the rest of its line is wrong use."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        debug_option(self)
+
+    # `typing.override` is there from Python 3.12 on.
+    def invoke(self, ctx: click.Context) -> Any:  # type: ignore[explicit-override]
+        """Run the command within `ctx`."""
+        try:
+            return super().invoke(ctx)
+        except (RequestError, ClusterAmbiguousError) as error:
+            raise click.UsageError(visible(str(error)), ctx) from error
+
+
+def command(name: str | None = None, **attributes: Any) -> Callable[..., PlacementCommand]:
+    """Return what makes a function a `PlacementCommand`, as `click.command` does."""
+    return click.command(name, cls=PlacementCommand, **attributes)
 
 
 class PlacementGroup(click.Group):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Connection,
     Target,
@@ -43,7 +43,7 @@ histories are not installed.
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("pipeline", metavar="[PIPELINE]", required=False)
 @click.option(
     "--file",
@@ -74,7 +74,6 @@ histories are not installed.
 @click.option("--yes", is_flag=True, help="With --forget: do not ask.")
 @namespace_options
 @connection_options
-@debug_option
 def history(
     pipeline: str | None,
     file: str | None,
@@ -194,10 +193,10 @@ class _Source:
         """The histories of one pipeline.
 
         Raises:
-            click.UsageError: several namespaces have one.
+            ClusterAmbiguousError: several namespaces have one.
             ClusterMissingError: there is none.
         """
-        from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
+        from kfp_placement.live.exceptions import ClusterMissingError
         from kfp_placement.live.histories import histories_named
 
         if not histories:
@@ -206,8 +205,6 @@ class _Source:
             return histories_named(histories, name, self.where)
         except ClusterMissingError as error:
             raise ClusterMissingError(f"{error}{self.elsewhere}") from error
-        except ClusterAmbiguousError as error:
-            raise click.UsageError(str(error)) from error
 
 
 def _show_pipelines(source: _Source, output_format: str) -> None:

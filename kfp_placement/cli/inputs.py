@@ -1,8 +1,6 @@
 """What `plan`, `check` and `cluster` are given -> the request that it means."""
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +9,7 @@ import click
 from kfp_placement._package import Package, package_file
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
-from kfp_placement_engine.exceptions import InputError, InputNotFoundError, RequestError
-from kfp_placement_engine.views.formatting import visible
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
 if TYPE_CHECKING:
     from kfp_placement.clusters.reading import KnownCluster
@@ -21,15 +18,6 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 LIVE = "live"
-
-
-@contextlib.contextmanager
-def usage_errors() -> Iterator[None]:
-    """Tell what does not go with the run as wrong use: it comes from the command line."""
-    try:
-        yield
-    except RequestError as error:
-        raise click.UsageError(visible(str(error))) from error
 
 
 def read_request(

@@ -97,20 +97,10 @@ def connect(target: Target) -> Connection:
 
 
 def the_run(api: "Api", namespace: str, wanted: str) -> "NamedRun":
-    """The one run that is meant.
-
-    Raises:
-        click.UsageError: several may be meant; they are named.
-        ClusterMissingError: none.
-        ClusterError: refused, or no answer.
-    """
+    """The one run that is meant; as for `finding.the_run`."""
     from kfp_placement.live import finding
-    from kfp_placement.live.exceptions import ClusterAmbiguousError
 
-    try:
-        return finding.the_run(api, namespace, wanted, wider="-A")
-    except ClusterAmbiguousError as error:
-        raise click.UsageError(str(error)) from error
+    return finding.the_run(api, namespace, wanted, wider="-A")
 
 
 def warn_of_namespace(api: "Api", namespace: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Target,
     connect,
@@ -39,7 +39,7 @@ Exit codes: 0 done; 1 something could not be done, all else was; 2 several runs 
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--resume", is_flag=True, help="Let the policy go on.")
 @click.option(
@@ -47,7 +47,6 @@ Exit codes: 0 done; 1 something could not be done, all else was; 2 several runs 
 )
 @namespace_options
 @connection_options
-@debug_option
 def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -> int:
     """Pause placement and free all pods and runs that wait for it."""
     if resume and runs:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Target,
     connect,
@@ -39,7 +39,7 @@ Exit codes: 0 the run succeeded; 1 it failed, was refused or deleted; 2 several 
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("run", metavar="RUN")
 @click.option(
     "--timeout",
@@ -49,7 +49,6 @@ Exit codes: 0 the run succeeded; 1 it failed, was refused or deleted; 2 several 
 )
 @namespace_options
 @connection_options
-@debug_option
 def watch(run: str, timeout: float | None, **target: Any) -> int:
     """Follow a run until it ends.
 
