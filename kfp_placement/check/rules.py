@@ -69,9 +69,7 @@ def check_run(prepared: PreparedRun) -> CheckReport:
     findings: list[Finding] = []
     if past is not None:
         # Here and not above: most checks are made without, and it takes long to import.
-        from kfp_placement.check.durations import hints_off
-        from kfp_placement.check.memory import memory_off
-        from kfp_placement.check.node_speeds import wrong_speeds
+        from kfp_placement.check.past_runs import hints_off, memory_off, wrong_speeds
 
         findings += [*hints_off(prepared.as_read, past), *memory_off(run, past)]
         findings += wrong_speeds(prepared.known.histories, prepared.cluster)

@@ -219,10 +219,6 @@ def _message(error: Exception) -> str:
     return f"this should not have happened: {kind}: {detail} (run again with --debug for details)"
 
 
-def _exit_code(error: BaseException | None) -> ExitCode:
-    if isinstance(error, InputNotFoundError | ClusterMissingError):
-        return ExitCode.NOT_FOUND
-    if isinstance(error, PlacementError):
-        # The SDK wraps the engine's errors: what was not found is still not found.
-        return _exit_code(error.__cause__)
-    return ExitCode.FAILURE
+def _exit_code(error: Exception) -> ExitCode:
+    is_missing = isinstance(error, InputNotFoundError | ClusterMissingError)
+    return ExitCode.NOT_FOUND if is_missing else ExitCode.FAILURE

@@ -44,7 +44,6 @@ def read_request(
     Raises:
         click.UsageError: what cannot be meant.
         ClusterError: the live cluster refuses, or gives no answer.
-        PlacementError: there is no such example.
         EngineError: a file is not there or cannot be read.
     """
     check_sources(run, cluster, history)
@@ -137,7 +136,6 @@ def read_cluster_source(
 
     Raises:
         ClusterError: the live one refuses, or gives no answer.
-        PlacementError: there is no such example.
         EngineError: it is not there or cannot be read.
     """
     from kfp_placement.clusters.examples import default_cluster

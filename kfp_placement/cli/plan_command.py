@@ -25,11 +25,11 @@ from kfp_placement.cli.parameters import (
     NamesType,
     argument_option,
     changes,
-    duration,
     output_option,
     pairs,
     width,
 )
+from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.views.formatting import visible
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ _PLANNER_OPTIONS = (
     "durations",
     multiple=True,
     metavar="STEP=TIME",
-    callback=pairs("train=20m", duration),
+    callback=pairs("train=20m", parse_duration),
     help="Run time of a step (20m, 1h30m), instead of its hint. Repeatable.",
 )
 @click.option(

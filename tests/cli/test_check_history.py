@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
-from kfp_placement.check.durations import hints_off, rounded
+from kfp_placement.check.past_runs import hints_off, rounded
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.model.history import PastRun, PastStep

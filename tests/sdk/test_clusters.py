@@ -21,6 +21,7 @@ from kfp_placement import (
 )
 from kfp_placement.clusters.examples import EXAMPLES
 from kfp_placement.clusters.reading import known_cluster, named_cluster
+from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.readers import read_cluster, read_cluster_file
 from kfp_placement_engine.readers.cluster_model import NODE as NODE_FORM
 from kfp_placement_engine.readers.cluster_model import ClusterEntry, NodeEntry
@@ -130,8 +131,8 @@ def test_any_text_is_saved_as_it_was_read(name, label, image, tmp_path_factory):
         ),
         (lambda: example_cluster("equl"), RunError),
         (lambda: example_cluster(3), RunError),  # type: ignore[arg-type]
-        (lambda: known_cluster("example:egde"), RunError),
-        (lambda: known_cluster("equal"), RunError),
+        (lambda: known_cluster("example:egde"), InputNotFoundError),
+        (lambda: known_cluster("equal"), InputNotFoundError),
         (lambda: known_cluster([Node("a", cpu=1, memory="1Gi")]), UsageError),
     ],
     ids=range(17),
