@@ -12,7 +12,7 @@ from kfp_placement.schemas import schema
 from kfp_placement_engine.readers import read_cluster, read_cluster_file
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.html_pages import parse_page
-from tests.support.plans import a_plan, a_step, taxi_plan, unplaced_step
+from tests.support.plans import a_plan, a_step, unplaced_step
 from tests.support.web_server import sending, web_server
 
 
@@ -241,15 +241,6 @@ def test_what_is_missing(run, planner):
     assert "Missing argument 'RUN'" in run("plan").stderr
 
 
-def test_without_a_cluster_the_plan_is_for_an_example_and_says_so(run):
-    result = run("plan", RUN, "--budget", "10ms", "-o", "json")
-    document = json.loads(result.stdout)
-    assert result.exit_code == 0
-    assert document["cluster"]["source"] == example_cluster("equal").name
-    assert document["dispatch"] == "ordered"
-    assert document["warnings"][0]["code"] == "example-cluster"
-
-
 def test_an_example_is_a_cluster(run, planner):
     assert run("plan", RUN, "-c", "example:uneven").exit_code == 0
     assert planner.cluster == example_cluster("uneven").noun
@@ -330,37 +321,9 @@ def test_seven_steps_really_planned(run):
     assert sorted(document["baselines"]) == ["heft", "kube-default"]
 
 
-def test_a_step_that_really_fits_nowhere(run, tmp_path):
-    (tmp_path / "small.yaml").write_text(
-        "apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\n"
-        "nodes: [{name: tiny, cpu: 1, memory: 1Gi}]\n",
-        encoding="utf-8",
-    )
-    result = run("plan", RUN, "-c", "small.yaml", "--budget", "100ms", "-o", "json")
-    assert result.exit_code == 4, result.stderr
-    document = json.loads(result.stdout)
-    jsonschema.Draft202012Validator(schema("plan")).validate(document)
-    assert "train" in [item["name"] for item in document["unschedulable"]]
-    assert all(step["node"] != "none" for step in document["steps"])
-
-
 def test_the_same_generations_replay_the_plan(run):
     def once():
         text = run("plan", RUN, "-c", CLUSTER, "--generations", "3", "-o", "json").stdout
         return {key: value for key, value in json.loads(text).items() if key != "planningSeconds"}
 
     assert once() == once()
-
-
-def test_colours_need_a_terminal(plan, planner):
-    planner.plan = taxi_plan()
-    assert "\x1b" not in plan().stdout
-
-
-def test_a_format_as_people_write_it_for_kubectl(plan, planner):
-    assert (
-        json.loads(plan("-o=json").stdout)["kind"] == json.loads(plan("-o", "json").stdout)["kind"]
-    )
-    result = plan("-o=xml")
-    assert result.exit_code == 2
-    assert "'xml' is not one of" in result.stderr

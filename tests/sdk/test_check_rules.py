@@ -136,21 +136,6 @@ def test_a_nested_pipeline_in_a_loop_is_named_without_indexes():
     ]
 
 
-def test_large_runs_are_checked_in_one_pass_over_their_steps():
-    groups = [Group("", GroupKind.ROOT), *(Group(f"g{i}", GroupKind.DAG) for i in range(2000))]
-    steps = [
-        a_step(
-            f"g{i % 2000}.s{i}",
-            group=f"g{i % 2000}",
-            scheduler="" if i % 3 else "x",
-            location="X",
-            type="Predict",
-        )
-        for i in range(20_000)
-    ]
-    assert len(check_run(a_graph(*steps, groups=groups))) > 10_000
-
-
 def test_guessed_types_are_notes_and_warnings_where_they_move_a_step():
     steps = (
         a_step("load", type="Fetch", type_guessed=True),

@@ -154,18 +154,6 @@ def test_an_example_is_planned_for_gates_and_says_its_name(name):
     assert preview(one_step(place), cluster, dispatch="ready", **QUICK).plan.dispatch == "ready"
 
 
-def test_the_examples_are_what_they_are_said_to_be():
-    sizes = {
-        name: [(node.allocatable["cpu"], node.speed) for node in example_cluster(name).noun.nodes]
-        for name in EXAMPLES
-    }
-    assert sizes == {
-        "equal": [(4000, 1)] * 3,
-        "uneven": [(8000, 2), (16000, 1), (16000, 1)],
-        "edge": [(8000, 1), (2000, 0.5), (2000, 0.5)],
-    }
-
-
 def test_the_edge_is_that_of_the_taxi_sample():
     """But for its dispatch."""
     sample = read_cluster_file(SAMPLES / "06_taxi" / "cluster.yaml")

@@ -102,13 +102,6 @@ def test_image_sizes_are_quantities():
         checked(image_size="3 apples")
 
 
-def test_bad_latency_is_refused():
-    with pytest.raises(
-        MarkValueError, match=r"^step 'train': max_latency: 'near' is not a latency"
-    ):
-        checked(max_latency="near")
-
-
 def test_sizes_are_bytes_by_name():
     marks = checked(outputs={"model": "50Mi", "log": 10}, inputs={"table": "1e6"})
     assert marks.output_bytes == {"model": 50 * 2**20, "log": 10}
@@ -237,35 +230,6 @@ def test_channels_are_kept_where_kfp_takes_them():
     channel = Channel()
     marks = checked(cpu=channel, memory=channel, gpu=channel, accelerator_type=channel)
     assert marks.cpu is marks.memory is marks.gpu is marks.accelerator_type is channel
-
-
-def test_channels_are_refused_outside_pipelines():
-    with pytest.raises(NotConstantError):
-        Marks.checked("component 'train'", {"cpu": Channel()}, constants_only=True)
-
-
-def test_refining_keeps_what_is_not_said_again():
-    first = checked(type="Training", duration="20m", outputs={"model": "50Mi", "log": 1}, cpu=1)
-    second = checked(duration="1h", outputs={"log": 2}, priority=3)
-    refined = first.refined_by(second)
-    assert refined == checked(
-        type="Training",
-        duration="1h",
-        outputs={"model": "50Mi", "log": 2},
-        cpu=1,
-        priority=3,
-    )
-
-
-def test_later_workers_replace_earlier_ones_as_a_whole():
-    """Half of one group of pods and half of another would be neither."""
-    first, second = checked(workers=Workers(3, gpu=1)), checked(workers=Workers(2, cpu=4))
-    assert first.refined_by(second) == second
-    assert second.refine_hints(first.refine_hints(StepHints())).workers == Workers(2, cpu=4).pods
-
-
-def test_a_given_type_is_no_guess():
-    assert checked(type="X").refine_hints(StepHints(type_guessed=True)).type_guessed is False
 
 
 def test_unknown_and_newer_hints_survive_refining():

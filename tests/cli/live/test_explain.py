@@ -239,20 +239,6 @@ def test_what_a_step_should_ask_for(live, cluster):
     assert by_step == {"fetch": None, "train": advice, "predict": None}
 
 
-def test_a_step_that_asks_for_less_than_it_used(live, cluster):
-    cluster.put(WORKFLOWS, a_whole_workflow("1Gi"))
-    cluster.put(HISTORIES, remembered(peak=1.2))
-    advice = "asks 1Gi, used at most 1.2Gi in 9 runs: ask for 1.5Gi"
-    assert block_of(live("explain", "taxi-x7k2p", "train"))["memory"] == [advice]
-
-
-def test_after_a_kill_it_says_what_to_ask_for(live, cluster):
-    cluster.put(WORKFLOWS, a_whole_workflow("2Gi"))
-    cluster.put(HISTORIES, remembered(killed=2))
-    advice = "was killed for memory with 2Gi in its last run; ask for 4Gi"
-    assert block_of(live("explain", "taxi-x7k2p", "train"))["memory"] == [advice]
-
-
 @pytest.mark.parametrize("kind", [WORKFLOWS, HISTORIES])
 def test_what_may_not_be_read_gives_no_advice(live, cluster, kind):
     cluster.put(WORKFLOWS, a_whole_workflow())

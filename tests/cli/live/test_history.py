@@ -150,14 +150,6 @@ def test_an_argument_without_a_name_has_a_number(live, cluster):
     )
 
 
-def test_iterations_are_one_row(live, kept):
-    document = json.loads(live("history", "taxi", "-o", "json").stdout)
-    (score,) = [each for each in document["steps"] if each["step"] == "for-loop-1[*].score"]
-    assert (score["runs"], score["iterations"]) == (9, 3)
-    assert score["basis"]["level"] == "step"
-    assert score["takes"]["lowSeconds"] < 80 < score["takes"]["highSeconds"]
-
-
 def kill_in_the_last(runs, step="train"):
     return [*runs[:-1], *with_memory(runs[-1:], step, killed=2, asked=2)]
 

@@ -2,7 +2,6 @@ import pytest
 
 from kfp_placement.live.exceptions import (
     ClusterConflictError,
-    ClusterError,
     ClusterForbiddenError,
     ClusterUnreachableError,
 )
@@ -229,13 +228,6 @@ def test_pods_gated_while_we_worked(live, cluster):
 def test_no_answer(live, cluster):
     cluster.refused["/"] = ClusterUnreachableError("no answer")
     assert live("release").exit_code == 1
-
-
-def test_another_refusal(live, cluster):
-    cluster.refused[PODS.path()] = ClusterError("too many requests")
-    result = live("release")
-    assert (result.exit_code, result.stderr) == (1, "Error: too many requests\n")
-    assert paused(cluster)
 
 
 INSTANCE = "workflows.argoproj.io/controller-instanceid"
