@@ -11,7 +11,6 @@ from kfp_placement.cli.live_options import (
     connection_options,
     format_option,
     namespace_options,
-    the_run,
 )
 from kfp_placement.cli.parameters import now
 from kfp_placement.cli.terminal import warn
@@ -50,7 +49,7 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import explanation_document, serialized
     from kfp_placement.live.fetching import look_at
-    from kfp_placement.live.finding import steps_named
+    from kfp_placement.live.finding import steps_named, the_run
     from kfp_placement.live.memory import with_memory_advice
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import queue_of

@@ -56,7 +56,8 @@ def read_request(
     is_known = cluster is not None or needs_cluster
     where = read_cluster_source(cluster, progress, live) if is_known else None
     api = None if live is None else live.cluster
-    source = HistorySource(named_history(history), api, naming="-n {}")
+    given = None if history is None else named_history(history)
+    source = HistorySource(given, api, naming="-n {}")
     return PlanRequest(package, where, namespace=target.namespace, history=source, **asked)
 
 
@@ -153,7 +154,7 @@ def read_cluster_source(
     return KnownCluster(named_cluster(cluster, progress))
 
 
-def named_history(name: str | None) -> str | Package | None:
+def named_history(name: str) -> str | Package:
     """The file of past runs that is meant: its name; `-` is stdin, which is read."""
     if name != STDIN:
         return name

@@ -13,7 +13,6 @@ from kfp_placement.cli.terminal import warn
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
     from kfp_placement.live.kinds import Api
-    from kfp_placement_engine.views.runs import NamedRun
 
 _Command = Callable[..., Any]
 
@@ -94,13 +93,6 @@ def connect(target: Target) -> Connection:
     if target.all_namespaces:
         return Connection(cluster, "")
     return Connection(cluster, target.namespace or cluster.namespace)
-
-
-def the_run(api: "Api", namespace: str, wanted: str) -> "NamedRun":
-    """The one run that is meant; as for `finding.the_run`."""
-    from kfp_placement.live import finding
-
-    return finding.the_run(api, namespace, wanted, wider="-A")
 
 
 def warn_of_namespace(api: "Api", namespace: str) -> None:

@@ -12,7 +12,6 @@ from kfp_placement.cli.live_options import (
     format_option,
     namespace_options,
     searched,
-    the_run,
     warn_of_namespace,
 )
 from kfp_placement.cli.parameters import now
@@ -135,6 +134,7 @@ def _asked(run: str, target: Target, ask: "Callable[..., None]") -> "QueueView":
     """
     cluster, namespace = connect(target)
     from kfp_placement.live.exceptions import ClusterMissingError
+    from kfp_placement.live.finding import the_run
     from kfp_placement.live.queues import queue_of
 
     key = the_run(cluster, namespace, run).key

@@ -11,7 +11,6 @@ from kfp_placement.cli.live_options import (
     connect,
     connection_options,
     namespace_options,
-    the_run,
 )
 from kfp_placement.cli.terminal import tell_error
 from kfp_placement_engine.views.formatting import visible
@@ -59,6 +58,8 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
         return _resume(cluster, dry_run=dry_run)
     chosen = None
     if runs:
+        from kfp_placement.live.finding import the_run
+
         named_runs = [the_run(cluster, namespace, run) for run in runs]
         chosen = [each.key for each in named_runs]
     paused = ExitCode.OK if runs else _pause(cluster, dry_run=dry_run)

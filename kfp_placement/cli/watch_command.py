@@ -12,10 +12,9 @@ from kfp_placement.cli.live_options import (
     connect,
     connection_options,
     namespace_options,
-    the_run,
 )
 from kfp_placement.cli.parameters import DURATION, now
-from kfp_placement.cli.terminal import warn, warning
+from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
     from kfp_placement.cli.live_block import LiveBlock
@@ -57,6 +56,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     cluster, namespace = connect(Target(**target))
     # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.live_block import LiveBlock
+    from kfp_placement.live.finding import the_run
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import queue_of
     from kfp_placement.live.watching import looks
@@ -71,8 +71,6 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
         for look in looks(cluster, named_run, now=now, timeout_seconds=timeout):
             for note in look.notes:
                 block.print(note, err=True)
-            for text in look.warnings:
-                block.print(warning(text), err=True)
             for line in look.lines:
                 block.print(line)
             if look.outcome is not None:

@@ -39,7 +39,7 @@ _INDEX = re.compile(r"\[[0-9]+\]")
 _SHOWN = 10
 
 
-def the_run(api: Api, namespace: str, wanted: str, wider: str) -> NamedRun:
+def the_run(api: Api, namespace: str, wanted: str, wider: str = "-A") -> NamedRun:
     """The one run that is meant.
 
     Args:
@@ -47,7 +47,7 @@ def the_run(api: Api, namespace: str, wanted: str, wider: str) -> NamedRun:
         namespace: where to look; "" = everywhere.
         wanted: Workflow's name, else KFP's run id, else KFP's run name; `NAMESPACE/NAME` is one of
             these in that namespace, wherever one should look.
-        wider: how to look in all namespaces, for messages: `-A`.
+        wider: how to look in all namespaces, for messages.
 
     Raises:
         ClusterAmbiguousError: several may be meant; they are named.

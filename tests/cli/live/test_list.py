@@ -58,9 +58,6 @@ def test_documents(live):
     assert yaml.safe_load(live("list", "-o", "yaml").stdout) == document
 
 
-HOSTILE = "\x1b[31mred\u202e\nnew line"
-
-
 @pytest.mark.parametrize(
     "changes",
     [

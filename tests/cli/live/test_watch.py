@@ -36,14 +36,6 @@ def modified(*looks):
     return [("MODIFIED", look) for look in looks]
 
 
-def test_a_line_for_each_change(golden):
-    (first,) = change_lines(None, RUNNING)
-    assert change_lines(RUNNING, RUNNING) == []
-    train, predict = change_lines(RUNNING, PREDICTING)
-    *_, last = change_lines(PREDICTING, ENDED)
-    golden([first, train, predict, last])
-
-
 def test_replans_alarms_and_waiting(golden):
     states = [["succeeded", 0, 10.4, 43.1], ["waiting", -1, -1, -1, ["node", 60, -1, "0/3 nodes"]]]
     after = placement(
