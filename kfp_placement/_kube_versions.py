@@ -2,26 +2,23 @@
 
 import re
 
-KUBE_RANGE = "the default scheduler of Kubernetes 1.25 to 1.99 can be imitated"
-"""What to say of other versions."""
-
 _OLDEST = (1, 25)
 _NEWEST = (1, 99)
-_RELEASE = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", re.ASCII)
-_BUILD = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
+_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
 
 
-def read_kube_version(text: str, *, any_build: bool = False) -> tuple[int, int] | None:
-    """Major and minor of `1.36` or `v1.36.3`; None = it is not a version.
+def read_kube_version(text: str) -> tuple[int, int]:
+    """Major and minor of `1.36`, `v1.36.3` or `v1.36.3-gke.1`.
 
-    Args:
-        text: the version.
-        any_build: whatever follows the second point is skipped, as in `v1.36.3-gke.1`.
+    Raises:
+        ValueError: it is not a version, or not one that can be imitated.
     """
-    match = (_BUILD if any_build else _RELEASE).fullmatch(text)
-    return None if match is None else (int(match[1]), int(match[2]))
-
-
-def is_imitated(version: tuple[int, int]) -> bool:
-    """Whether the default scheduler of that version can be imitated; `KUBE_RANGE` says which."""
-    return _OLDEST <= version <= _NEWEST
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a Kubernetes version; write for example 1.36")
+    version = int(match[1]), int(match[2])
+    if not _OLDEST <= version <= _NEWEST:
+        raise ValueError(
+            f"{text!r}: the default scheduler of Kubernetes 1.25 to 1.99 can be imitated"
+        )
+    return version

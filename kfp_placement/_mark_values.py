@@ -25,6 +25,7 @@ from kfp_placement_engine.model.quantities import (
     parse_cpu,
     parse_quantity,
 )
+from kfp_placement_engine.views.formatting import counted
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _NOT_LABEL = re.compile(r"[^-A-Za-z0-9_.]+", re.ASCII)
@@ -195,7 +196,7 @@ def memory(subject: str, option: str, value: object) -> str:
     """Memory, as KFP takes it."""
     amount = _positive(parse_quantity, subject, option, value)
     if amount < MIN_MEMORY_BYTES:
-        problem = f"is {amount:,} byte{'' if amount == 1 else 's'}, in which no step can run"
+        problem = f"is {counted(amount, 'byte')}, in which no step can run"
         raise bad(subject, option, value, problem, "give it a unit, for example '4Gi'")
     text = str(value).strip()
     # "4G" stays as written where KFP takes it; "0.5Gi" or "1e9" are written in a form it takes.

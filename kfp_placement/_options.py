@@ -4,27 +4,22 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kfp_placement._kube_versions import KUBE_RANGE, is_imitated, read_kube_version
+from kfp_placement import _mark_values
+from kfp_placement._kube_versions import read_kube_version
 from kfp_placement._package import package_of
 from kfp_placement.clusters.reading import KnownCluster, known_cluster
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.histories import LIVE, HistorySource
 from kfp_placement.planning import PlanRequest
-from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.promise import parse_confidence
-from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.planning.plan_options import PlanOptions
 
 if TYPE_CHECKING:
     from kfp_placement.live.kinds import Api
 
-_CONFIDENCE_UNUSED = Notice(
-    "confidence-unused",
-    "confidence has no effect: it is for ranges that are made of past runs, and this plan rests on"
-    " none; name some with history='history.yaml' or history='live'",
-)
+_Reader = Callable[[str, str, object], Any]
+"""Checks what a function is given for an option; takes the names of both, for messages."""
 
 
 def read_request(
@@ -50,7 +45,7 @@ def read_request(
         PlanningError: a value that cannot be planned with.
     """
     found: dict[str, Any] = {
-        name: _READERS[name](f"{function}: {name}", value) if name in _READERS else value
+        name: _READERS[name](function, name, value) if name in _READERS else value
         for name, value in options.items()
         if value is not None or name in _NEVER_NONE
     }
@@ -61,11 +56,7 @@ def read_request(
     PlanOptions(**planning)
     where = known_cluster(cluster) if needs_cluster or cluster is not None else None
     past = found.pop("history", None)
-    history = HistorySource(
-        past,
-        _history_api(past, where),
-        unused=_CONFIDENCE_UNUSED if "confidence" in found else None,
-    )
+    history = HistorySource(past, _history_api(past, where))
     return PlanRequest(package_of(pipeline), where, history=history, options=planning, **found)
 
 
@@ -84,89 +75,66 @@ def _history_api(given: object, where: KnownCluster | None) -> "Api | None":
         ) from error
 
 
-def _names(option: str, value: object) -> tuple[str, ...]:
+def _only(fits: Callable[[object], bool], expected: str) -> _Reader:
+    """Return a reader of the values that fit: the text "false" is not False."""
+
+    def read(function: str, option: str, value: object) -> object:
+        if not fits(value):
+            raise MarkValueError(f"{function}: {option} = {value!r:.80}; it must be {expected}")
+        return value
+
+    return read
+
+
+def _instance(kind: type | tuple[type, ...], expected: str) -> _Reader:
+    """Return a reader of the values of a type."""
+    return _only(lambda value: isinstance(value, kind), expected)
+
+
+def _names(function: str, option: str, value: Any) -> tuple[str, ...]:
     """Read several names, or one."""
     values = (value,) if isinstance(value, str) else value
-    if isinstance(values, Iterable) and not isinstance(values, Mapping):
-        names = tuple(values)
-        if all(isinstance(name, str) for name in names):
-            return names
-    raise _bad(option, value, "a list of names")
+    is_many = isinstance(values, Iterable) and not isinstance(values, Mapping)
+    names: tuple[Any, ...] = tuple(values) if is_many else (None,)
+    if not all(isinstance(name, str) for name in names):
+        _only(lambda _: False, "a list of names")(function, option, value)
+    return names
 
 
-def _whole(option: str, value: object) -> int:
-    """Read a whole number from 0 on."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _bad(option, value, "a whole number, 0 or more")
-    return value
-
-
-def _quantity(parse: Callable[[Any], float]) -> Callable[[str, object], float]:
-    """Return a reader of what `parse` takes."""
-
-    def read(option: str, value: object) -> float:
-        try:
-            return parse(value)
-        except QuantityError as error:
-            raise MarkValueError(f"{option}: {error}") from None
-
-    return read
-
-
-def _history(option: str, value: object) -> object:
-    """Read where past runs are."""
-    if (isinstance(value, str) and value) or isinstance(value, os.PathLike):
-        return value
-    raise _bad(option, value, "a path, 'live' or 'none'")
-
-
-def _version(option: str, value: object) -> tuple[int, int]:
+def _version(function: str, option: str, value: object) -> tuple[int, int]:
     """Read a Kubernetes version that can be imitated: `1.36`, `v1.36.3` or `(1, 36)`."""
-    if isinstance(value, tuple | list) and len(value) == 2:
-        version = _whole(option, value[0]), _whole(option, value[1])
-    else:
-        read = read_kube_version(value, any_build=True) if isinstance(value, str) else None
-        if read is None:
-            raise _bad(option, value, "a Kubernetes version such as '1.36'")
-        version = read
-    if not is_imitated(version):
-        raise MarkValueError(f"{option} = {value!r:.80}; {KUBE_RANGE}")
-    return version
-
-
-def _instance(kind: type, expected: str) -> Callable[[str, object], object]:
-    """Return a reader of values of one type: the text "false" is not False."""
-
-    def read(option: str, value: object) -> object:
-        if not isinstance(value, kind):
-            raise _bad(option, value, expected)
-        return value
-
-    return read
-
-
-def _bad(option: str, value: object, expected: str) -> MarkValueError:
-    return MarkValueError(f"{option} = {value!r:.80}; it must be {expected}")
+    text = ".".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    try:
+        return read_kube_version(text)
+    except ValueError as error:
+        raise MarkValueError(f"{function}: {option}: {error}") from None
 
 
 _MAPPING = _instance(Mapping, "a mapping of names to values")
+_WHOLE = _only(
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
+    "a whole number, 0 or more",
+)
+_PATH = _only(
+    lambda value: isinstance(value, str | os.PathLike) and value != "", "a path, 'live' or 'none'"
+)
 
-_READERS: Mapping[str, Callable[[str, object], Any]] = {
+_READERS: Mapping[str, _Reader] = {
     "arguments": _MAPPING,
     "assume_cached": _names,
     "assumptions": _instance(
         Assumptions, "kfp_placement_engine.model.assumptions.Assumptions(...)"
     ),
-    "budget": _quantity(parse_duration),
+    "budget": _mark_values.duration,
     "compare": _names,
-    "confidence": _quantity(parse_confidence),
+    "confidence": _mark_values.number(parse_confidence),
     "durations": _MAPPING,
-    "generations": _whole,
-    "history": _history,
+    "generations": _WHOLE,
+    "history": _PATH,
     "kube_version": _version,
     "loop_widths": _MAPPING,
     "marked_only": _instance(bool, "True or False"),
     "namespace": _instance(str, "a text"),
-    "seed": _whole,
+    "seed": _WHOLE,
 }
 _NEVER_NONE = {"assume_cached", "compare", "kube_version", "marked_only"}

@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from kfp_placement.exceptions import RunError, UsageError
-from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFoundError
+from kfp_placement.exceptions import UsageError
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
 
 
@@ -31,16 +31,14 @@ def package_of(run: object) -> Package:
 
     Raises:
         UsageError: it is neither.
-        RunError: the file cannot be read.
+        EngineError: the file cannot be read.
     """
     if isinstance(run, str | os.PathLike):
         try:
             return package_file(os.fspath(run))
         except InputNotFoundError as error:
             hint = "give a path, or the pipeline itself and not its name"
-            raise RunError(f"{error}; {hint}") from error
-        except EngineError as error:
-            raise RunError(str(error)) from error
+            raise InputNotFoundError(f"{error}; {hint}") from error
     return Package(str(getattr(run, "name", run)), compiled(run))
 
 

@@ -1,8 +1,7 @@
 """Resource hints: KFP's own requests and limits, filled only where the author left them empty."""
 
 import copy
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kfp_placement.exceptions import ConflictError, MarkValueError
@@ -26,54 +25,52 @@ class _Written(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True)
-class ResourceWrite:
-    """One call of one of KFP's setters; `attribute` is where it keeps the value."""
+_KEPT = {
+    "cpu": ("cpu_request", "set_cpu_request"),
+    "memory": ("memory_request", "set_memory_request"),
+    "gpu": ("accelerator_count", "set_accelerator_limit"),
+    "accelerator_type": ("accelerator_type", "set_accelerator_type"),
+}
+"""Option -> where KFP keeps its value, and the setter for it."""
 
-    option: str
-    attribute: str
-    value: Any
-    setter: Callable[[Any], Any]
 
-
-def resource_writes(task: "dsl.PipelineTask", subject: str, marks: "Marks") -> list[ResourceWrite]:
-    """What to do so that the task asks for the resources given; nothing is written yet.
+def wanted_resources(task: "dsl.PipelineTask", subject: str, marks: "Marks") -> dict[str, Any]:
+    """What is to be written, by option, so that the task asks for the resources given.
 
     Raises:
         ConflictError: the author has asked for another amount, or limits it to less.
     """
     gpu, accelerator_type = _accelerators(task, marks)
     wanted = {
-        "cpu": (marks.cpu, "cpu_request", task.set_cpu_request),
-        "memory": (marks.memory, "memory_request", task.set_memory_request),
-        "gpu": (gpu, "accelerator_count", task.set_accelerator_limit),
-        "accelerator_type": (accelerator_type, "accelerator_type", task.set_accelerator_type),
+        "cpu": marks.cpu,
+        "memory": marks.memory,
+        "gpu": gpu,
+        "accelerator_type": accelerator_type,
     }
-    return [
-        ResourceWrite(option, attribute, value, setter)
-        for option, (value, attribute, setter) in wanted.items()
-        if value is not None and _must_write(task, subject, option, attribute, value)
-    ]
+    return {
+        option: value
+        for option, value in wanted.items()
+        if value is not None and _must_write(task, subject, option, value)
+    }
 
 
-def write_resources(
-    task: "dsl.PipelineTask", subject: str, writes: Iterable[ResourceWrite]
-) -> None:
-    """Carry the writes out: all or none.
+def write_resources(task: "dsl.PipelineTask", subject: str, wanted: Mapping[str, Any]) -> None:
+    """Write these values: all or none.
 
     Raises:
         MarkValueError: KFP refuses a value; 2.14 takes 1, 2, 4, 8 or 16 accelerators only.
     """
     before = copy.copy(task.container_spec.resources)
-    try:
-        for write in writes:
-            write.setter(write.value)
-            resources = task.container_spec.resources
-            setattr(resources, write.attribute, _Written(getattr(resources, write.attribute)))
-    except ValueError as error:
-        task.container_spec.resources = before
-        message = f"{subject}: {write.option} = {write.value!r} is refused by KFP: {error}"
-        raise MarkValueError(message) from None
+    for option, value in wanted.items():
+        attribute, setter = _KEPT[option]
+        try:
+            getattr(task, setter)(value)
+        except ValueError as error:
+            task.container_spec.resources = before
+            message = f"{subject}: {option} = {value!r} is refused by KFP: {error}"
+            raise MarkValueError(message) from None
+        resources = task.container_spec.resources
+        setattr(resources, attribute, _Written(getattr(resources, attribute)))
 
 
 def _accelerators(task: "dsl.PipelineTask", marks: "Marks") -> tuple[Any, Any]:
@@ -86,9 +83,8 @@ def _accelerators(task: "dsl.PipelineTask", marks: "Marks") -> tuple[Any, Any]:
     return gpu, kind
 
 
-def _must_write(
-    task: "dsl.PipelineTask", subject: str, option: str, attribute: str, value: Any
-) -> bool:
+def _must_write(task: "dsl.PipelineTask", subject: str, option: str, value: Any) -> bool:
+    attribute, setter = _KEPT[option]
     current = _current(task, attribute)
     limit = _current(task, attribute.replace("_request", "_limit"))
     if attribute.endswith("_request") and limit is not None and _less(option, limit, value):
@@ -102,16 +98,8 @@ def _must_write(
         return False
     raise ConflictError(
         f"{subject}: {option} = {str(value)!r} contradicts {current!r}, which the component or a"
-        f" setter such as {_SETTERS[option]} has set before; keep one of them"
+        f" setter such as {setter} has set before; keep one of them"
     )
-
-
-_SETTERS = {
-    "cpu": "set_cpu_request",
-    "memory": "set_memory_request",
-    "gpu": "set_accelerator_limit",
-    "accelerator_type": "set_accelerator_type",
-}
 
 
 def _current(task: "dsl.PipelineTask", attribute: str) -> str | None:

@@ -38,13 +38,11 @@ class HistorySource:
             where there is a live one that has them.
         api: the live cluster; None = there is none, and `given` is not `live`.
         naming: how whoever asks names a namespace, with {} for its name.
-        unused: warning of a plan that rests on no past runs; None = there is nothing to warn of.
     """
 
     given: "str | os.PathLike[str] | Package | None" = None
     api: "Api | None" = None
     naming: str = "namespace='{}'"
-    unused: Notice | None = None
 
     @property
     def text(self) -> str:
@@ -96,62 +94,43 @@ def read_past(
 
     Raises:
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
-        EngineError: the file is not there, cannot be read, or is of another namespace.
+        EngineError: the file is not there or cannot be read, or the histories are of several
+            namespaces or of others.
     """
-    unused = () if source.unused is None else (source.unused,)
     if source.given == NONE or (source.given is None and source.api is None):
-        return KnownPast(notices=unused)
+        return NO_PAST
     progress(0.0, "reading past runs")
-    if source.given is not None and source.given != LIVE:
-        return past_in(file_histories(source.given), source, run, namespace, cluster)
-    from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-    from kfp_placement.live.histories import list_histories
+    problems = list[str]()
+    if source.given not in (None, LIVE):
+        histories = file_histories(source.given)
+    else:
+        from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+        from kfp_placement.live.histories import list_histories
 
-    assert source.api is not None  # as its attributes say
-    namespace, problems = namespace or source.api.namespace, list[str]()
-    try:
-        histories = list(list_histories(source.api, namespace, problems))
-    except (ClusterForbiddenError, ClusterMissingError) as error:
-        if source.given is not None:
-            raise
-        # Histories are a feature of its own: a cluster without is as it always was.
-        is_there = isinstance(error, ClusterForbiddenError)
-        return KnownPast(notices=((_not_allowed(error),) if is_there else ()) + unused)
-    bad = (Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN])
-    known = past_in(histories, source, run, namespace, cluster)
-    return replace(known, notices=(*bad, *known.notices))
-
-
-def past_in(
-    histories: "Sequence[PipelineHistory]",
-    source: HistorySource,
-    run: RunGraph,
-    namespace: str,
-    cluster: "Cluster",
-) -> KnownPast:
-    """Return what these histories tell of the next run of a pipeline.
-
-    Args:
-        histories: all of the source.
-        source: where they are from.
-        run: the next one.
-        namespace: where it goes; "" = where they are from.
-        cluster: as for `read_past`.
-
-    Raises:
-        InputError: they are of several namespaces, or of others.
-    """
+        assert source.api is not None  # as its attributes say
+        namespace = namespace or source.api.namespace
+        try:
+            histories = tuple(list_histories(source.api, namespace, problems))
+        except (ClusterForbiddenError, ClusterMissingError) as error:
+            if source.given is not None:
+                raise
+            # Histories are a feature of its own: a cluster without is as it always was.
+            is_there = isinstance(error, ClusterForbiddenError)
+            return KnownPast(notices=(_not_allowed(error),) if is_there else ())
     from kfp_placement_engine.planning.stored_past import past_of
 
-    policy = _history_policy(cluster)
+    policy = (cluster.policy and cluster.policy.history) or HistoryPolicy()
+    keep_days = policy.keep_days or KEEP_DAYS
+    policy = replace(policy, keep_days=keep_days)
     past = past_of(histories, run.name, namespace, policy, naming=source.naming)
     own = [each for each in histories if namespace in ("", each.metadata.namespace or namespace)]
     runs = Counter[str]()
     for each in own:
-        runs[each.spec.pipeline] += len(each.runs_that_count(policy.keep_days))
+        runs[each.spec.pipeline] += len(each.runs_that_count(keep_days))
     counts = {pipeline: count for pipeline, count in runs.items() if count}
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     notices = (
+        *(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN]),
         *unreadable_notices(histories),
         *_surprises(own, counts, source, run.name, where),
         *_forgotten_steps(own, run, past),
@@ -188,13 +167,6 @@ def file_histories(given: "str | os.PathLike[str] | Package") -> "tuple[Pipeline
         if (word := path.lower()) in (LIVE, NONE):
             raise InputNotFoundError(f"{error}; did you mean {word}?") from error
         raise
-
-
-def _history_policy(cluster: "Cluster") -> HistoryPolicy:
-    """What the policy of a cluster says of past runs; what it does not say is as usual."""
-    stated = HistoryPolicy() if cluster.policy is None else cluster.policy.history
-    stated = stated or HistoryPolicy()
-    return replace(stated, keep_days=stated.keep_days or KEEP_DAYS)
 
 
 def _text(counts: "Mapping[str, int]", pipeline: str, namespace: str, source: HistorySource) -> str:

@@ -8,7 +8,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kfp_placement_engine.model.cluster import Cluster, Node, Taint
 from kfp_placement_engine.model.constraints import (
@@ -42,25 +42,6 @@ _MOST_LINES = 2
 """A node that needs more is another kind of node, not one that was forgotten."""
 
 
-@dataclass(frozen=True)
-class Remedy:
-    """What an author adds so that a node takes a step.
-
-    Attributes:
-        node: name of the node.
-        lines: of Python; `task` stands for the step.
-    """
-
-    node: str
-    lines: tuple[str, ...]
-
-    # `typing.override` is there from Python 3.12 on.
-    def __str__(self) -> str:  # type: ignore[explicit-override]
-        """For the end of a sentence on why no node takes the step."""
-        these = "this line lets" if len(self.lines) == 1 else "these lines let"
-        return f"{these} it onto {self.node}: {'; '.join(self.lines)}"
-
-
 def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
     """The plan, whose reasons say of steps that fit nowhere what would let them somewhere.
 
@@ -92,9 +73,8 @@ def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
 
 def _advice(step: Step, cluster: Cluster) -> Iterator[str]:
     """The lines for the step; where there are none, what of its marks no node meets."""
-    lines = remedy(step, cluster)
-    if lines is not None:
-        yield str(lines)
+    if lines := remedy(step, cluster):
+        yield lines
         return
     yield from _missing_resources(step, cluster)
     yield from _missing_labels(step, cluster)
@@ -129,27 +109,31 @@ def _shortest_round_trip(step: Step, cluster: Cluster) -> Iterator[str]:
         yield f"the shortest round trip to {step.location} is {shortest}, that of {node}"
 
 
-def remedy(step: Step, cluster: Cluster) -> Remedy | None:
-    """The fewest lines that let a step onto a node.
+def remedy(step: Step, cluster: Cluster) -> str:
+    """The fewest lines of Python that let a step onto a node; `task` stands for the step.
 
     Args:
         step: one that fits no node.
         cluster: the cluster.
 
     Returns:
-        None where no line does: there is no room, or something else keeps it off.
+        The end of a sentence on why no node takes the step; "" where no line helps: there is no
+        room, or something else keeps it off.
     """
-    found: Remedy | None = None
+    fewest, onto = tuple[str, ...](), ""
     for node in cluster.nodes:
         lines = _lines(step, node)
         if lines is None or len(lines) > _MOST_LINES:
             continue
         if not lines:
             # The node would take it: a volume or a limit of the round trip is in the way.
-            return None
-        if found is None or len(lines) < len(found.lines):
-            found = Remedy(node.name, lines)
-    return found
+            return ""
+        if not fewest or len(lines) < len(fewest):
+            fewest, onto = lines, node.name
+    if not fewest:
+        return ""
+    these = "this line lets" if len(fewest) == 1 else "these lines let"
+    return f"{these} it onto {onto}: {'; '.join(fewest)}"
 
 
 def _lines(step: Step, node: Node) -> tuple[str, ...] | None:

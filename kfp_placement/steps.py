@@ -11,7 +11,7 @@ from kfp.dsl import pipeline_task
 
 from kfp_placement import _scheduler
 from kfp_placement._marks import Marks
-from kfp_placement._resources import resource_writes, write_resources
+from kfp_placement._resources import wanted_resources, write_resources
 from kfp_placement._task_metadata import (
     annotations_of,
     labels_of,
@@ -145,8 +145,7 @@ def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.Pipel
     _check_labels(task, subject, {**labels, **_scheduler.labels_for(marks.scheduler)})
     check_names(subject, task.component_spec, marks)
     annotation = _annotation(task, subject, marks)
-    writes = resource_writes(task, subject, marks)
-    write_resources(task, subject, writes)
+    write_resources(task, subject, wanted_resources(task, subject, marks))
     # From here on nothing can fail: a refused mark leaves the task as it was.
     for key, value in labels.items():
         set_label(task, key, value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kfp_placement_engine.render.terminal import Paint, wrapped
-from kfp_placement_engine.views.formatting import shown, visible
+from kfp_placement_engine.views.formatting import counted, shown, visible
 
 _MAX_HTML_ROWS = 200
 _MAX_HTML_TEXT = 500
@@ -116,11 +116,7 @@ class CheckReport:
 
     def _headline(self) -> str:
         counts = Counter(finding.level for finding in self.findings)
-        parts = [
-            f"{counts[level]:,} {level}{'s' if counts[level] != 1 else ''}"
-            for level in Level
-            if counts[level]
-        ]
+        parts = [counted(counts[level], level) for level in Level if counts[level]]
         return f"{shown(self.run_name, 100)}: {', '.join(parts) or 'nothing to report'}"
 
 

@@ -23,6 +23,7 @@ from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.views.formatting import counted
 
 _MARK_LABELS = frozenset({TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL, UNPLANNED_LABEL})
 _SAID_HERE = frozenset(
@@ -69,9 +70,7 @@ def check_run(prepared: PreparedRun) -> CheckReport:
     findings: list[Finding] = []
     if past is not None:
         # Here and not above: most checks are made without, and it takes long to import.
-        from kfp_placement.check.durations import hints_off
-        from kfp_placement.check.memory import memory_off
-        from kfp_placement.check.node_speeds import wrong_speeds
+        from kfp_placement.check.past_runs import hints_off, memory_off, wrong_speeds
 
         findings += [*hints_off(prepared.as_read, past), *memory_off(run, past)]
         findings += wrong_speeds(prepared.known.histories, prepared.cluster)
@@ -130,15 +129,12 @@ def _requests(graph: RunGraph) -> Iterator[Finding]:
         yield Finding(
             Level.NOTE,
             "no-requests",
-            f"{_counted(without)} {'requests' if len(without) == 1 else 'request'} nothing"
-            f"{_named(without)}: hardly any room is reserved, so that many may share a node;"
-            " say cpu= and memory= in place(), or set_cpu_request and set_memory_request",
+            f"{counted(len(without), 'step')}"
+            f" {'requests' if len(without) == 1 else 'request'} nothing{_named(without)}: hardly"
+            " any room is reserved, so that many may share a node; say cpu= and memory= in place(),"
+            " or set_cpu_request and set_memory_request",
             steps=_task_names(without),
         )
-
-
-def _counted(steps: Sequence[Step]) -> str:
-    return f"{len(steps):,} step{'' if len(steps) == 1 else 's'}"
 
 
 def _named(steps: Sequence[Step]) -> str:
@@ -209,8 +205,8 @@ def _shared_volumes(graph: RunGraph) -> Iterator[Finding]:
         yield Finding(
             Level.NOTE,
             "shared-volume",
-            f"{_counted(steps)} mount {what:.120}, which is not ReadWriteMany, so those that run at"
-            f" the same time share one node{_named(list(tasks.values()))}",
+            f"{counted(len(steps), 'step')} mount {what:.120}, which is not ReadWriteMany, so those"
+            f" that run at the same time share one node{_named(list(tasks.values()))}",
             steps=tuple(tasks),
         )
 

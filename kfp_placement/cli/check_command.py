@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
     INPUT_FILE,
@@ -37,7 +37,7 @@ was found, or the input cannot be read.
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("run", metavar="RUN", type=INPUT_FILE)
 @click.option(
     "-c",
@@ -72,7 +72,6 @@ was found, or the input cannot be read.
 )
 @output_option
 @connection_options
-@debug_option
 def check(
     run: str,
     cluster: str | None,
@@ -88,12 +87,12 @@ def check(
     that are far from what past runs took.
     Follows the PlacementPolicy of CLUSTER, if it holds one.
     """
-    from kfp_placement.cli.inputs import read_request, usage_errors
+    from kfp_placement.cli.inputs import read_request
     from kfp_placement.cli.output import check_target, emit
     from kfp_placement.cli.progress import LiveLine
 
     check_target(output)
-    with LiveLine() as progress, usage_errors():
+    with LiveLine() as progress:
         request = read_request(
             run,
             cluster,

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import INPUT_FILE, output_option
 from kfp_placement.cli.terminal import warn
@@ -23,11 +23,10 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("dump", metavar="DUMP", type=INPUT_FILE)
 @output_option
 @connection_options
-@debug_option
 def cluster(dump: str, output: Path | None, **target: Any) -> None:
     """Make a short Cluster file from what kubectl prints.
 

@@ -2,7 +2,7 @@
 
 import click
 
-from kfp_placement.cli.group import COMPLETE_VARIABLE, debug_option
+from kfp_placement.cli.group import COMPLETE_VARIABLE, command
 
 _EPILOG = """\b
 Examples:
@@ -12,9 +12,8 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@debug_option
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
     """Print the completion script of a shell."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.parameters import DURATION, LOCAL_PATH, WHOLE_NUMBER
 from kfp_placement_engine.views.formatting import visible
 
@@ -20,7 +20,7 @@ Next: plan a pipeline of yours on a cluster of yours, without touching it.
 """
 
 
-@click.command(
+@command(
     epilog="""\b
 Examples:
   kfp-placement demo
@@ -43,7 +43,6 @@ Examples:
     help="Time for each search.",
 )
 @click.option("--seed", type=WHOLE_NUMBER, default=0, show_default=True)
-@debug_option
 def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     """Plan a sample pipeline and write a report.
 

@@ -4,14 +4,13 @@ from typing import Any
 
 import click
 
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Target,
     connect,
     connection_options,
     format_option,
     namespace_options,
-    the_run,
 )
 from kfp_placement.cli.parameters import now
 from kfp_placement.cli.terminal import warn
@@ -32,13 +31,12 @@ Exit codes: 0 explained; 1 no answer, or it cannot be read; 2 several runs may b
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("run", metavar="RUN")
 @click.argument("step", metavar="[STEP]", required=False)
 @namespace_options
 @connection_options
 @format_option
-@debug_option
 def explain(run: str, step: str | None, output_format: str, **target: Any) -> int:
     """Say where each step of a run is and why.
 
@@ -51,7 +49,7 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import explanation_document, serialized
     from kfp_placement.live.fetching import look_at
-    from kfp_placement.live.finding import steps_named
+    from kfp_placement.live.finding import steps_named, the_run
     from kfp_placement.live.memory import with_memory_advice
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import queue_of

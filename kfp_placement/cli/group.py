@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import click
 
@@ -17,8 +17,8 @@ from kfp_placement._files import unwritable
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.terminal import tell_error
 from kfp_placement.exceptions import PlacementError
-from kfp_placement.live.exceptions import ClusterMissingError
-from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
+from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
+from kfp_placement_engine.exceptions import EngineError, InputNotFoundError, RequestError
 from kfp_placement_engine.views.formatting import visible
 
 COMPLETE_VARIABLE = "_KFP_PLACEMENT_COMPLETE"
@@ -34,21 +34,41 @@ class CommandError(click.ClickException):
         self.exit_code = code  # type: ignore[misc]
 
 
-def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--debug`, before or after the name of a command."""
+def _remember_debug(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.meta[_DEBUG] = True
 
-    def remember(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
-        if value:
-            context.meta[_DEBUG] = True
 
-    return click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        is_eager=True,
-        callback=remember,
-        help="Show the traceback of an error.",
-    )(command)
+debug_option = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_remember_debug,
+    help="Show the traceback of an error.",
+)
+"""`--debug`, before or after the name of a command."""
+
+
+class PlacementCommand(click.Command):
+    """A command with `--debug`; what does not go with the rest of its line is wrong use."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        debug_option(self)
+
+    # `typing.override` is there from Python 3.12 on.
+    def invoke(self, ctx: click.Context) -> Any:  # type: ignore[explicit-override]
+        """Run the command within `ctx`."""
+        try:
+            return super().invoke(ctx)
+        except (RequestError, ClusterAmbiguousError) as error:
+            raise click.UsageError(visible(str(error)), ctx) from error
+
+
+def command(name: str | None = None, **attributes: Any) -> Callable[..., PlacementCommand]:
+    """Return what makes a function a `PlacementCommand`, as `click.command` does."""
+    return click.command(name, cls=PlacementCommand, **attributes)
 
 
 class PlacementGroup(click.Group):
@@ -62,18 +82,18 @@ class PlacementGroup(click.Group):
     # `typing.override` is there from Python 3.12 on.
     def list_commands(self, ctx: click.Context) -> list[str]:  # type: ignore[explicit-override]
         """The names of all commands, sorted."""
-        return sorted({*self._members, *super().list_commands(ctx)})
+        return sorted(self._members)
 
     # `typing.override` is there from Python 3.12 on.
     def get_command(  # type: ignore[explicit-override]
         self, ctx: click.Context, cmd_name: str
     ) -> click.Command | None:
         """The command of that name; None = there is none."""
-        place = self._members.pop(cmd_name, None)
-        if place is not None:
-            module, _, name = place.partition(":")
-            self.add_command(getattr(importlib.import_module(module), name), cmd_name)
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in self._members:
+            return None
+        module, _, name = self._members[cmd_name].partition(":")
+        found: click.Command = getattr(importlib.import_module(module), name)
+        return found
 
     # `typing.override` is there from Python 3.12 on.
     def main(  # type: ignore[explicit-override, override]
@@ -105,13 +125,10 @@ class PlacementGroup(click.Group):
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.format_message(), err=True)
             return error.exit_code
-        except click.UsageError as error:
-            if error.ctx is not None:
+        except click.ClickException as error:
+            if isinstance(error, click.UsageError) and error.ctx is not None:
                 click.echo(error.ctx.get_usage(), err=True)
                 click.echo(f"Try '{error.ctx.command_path} --help'.\n", err=True)
-            _print_error(error.format_message())
-            return error.exit_code
-        except click.ClickException as error:
             _print_error(error.format_message())
             return error.exit_code
         except OSError as error:
@@ -140,17 +157,12 @@ class PlacementGroup(click.Group):
         """Run the command within `ctx`; what it raises becomes a `CommandError`."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, OSError) as error:
-            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-                raise self._failure(ctx, error) from error
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
-            raise self._failure(ctx, error) from error
-
-    def _failure(self, ctx: click.Context, error: Exception) -> CommandError:
-        if ctx.meta.get(_DEBUG):
-            traceback.print_exception(error)
-        return CommandError(_message(error), _exit_code(error))
+            if ctx.meta.get(_DEBUG):
+                traceback.print_exception(error)
+            raise CommandError(_message(error), _exit_code(error)) from error
 
 
 def program_name(program: str) -> str:
@@ -169,16 +181,6 @@ def _print_error(message: str) -> None:
         click.echo(visible(line), err=True)
 
 
-def _is_stdout_full(error: Exception) -> TypeGuard[OSError]:
-    """Errors name their files, and a reader that went away causes none; stdout is left."""
-    return (
-        isinstance(error, OSError)
-        and error.errno is not None
-        and error.filename is None
-        and not isinstance(error, BrokenPipeError)
-    )
-
-
 def _give_up_stdout() -> None:
     """Let what is still buffered go nowhere; Python would try to write it again at the end."""
     with open(os.devnull, "wb") as sink, contextlib.suppress(io.UnsupportedOperation):
@@ -191,7 +193,8 @@ def _message(error: Exception) -> str:
         return visible(str(error))
     if isinstance(error, MemoryError):
         return "not enough memory for this input"
-    if _is_stdout_full(error):
+    # Errors name their files, and a reader that went away causes none; stdout is left.
+    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
         _give_up_stdout()
         return str(unwritable("the output", error))
     kind = type(error).__name__
@@ -199,10 +202,6 @@ def _message(error: Exception) -> str:
     return f"this should not have happened: {kind}: {detail} (run again with --debug for details)"
 
 
-def _exit_code(error: BaseException | None) -> ExitCode:
-    if isinstance(error, InputNotFoundError | ClusterMissingError):
-        return ExitCode.NOT_FOUND
-    if isinstance(error, PlacementError):
-        # The SDK wraps the engine's errors: what was not found is still not found.
-        return _exit_code(error.__cause__)
-    return ExitCode.FAILURE
+def _exit_code(error: Exception) -> ExitCode:
+    is_missing = isinstance(error, InputNotFoundError | ClusterMissingError)
+    return ExitCode.NOT_FOUND if is_missing else ExitCode.FAILURE

@@ -3,14 +3,13 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
-    Connection,
     Target,
     connect,
     connection_options,
@@ -21,6 +20,7 @@ from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, now
 from kfp_placement.cli.terminal import can_ask, warn
 
 if TYPE_CHECKING:
+    from kfp_placement.live.connection import LiveCluster
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 
 _EPILOG = """\b
@@ -43,7 +43,7 @@ histories are not installed.
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("pipeline", metavar="[PIPELINE]", required=False)
 @click.option(
     "--file",
@@ -74,7 +74,6 @@ histories are not installed.
 @click.option("--yes", is_flag=True, help="With --forget: do not ask.")
 @namespace_options
 @connection_options
-@debug_option
 def history(
     pipeline: str | None,
     file: str | None,
@@ -91,16 +90,17 @@ def history(
     """
     where = Target(**target)
     _refuse(pipeline, file, output, forget, bool(steps) or yes, where)
+    chosen = output_format or "table" if output is None else _export_format(output_format, output)
+    found = _find(file, where)
     if forget:
         assert pipeline is not None  # refused otherwise
-        return _forget(pipeline, steps, where, yes=yes)
-    source = _Source(file, where)
+        return _forget(found, pipeline, steps, yes=yes)
     if output is not None:
-        _export(source, pipeline, output, output_format)
+        _export(found, pipeline, output, chosen)
     elif pipeline is not None:
-        _show_pipeline(source, pipeline, output_format or "table")
+        _show_pipeline(found, pipeline, chosen)
     else:
-        _show_pipelines(source, output_format or "table")
+        _show_pipelines(found, chosen)
     return ExitCode.OK
 
 
@@ -129,132 +129,117 @@ def _refuse(
         raise click.UsageError("--output exports one namespace; name it with -n")
 
 
-class _Source:
-    """A file, or a cluster of which nothing has been read yet.
+class _Found(NamedTuple):
+    """The histories of a file or a cluster.
 
     Attributes:
-        connection: the cluster; None = it is a file.
+        histories: those that are meant; what cannot be read of them has been named on stderr.
+        cluster: None = they are from a file.
         namespace: the only one that is meant; "" = all.
         where: the same in words.
+        further: where else there may be some; "" = nowhere.
     """
 
-    def __init__(self, file: str | None, target: Target) -> None:
-        self._file, self._elsewhere = file, list[str]()
-        self.connection: Connection | None = None if file is not None else connect(target)
-        if self.connection is not None:
-            self.namespace = self.connection.namespace
-            self.where = f"namespace {self.namespace}" if self.namespace else "any namespace"
-        else:
-            self.namespace = target.namespace or ""
-            self.where = f"{file}, namespace {self.namespace}" if self.namespace else str(file)
-
-    def histories(self) -> "list[PipelineHistory]":
-        """All of them; what cannot be read is named on stderr."""
-        from kfp_placement.histories import unreadable_notices
-
-        found = self._read()
-        for each in unreadable_notices(found):
-            warn(each.message)
-        return found
-
-    def _read(self) -> "list[PipelineHistory]":
-        if self.connection is not None:
-            from kfp_placement.live.histories import list_histories
-
-            problems: list[str] = []
-            found = list(list_histories(self.connection.cluster, self.namespace, problems))
-            for each in problems:
-                warn(each)
-            return found
-        from kfp_placement.cli.inputs import named_history
-        from kfp_placement.histories import file_histories
-
-        source = named_history(self._file)
-        assert source is not None  # else there is a cluster
-        found = list(file_histories(source))
-        self._elsewhere = sorted({each.metadata.namespace or "" for each in found} - {""})
-        return [each for each in found if self.namespace in ("", each.metadata.namespace)]
+    histories: "list[PipelineHistory]"
+    cluster: "LiveCluster | None"
+    namespace: str
+    where: str
+    further: str
 
     @property
     def none(self) -> str:
-        """Why there is nothing, once that is known."""
-        from kfp_placement_engine.model.step_names import listed
-        from kfp_placement_engine.views.formatting import visible
+        """Why there is nothing."""
+        return f"no pipeline of {self.where} has a history"
 
-        others = visible(listed(self._elsewhere))
-        of_others = f"; the file has those of namespace {others}" if others else ""
-        return f"no pipeline of {self.where} has a history{of_others}"
-
-    @property
-    def elsewhere(self) -> str:
-        """How to look further; "" = there is nowhere."""
-        return " (history -A looks in all namespaces)" if self.connection and self.namespace else ""
-
-    def of(self, histories: "list[PipelineHistory]", name: str) -> "tuple[PipelineHistory, ...]":
+    def of(self, name: str) -> "tuple[PipelineHistory, ...]":
         """The histories of one pipeline.
 
         Raises:
-            click.UsageError: several namespaces have one.
+            ClusterAmbiguousError: several namespaces have one.
             ClusterMissingError: there is none.
         """
-        from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
+        from kfp_placement.live.exceptions import ClusterMissingError
         from kfp_placement.live.histories import histories_named
 
-        if not histories:
-            raise ClusterMissingError(f"{self.none}{self.elsewhere}")
         try:
-            return histories_named(histories, name, self.where)
+            if not self.histories:
+                raise ClusterMissingError(self.none)
+            return histories_named(self.histories, name, self.where)
         except ClusterMissingError as error:
-            raise ClusterMissingError(f"{error}{self.elsewhere}") from error
-        except ClusterAmbiguousError as error:
-            raise click.UsageError(str(error)) from error
+            raise ClusterMissingError(f"{error}{self.further}") from error
 
 
-def _show_pipelines(source: _Source, output_format: str) -> None:
+def _find(file: str | None, target: Target) -> _Found:
+    """Read the histories that are meant."""
+    from kfp_placement.histories import file_histories, unreadable_notices
+
+    problems: list[str] = []
+    if file is None:
+        from kfp_placement.live.histories import list_histories
+
+        cluster, namespace = connect(target)
+        histories = list(list_histories(cluster, namespace, problems))
+        where = f"namespace {namespace}" if namespace else "any namespace"
+        further = " (history -A looks in all namespaces)" if namespace else ""
+        found = _Found(histories, cluster, namespace, where, further)
+    else:
+        from kfp_placement.cli.inputs import named_history
+        from kfp_placement_engine.model.step_names import listed
+        from kfp_placement_engine.views.formatting import visible
+
+        all_of_it, namespace = file_histories(named_history(file)), target.namespace or ""
+        histories = [each for each in all_of_it if namespace in ("", each.metadata.namespace)]
+        where = f"{file}, namespace {namespace}" if namespace else file
+        others = sorted({each.metadata.namespace or "" for each in all_of_it} - {"", namespace})
+        is_elsewhere = others and not histories
+        further = f"; the file has those of namespace {visible(listed(others))}"
+        found = _Found(histories, None, namespace, where, further if is_elsewhere else "")
+    for each in (*problems, *(notice.message for notice in unreadable_notices(histories))):
+        warn(each)
+    return found
+
+
+def _show_pipelines(found: _Found, output_format: str) -> None:
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import history_document, serialized
     from kfp_placement_engine.views.history import pipelines_table
     from kfp_placement_engine.views.past_runs import pipelines_of
 
-    pipelines = pipelines_of(source.histories())
-    if not pipelines and source.connection is not None:
-        warn_of_namespace(source.connection.cluster, source.namespace)
+    pipelines = pipelines_of(found.histories)
+    if not pipelines and found.cluster is not None:
+        warn_of_namespace(found.cluster, found.namespace)
     if output_format != "table":
         emit(serialized(history_document(pipelines), output_format), None)
     elif pipelines:
         is_of_several = len({each.namespace for each in pipelines}) > 1
-        namespaces = is_of_several or not source.namespace
+        namespaces = is_of_several or not found.namespace
         emit_view(pipelines_table(pipelines, now(), namespaces=namespaces))
     else:
-        why = ": no run has ended there since histories are kept" if source.connection else ""
-        click.echo(f"N{source.none[1:]}{why}{source.elsewhere}.", err=True)
+        why = ": no run has ended there since histories are kept" if found.cluster else ""
+        click.echo(f"N{found.none[1:]}{why}{found.further}.", err=True)
 
 
-def _show_pipeline(source: _Source, name: str, output_format: str) -> None:
+def _show_pipeline(found: _Found, name: str, output_format: str) -> None:
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import pipeline_document, serialized
     from kfp_placement_engine.views.history import details_view
     from kfp_placement_engine.views.past_runs import details_of
 
-    histories = source.histories()
-    details = details_of(histories, source.of(histories, name))
+    details = details_of(found.histories, found.of(name))
     if output_format == "table":
         emit_view(details_view(details, now()))
     else:
         emit(serialized(pipeline_document(details), output_format), None)
 
 
-def _export(source: _Source, name: str | None, output: Path, output_format: str | None) -> None:
-    """Write the objects themselves, so that plans can be made on them elsewhere.
+def _export_format(output_format: str | None, output: Path) -> str:
+    """The format of an export.
 
     Raises:
         click.UsageError: no format of objects.
-        ClusterMissingError: there is nothing to write.
+        InputError: the file cannot be written.
     """
-    from kfp_placement.cli.output import check_target, emit, format_for
-    from kfp_placement.live.exceptions import ClusterMissingError
-    from kfp_placement_engine.contract.pipeline_history import exported
-    from kfp_placement_engine.readers.text.yaml_text import yaml_text
+    from kfp_placement.cli.output import check_target, format_for
 
     chosen = format_for(output_format, output)
     if chosen not in ("json", "yaml"):
@@ -263,18 +248,30 @@ def _export(source: _Source, name: str | None, output: Path, output_format: str 
             " name the format with -o"
         )
     check_target(output)
-    histories: Sequence[PipelineHistory] = source.histories()
-    if name is not None:
-        histories = source.of(list(histories), name)
+    return chosen
+
+
+def _export(found: _Found, name: str | None, output: Path, output_format: str) -> None:
+    """Write the objects themselves, so that plans can be made on them elsewhere.
+
+    Raises:
+        ClusterMissingError: there is nothing to write.
+    """
+    from kfp_placement.cli.output import emit
+    from kfp_placement.live.exceptions import ClusterMissingError
+    from kfp_placement_engine.contract.pipeline_history import exported
+    from kfp_placement_engine.readers.text.yaml_text import yaml_text
+
+    histories = found.histories if name is None else found.of(name)
     if not histories:
-        raise ClusterMissingError(f"{source.none}; nothing is written")
+        raise ClusterMissingError(f"{found.none}{found.further}; nothing is written")
     document = exported(histories)
-    is_json = chosen == "json"
+    is_json = output_format == "json"
     text = json.dumps(document) + "\n" if is_json else yaml_text(document, rows_in_a_line=True)
     emit(text, output)
 
 
-def _forget(name: str, steps: Sequence[str], target: Target, *, yes: bool) -> ExitCode:
+def _forget(found: _Found, name: str, steps: Sequence[str], *, yes: bool) -> ExitCode:
     """Ask, then say in the histories of a pipeline what does not count any more.
 
     Raises:
@@ -285,9 +282,8 @@ def _forget(name: str, steps: Sequence[str], target: Target, *, yes: bool) -> Ex
     from kfp_placement_engine.views.formatting import counted, visible
     from kfp_placement_engine.views.past_runs import pipelines_of
 
-    source = _Source(None, target)
-    assert source.connection is not None  # no file
-    chosen = source.of(source.histories(), name)
+    assert found.cluster is not None  # no file
+    chosen = found.of(name)
     paths = steps_named(chosen, steps) if steps else ()
     (times,) = pipelines_of(chosen)
     called = visible("/".join(filter(None, (times.namespace, times.name))))
@@ -304,6 +300,6 @@ def _forget(name: str, steps: Sequence[str], target: Target, *, yes: bool) -> Ex
             return ExitCode.FAILURE
     at = now()
     for each in chosen:
-        forget(source.connection.cluster, each, paths, at)
+        forget(found.cluster, each, paths, at)
     click.echo(f"Forgotten: {what} {called}, until now.")
     return ExitCode.OK

@@ -1,8 +1,6 @@
 """What `plan`, `check` and `cluster` are given -> the request that it means."""
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +9,7 @@ import click
 from kfp_placement._package import Package, package_file
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
-from kfp_placement_engine.exceptions import InputError, InputNotFoundError, RequestError
-from kfp_placement_engine.views.formatting import visible
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
 if TYPE_CHECKING:
     from kfp_placement.clusters.reading import KnownCluster
@@ -21,15 +18,6 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 LIVE = "live"
-
-
-@contextlib.contextmanager
-def usage_errors() -> Iterator[None]:
-    """Tell what does not go with the run as wrong use: it comes from the command line."""
-    try:
-        yield
-    except RequestError as error:
-        raise click.UsageError(visible(str(error))) from error
 
 
 def read_request(
@@ -56,7 +44,6 @@ def read_request(
     Raises:
         click.UsageError: what cannot be meant.
         ClusterError: the live cluster refuses, or gives no answer.
-        PlacementError: there is no such example.
         EngineError: a file is not there or cannot be read.
     """
     check_sources(run, cluster, history)
@@ -69,7 +56,8 @@ def read_request(
     is_known = cluster is not None or needs_cluster
     where = read_cluster_source(cluster, progress, live) if is_known else None
     api = None if live is None else live.cluster
-    source = HistorySource(named_history(history), api, naming="-n {}")
+    given = None if history is None else named_history(history)
+    source = HistorySource(given, api, naming="-n {}")
     return PlanRequest(package, where, namespace=target.namespace, history=source, **asked)
 
 
@@ -149,7 +137,6 @@ def read_cluster_source(
 
     Raises:
         ClusterError: the live one refuses, or gives no answer.
-        PlacementError: there is no such example.
         EngineError: it is not there or cannot be read.
     """
     from kfp_placement.clusters.examples import default_cluster
@@ -167,7 +154,7 @@ def read_cluster_source(
     return KnownCluster(named_cluster(cluster, progress))
 
 
-def named_history(name: str | None) -> str | Package | None:
+def named_history(name: str) -> str | Package:
     """The file of past runs that is meant: its name; `-` is stdin, which is read."""
     if name != STDIN:
         return name

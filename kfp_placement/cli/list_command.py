@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Target,
     connect,
@@ -25,11 +25,10 @@ Examples:
 """
 
 
-@click.command("list", epilog=_EPILOG)
+@command("list", epilog=_EPILOG)
 @namespace_options
 @connection_options
 @format_option
-@debug_option
 def list_runs(output_format: str, **target: Any) -> None:
     """List runs: phase, progress, planned time, what waits, what is wrong.
 

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from types import TracebackType
 from typing import Self
 
 import click
@@ -56,10 +55,5 @@ class LiveBlock:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.clear()

@@ -13,7 +13,6 @@ from kfp_placement.cli.terminal import warn
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
     from kfp_placement.live.kinds import Api
-    from kfp_placement_engine.views.runs import NamedRun
 
 _Command = Callable[..., Any]
 
@@ -94,23 +93,6 @@ def connect(target: Target) -> Connection:
     if target.all_namespaces:
         return Connection(cluster, "")
     return Connection(cluster, target.namespace or cluster.namespace)
-
-
-def the_run(api: "Api", namespace: str, wanted: str) -> "NamedRun":
-    """The one run that is meant.
-
-    Raises:
-        click.UsageError: several may be meant; they are named.
-        ClusterMissingError: none.
-        ClusterError: refused, or no answer.
-    """
-    from kfp_placement.live import finding
-    from kfp_placement.live.exceptions import ClusterAmbiguousError
-
-    try:
-        return finding.the_run(api, namespace, wanted, wider="-A")
-    except ClusterAmbiguousError as error:
-        raise click.UsageError(str(error)) from error
 
 
 def warn_of_namespace(api: "Api", namespace: str) -> None:

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kfp_placement._kube_versions import KUBE_RANGE, is_imitated, read_kube_version
+from kfp_placement._kube_versions import read_kube_version
 from kfp_placement_engine.exceptions import EngineError
+from kfp_placement_engine.model.durations import parse_duration
+from kfp_placement_engine.model.objective import parse_makespan_within
+from kfp_placement_engine.model.promise import parse_confidence
+from kfp_placement_engine.planning.overrides import check_namespace
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from kfp_placement_engine.model.changes import Change
-    from kfp_placement_engine.model.objective import MakespanWithin
 
 BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 """Schedulers that `--compare` knows."""
@@ -79,53 +82,11 @@ class ParsedType(click.ParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
 
 
-def duration(text: str) -> float:
-    """Read `20m`, `1h30m`, `500ms` or seconds.
-
-    Raises:
-        QuantityError: it is not a duration.
-    """
-    from kfp_placement_engine.model.durations import parse_duration
-
-    return parse_duration(text)
-
-
-def _whole_number(text: str) -> int:
+def _whole_number(text: str, largest: int = _LARGEST_NUMBER) -> int:
     """Read a whole number from 0 on, such as a seed."""
-    if not (text.isascii() and text.isdigit() and int(text[:20]) <= _LARGEST_NUMBER):
-        raise ValueError(f"{text!r:.60} is not a whole number from 0 to {_LARGEST_NUMBER}")
+    if not (text.isascii() and text.isdigit() and int(text[:20]) <= largest):
+        raise ValueError(f"{text!r:.60} is not a whole number from 0 to {largest}")
     return int(text)
-
-
-def _confidence(text: str) -> float:
-    """Read a share above 0 and below 1: `90%`, or 0.9."""
-    from kfp_placement_engine.model.promise import parse_confidence
-
-    return parse_confidence(text)
-
-
-def _makespan_within(text: str) -> "MakespanWithin":
-    """Read `3%`, or a time such as `20m`."""
-    from kfp_placement_engine.model.objective import parse_makespan_within
-
-    return parse_makespan_within(text)
-
-
-def _kube_version(text: str) -> tuple[int, int]:
-    """Read `1.36`, also `v1.36.3`."""
-    version = read_kube_version(text)
-    if version is None:
-        raise ValueError(f"{text!r} is not a Kubernetes version; write for example 1.36")
-    if not is_imitated(version):
-        raise ValueError(f"{text!r}: {KUBE_RANGE}")
-    return version
-
-
-def _namespace(text: str) -> str:
-    """Read the name of a namespace."""
-    from kfp_placement_engine.planning.overrides import check_namespace
-
-    return check_namespace(text)
 
 
 def _time(text: str) -> datetime:
@@ -153,12 +114,12 @@ def _time(text: str) -> datetime:
 
 
 WHOLE_NUMBER = ParsedType("n", _whole_number)
-DURATION = ParsedType("duration", duration)
-CONFIDENCE = ParsedType("share", _confidence)
+DURATION = ParsedType("duration", parse_duration)
+CONFIDENCE = ParsedType("share", parse_confidence)
 TIME = ParsedType("time", _time)
-MAKESPAN_WITHIN = ParsedType("limit", _makespan_within)
-KUBE_VERSION = ParsedType("version", _kube_version)
-NAMESPACE = ParsedType("namespace", _namespace)
+MAKESPAN_WITHIN = ParsedType("limit", parse_makespan_within)
+KUBE_VERSION = ParsedType("version", read_kube_version)
+NAMESPACE = ParsedType("namespace", check_namespace)
 
 
 class FormatType(click.Choice):  # type: ignore[type-arg]
@@ -270,14 +231,7 @@ def width(text: str) -> int:
     """
     from kfp_placement_engine.readers.options import ReadOptions
 
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"{text!r:.40} is not a number of iterations; write for example 5")
-    if len(text) > 9 or int(text) > ReadOptions.max_steps:
-        raise ValueError(
-            f"{text:.40} iterations are too many; a run may have at most"
-            f" {ReadOptions.max_steps} steps"
-        )
-    return int(text)
+    return _whole_number(text, ReadOptions.max_steps)
 
 
 argument_option = click.option(

@@ -142,17 +142,7 @@ def _from_file(path: Path) -> ModuleType:
 
 def _described(error: BaseException) -> str:
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message or 'no message'}"[:500] + _meant(error)
-
-
-def _meant(error: BaseException) -> str:
-    """The near name that Python itself shows only below a traceback, or ""."""
-    if isinstance(error, NameError) and error.__traceback__ is not None:
-        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-        return _near(error.name or "", {**frame.f_builtins, **frame.f_globals, **frame.f_locals})
-    if isinstance(error, AttributeError):
-        return _near(error.name or "", dir(error.obj))
-    return ""
+    return f"{type(error).__name__}: {message or 'no message'}"[:500]
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
     BASELINES,
@@ -25,11 +25,11 @@ from kfp_placement.cli.parameters import (
     NamesType,
     argument_option,
     changes,
-    duration,
     output_option,
     pairs,
     width,
 )
+from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.views.formatting import visible
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ _PLANNER_OPTIONS = (
 """Fields of `PlanOptions` that have an option; the other options are fields of the request."""
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("run", metavar="RUN", type=INPUT_FILE)
 @click.option(
     "-c",
@@ -113,7 +113,7 @@ _PLANNER_OPTIONS = (
     "durations",
     multiple=True,
     metavar="STEP=TIME",
-    callback=pairs("train=20m", duration),
+    callback=pairs("train=20m", parse_duration),
     help="Run time of a step (20m, 1h30m), instead of its hint. Repeatable.",
 )
 @click.option(
@@ -241,7 +241,6 @@ _PLANNER_OPTIONS = (
 )
 @output_option
 @connection_options
-@debug_option
 def plan(
     run: str,
     cluster: str | None,
@@ -259,7 +258,7 @@ def plan(
     Which node, when, why, and how that compares with the default scheduler. Follows the
     PlacementPolicy of CLUSTER, if it holds one. Contacts no cluster but with --cluster live.
     """
-    from kfp_placement.cli.inputs import read_request, usage_errors
+    from kfp_placement.cli.inputs import read_request
     from kfp_placement.cli.output import check_target, emit, format_for
     from kfp_placement.cli.progress import LiveLine
     from kfp_placement.cli.terminal import warn
@@ -268,7 +267,7 @@ def plan(
     chosen = format_for(output_format, output)
     asked["options"] = {name: asked.pop(name) for name in _PLANNER_OPTIONS}
     target = Target(kubeconfig, context, namespace)
-    with LiveLine() as progress, usage_errors():
+    with LiveLine() as progress:
         request = read_request(run, cluster, history, target, progress, **asked)
         from kfp_placement.planning import planned
 

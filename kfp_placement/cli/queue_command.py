@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Target,
     connect,
@@ -12,7 +12,6 @@ from kfp_placement.cli.live_options import (
     format_option,
     namespace_options,
     searched,
-    the_run,
     warn_of_namespace,
 )
 from kfp_placement.cli.parameters import now
@@ -64,11 +63,10 @@ Exit codes: 0 asked; 1 the run does not run, or it is refused; 2 several runs ma
 """
 
 
-@click.command("queue", epilog=_QUEUE_EPILOG)
+@command("queue", epilog=_QUEUE_EPILOG)
 @namespace_options
 @connection_options
 @format_option
-@debug_option
 def queue(output_format: str, **target: Any) -> None:
     """List runs by queue: who waits for what, in which position, who was admitted."""
     cluster, namespace = connect(Target(**target))
@@ -100,11 +98,10 @@ def queue(output_format: str, **target: Any) -> None:
         click.echo(f"No run waits or runs in a queue in {searched(namespace)}.", err=True)
 
 
-@click.command("admit", epilog=_ADMIT_EPILOG)
+@command("admit", epilog=_ADMIT_EPILOG)
 @click.argument("run", metavar="RUN")
 @namespace_options
 @connection_options
-@debug_option
 def admit(run: str, **target: Any) -> None:
     """Let a run begin that waits in a queue, out of turn."""
     from kfp_placement.live.queues import ask_to_admit
@@ -113,11 +110,10 @@ def admit(run: str, **target: Any) -> None:
     click.echo(f"{view.key.namespace}/{view.key.name} begins out of turn.")
 
 
-@click.command("preempt", epilog=_PREEMPT_EPILOG)
+@command("preempt", epilog=_PREEMPT_EPILOG)
 @click.argument("run", metavar="RUN")
 @namespace_options
 @connection_options
-@debug_option
 def preempt(run: str, **target: Any) -> None:
     """Let a run stop after its running steps, and wait behind all others."""
     from kfp_placement.live.queues import ask_to_preempt
@@ -138,6 +134,7 @@ def _asked(run: str, target: Target, ask: "Callable[..., None]") -> "QueueView":
     """
     cluster, namespace = connect(target)
     from kfp_placement.live.exceptions import ClusterMissingError
+    from kfp_placement.live.finding import the_run
     from kfp_placement.live.queues import queue_of
 
     key = the_run(cluster, namespace, run).key

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Target,
     connect,
     connection_options,
     namespace_options,
-    the_run,
 )
 from kfp_placement.cli.terminal import tell_error
 from kfp_placement_engine.views.formatting import visible
@@ -39,7 +38,7 @@ Exit codes: 0 done; 1 something could not be done, all else was; 2 several runs 
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--resume", is_flag=True, help="Let the policy go on.")
 @click.option(
@@ -47,7 +46,6 @@ Exit codes: 0 done; 1 something could not be done, all else was; 2 several runs 
 )
 @namespace_options
 @connection_options
-@debug_option
 def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -> int:
     """Pause placement and free all pods and runs that wait for it."""
     if resume and runs:
@@ -60,6 +58,8 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
         return _resume(cluster, dry_run=dry_run)
     chosen = None
     if runs:
+        from kfp_placement.live.finding import the_run
+
         named_runs = [the_run(cluster, namespace, run) for run in runs]
         chosen = [each.key for each in named_runs]
     paused = ExitCode.OK if runs else _pause(cluster, dry_run=dry_run)

@@ -42,15 +42,10 @@ def columns_of(stream: TextIO) -> int | None:
         return _USUAL_COLUMNS
 
 
-def warning(text: str) -> str:
-    """What is wrong though the command goes on, ready for stderr."""
-    return _notice("Warning", Paint(has_colour(sys.stderr)).yellow, text)
-
-
 def warn(text: str) -> None:
     """Print a warning on stderr; "" = nothing is wrong."""
     if text:
-        click.echo(warning(text), err=True)
+        click.echo(_notice("Warning", Paint(has_colour(sys.stderr)).yellow, text), err=True)
 
 
 def tell_error(text: str) -> None:

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Target,
     connect,
     connection_options,
     namespace_options,
-    the_run,
 )
 from kfp_placement.cli.parameters import DURATION, now
-from kfp_placement.cli.terminal import warn, warning
+from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
     from kfp_placement.cli.live_block import LiveBlock
@@ -39,7 +38,7 @@ Exit codes: 0 the run succeeded; 1 it failed, was refused or deleted; 2 several 
 """
 
 
-@click.command(epilog=_EPILOG)
+@command(epilog=_EPILOG)
 @click.argument("run", metavar="RUN")
 @click.option(
     "--timeout",
@@ -49,7 +48,6 @@ Exit codes: 0 the run succeeded; 1 it failed, was refused or deleted; 2 several 
 )
 @namespace_options
 @connection_options
-@debug_option
 def watch(run: str, timeout: float | None, **target: Any) -> int:
     """Follow a run until it ends.
 
@@ -58,6 +56,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     cluster, namespace = connect(Target(**target))
     # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.live_block import LiveBlock
+    from kfp_placement.live.finding import the_run
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import queue_of
     from kfp_placement.live.watching import looks
@@ -72,8 +71,6 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
         for look in looks(cluster, named_run, now=now, timeout_seconds=timeout):
             for note in look.notes:
                 block.print(note, err=True)
-            for text in look.warnings:
-                block.print(warning(text), err=True)
             for line in look.lines:
                 block.print(line)
             if look.outcome is not None:

@@ -38,7 +38,19 @@ def example_cluster(name: str) -> "Cluster":
         RunError: there is no example of that name; the message names the closest one.
     """
     with engine_errors():
-        _check_name(name)
+        return read_example(name)
+
+
+def read_example(name: str) -> "Cluster":
+    """The same; raises the engine's errors."""
+    if name not in EXAMPLES:
+        import difflib
+
+        close = difflib.get_close_matches(str(name), EXAMPLES, n=1)
+        advice = f"did you mean {close[0]!r}? " if close else ""
+        raise InputNotFoundError(
+            f"there is no example cluster {name!r:.60}; {advice}there are {', '.join(EXAMPLES)}"
+        )
     from importlib import resources
 
     from kfp_placement.clusters.description import cluster_from
@@ -56,17 +68,5 @@ def default_cluster() -> model.Cluster:
         f" ({EXAMPLES[DEFAULT]}), as with scheduling gates, and image pulls are assumed; name your"
         " own cluster (cluster=..., --cluster) to plan on it",
     )
-    noun = example_cluster(DEFAULT).noun
+    noun = read_example(DEFAULT).noun
     return replace(noun, notices=(notice, *noun.notices))
-
-
-def _check_name(name: str) -> None:
-    if name in EXAMPLES:
-        return
-    import difflib
-
-    close = difflib.get_close_matches(str(name), EXAMPLES, n=1)
-    advice = f"did you mean {close[0]!r}? " if close else ""
-    raise InputNotFoundError(
-        f"there is no example cluster {name!r:.60}; {advice}there are {', '.join(EXAMPLES)}"
-    )

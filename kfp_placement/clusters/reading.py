@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import kfp_placement_engine.model.cluster as model
-from kfp_placement._reading import engine_errors
-from kfp_placement.clusters.examples import EXAMPLES, PREFIX, default_cluster, example_cluster
+from kfp_placement.clusters.examples import EXAMPLES, PREFIX, default_cluster, read_example
 from kfp_placement.exceptions import UsageError
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.model.progress import Progress, no_progress
@@ -47,7 +46,8 @@ def known_cluster(given: object) -> KnownCluster:
 
     Raises:
         UsageError: it is not one of these.
-        PlacementError: it cannot be read.
+        PlacementError: the live cluster refuses, or a mapping cannot be read.
+        EngineError: another one cannot be read.
     """
     # Here and not above: the commands are given names alone.
     from kfp_placement.clusters.description import Cluster, read_document
@@ -62,16 +62,14 @@ def known_cluster(given: object) -> KnownCluster:
         from kfp_placement.live.connection import LiveCluster
 
         api = LiveCluster.connect()
-        with engine_errors():
-            return read_live(api, api.namespace)
+        return read_live(api, api.namespace)
     if isinstance(given, Mapping):
         return KnownCluster(read_document(given, "cluster"))
-    with engine_errors():
-        if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_name(given)):
-            return KnownCluster(named_cluster(str(given)))
-        if isinstance(given, str | bytes):
-            data = given.encode("utf-8") if isinstance(given, str) else given
-            return KnownCluster(read_cluster(data, name="cluster"))
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_name(given)):
+        return KnownCluster(named_cluster(str(given)))
+    if isinstance(given, str | bytes):
+        data = given.encode("utf-8") if isinstance(given, str) else given
+        return KnownCluster(read_cluster(data, name="cluster"))
     hint = "; write Cluster([Node(...), ...])" if isinstance(given, list | tuple) else ""
     raise UsageError(
         "a cluster is given as a path, a URL, text, a mapping or a Cluster, not"
@@ -88,13 +86,12 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
         progress: told how far it is.
 
     Raises:
-        PlacementError: there is no such example.
-        EngineError: nothing that can be read is named, or the file is not there or cannot be read.
+        EngineError: nothing that can be read is named, or it is not there or cannot be read.
     """
     if not name.strip():
         raise InputError("the name of the cluster is empty; give a path, a URL or example:equal")
     if name.startswith(PREFIX):
-        return example_cluster(name.removeprefix(PREFIX)).noun
+        return read_example(name.removeprefix(PREFIX)).noun
     if is_url(name):
         # Here and not above: few clusters come from a web server.
         from kfp_placement.clusters.download import download

@@ -25,7 +25,7 @@ from kfp_placement_kube.service_account import (
 )
 
 _SHOWN_CONTEXTS = 10
-_POD_ACCOUNT = "the pod's service account"
+_UNUSABLE_ACCOUNT = "the pod's service account cannot be used"
 
 
 class Access(NamedTuple):
@@ -55,39 +55,32 @@ def find_access(kubeconfig: Path | None, context: str | None, option: str = "") 
         ClusterError: the file cannot be used.
     """
     if kubeconfig is None and context is None and not default_kubeconfigs() and is_in_pod():
-        with _unusable(f"{_POD_ACCOUNT} cannot be used", _reason):
+        with _unusable(_UNUSABLE_ACCOUNT):
             namespace = service_account_namespace()
-        return Access(_load_service_account, namespace or "default", _POD_ACCOUNT)
+        load = partial(_loaded, load_service_account, _UNUSABLE_ACCOUNT)
+        return Access(load, namespace or "default", "the pod's service account")
     origin = _kubeconfig_source(kubeconfig, option)
-    with _unusable(f"{origin}: no usable kubeconfig", _what_is_wrong):
+    unusable = f"{origin}: no usable kubeconfig"
+    with _unusable(unusable):
         contexts = read_contexts(kubeconfig)
         chosen = _choose_context(contexts.all, contexts.current, context, origin)
         name = str(chosen["name"])
-    own = (chosen.get("context") or {}).get("namespace")
-    load = partial(_load_kubeconfig, kubeconfig, name, origin)
+        own = (chosen.get("context") or {}).get("namespace")
+    load = partial(_loaded, partial(load_kubeconfig, kubeconfig, name), unusable)
     return Access(load, str(own or "default"), f"context {name}")
 
 
-def _load_service_account() -> Configuration:
-    with _unusable(f"{_POD_ACCOUNT} cannot be used", _reason):
-        return load_service_account()
-
-
-def _load_kubeconfig(kubeconfig: Path | None, context: str, origin: str) -> Configuration:
-    with _unusable(f"{origin}: no usable kubeconfig", _what_is_wrong):
-        return load_kubeconfig(kubeconfig, context)
+def _loaded(load: Callable[[], Configuration], unusable: str) -> Configuration:
+    with _unusable(unusable):
+        return load()
 
 
 @contextmanager
-def _unusable(what: str, why: Callable[[Exception], str]) -> Iterator[None]:
+def _unusable(what: str) -> Iterator[None]:
     try:
         yield
     except (ConfigurationError, LookupError, TypeError, AttributeError) as error:
-        raise ClusterError(f"{what}: {why(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    return str(error)
+        raise ClusterError(f"{what}: {_what_is_wrong(error)}") from error
 
 
 def _what_is_wrong(error: Exception) -> str:

@@ -1,22 +1,16 @@
 """A live cluster, read as what `kubectl get nodes,pods,pvc,pv,loc,plpol -A` prints is."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import (
-    CLAIMS,
     LOCATIONS,
-    NAMESPACES,
-    NODES,
-    PODS,
     POLICIES,
-    VOLUMES,
     Api,
     JsonObject,
-    Kind,
     lacks_namespace,
     object_if_allowed,
     objects,
@@ -28,6 +22,7 @@ from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS
 from kfp_placement_engine.readers.kubernetes.objects import read_objects
+from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
 MAX_OBJECTS = 500_000
 """Objects of a cluster that are read."""
@@ -63,39 +58,22 @@ def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
         EngineError: a node cannot be read, or the cluster is too large.
     """
     documents: list[Any] = []
-    unread = _Unread()
+    unread: dict[str, str] = {}
+    refusals: list[str] = []
     for number, kind in enumerate(_WANTED):
         tell = partial(progress, number / len(_WANTED))
-        documents += _read(api, kind, namespace, unread, tell)
+        documents += _read(api, kind, namespace, unread, refusals, tell)
     documents += _namespaces_of_all_pipelines(api, namespace)
     cluster = read_objects(documents, name=SOURCE)
-    notices = [*unread.notices]
+    notices: list[Notice] = []
+    if unread:
+        # The first refusal speaks for the others.
+        assumed = f"{', '.join(unread)}: {'; '.join(unread.values())} ({refusals[0]})"
+        notices.append(Notice("not-allowed", f"may not read {assumed}"))
     if lacks_namespace(api, namespace):
         missing = f"there is no namespace {namespace} in the cluster"
         notices.append(Notice("no-namespace", missing))
     return replace(cluster, notices=(*notices, *cluster.notices))
-
-
-@dataclass
-class _Unread:
-    """Kinds that may not be read as a whole.
-
-    Attributes:
-        without: what that means for the plan, by name of the kind.
-        refusal: the server's words about the first.
-    """
-
-    without: dict[str, str] = field(default_factory=dict)
-    refusal: str = ""
-
-    @property
-    def notices(self) -> list[Notice]:
-        """One for all of them: the first refusal speaks for the others."""
-        if not self.without:
-            return []
-        assumed = "; ".join(self.without.values())
-        words = f"may not read {', '.join(self.without)}: {assumed} ({self.refusal})"
-        return [Notice("not-allowed", words)]
 
 
 def _namespaces_of_all_pipelines(api: Api, namespace: str) -> list[JsonObject]:
@@ -109,9 +87,23 @@ def _namespaces_of_all_pipelines(api: Api, namespace: str) -> list[JsonObject]:
 
 
 def _read(
-    api: Api, kind: Kind, namespace: str, unread: _Unread, tell: Callable[[str], None]
+    api: Api,
+    kind: Kind,
+    namespace: str,
+    unread: dict[str, str],
+    refusals: list[str],
+    tell: Callable[[str], None],
 ) -> list[JsonObject]:
-    """All objects of a kind, else those of one namespace, else none."""
+    """All objects of a kind, else those of one namespace, else none.
+
+    Args:
+        api: the cluster.
+        kind: which.
+        namespace: the one.
+        unread: what is assumed is added, by name of the kind.
+        refusals: the server's words are added.
+        tell: told what is being done.
+    """
     try:
         return _list(api, kind, "", tell)
     except ClusterMissingError:
@@ -125,7 +117,7 @@ def _read(
                 " which whoever may list nodes makes with `kfp-placement cluster live --output"
                 " cluster.yaml`"
             ) from error
-        unread.refusal = unread.refusal or str(error)
+        refusals.append(str(error))
     found: list[JsonObject] = []
     if kind.namespaced:
         try:
@@ -133,7 +125,7 @@ def _read(
             without = f"only {kind.plural} of namespace {namespace} are counted"
         except ClusterForbiddenError:
             pass  # the first refusal is reported
-    unread.without[kind.plural] = without
+    unread[kind.plural] = without
     return found
 
 

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from kfp_placement_kube.answers import JsonObject, Page, StreamEvent
     from kfp_placement_kube.client import KubeClient
 
-PAGE_SIZE = 250
-"""Objects asked for at a time."""
-
 MAX_ANSWER_BYTES = 128 * 2**20
 """Largest answer that is read: far more than a page of pods."""
 
@@ -110,35 +107,18 @@ class LiveCluster:
         with self._in_our_words():
             return self._client.get(kind, name, namespace)
 
-    def pages(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = PAGE_SIZE,
-    ) -> "Iterator[Page]":
+    def pages(self, kind: Kind, **chosen: Any) -> "Iterator[Page]":
         """All objects of a kind, a page at a time; each is asked for when it is wanted.
 
         Args:
             kind: which.
-            namespace: only this one's; "" = all.
-            label_selector: only those, in Kubernetes' form.
-            field_selector: only those, likewise.
-            limit: objects in a page.
+            **chosen: which of them, and how many at a time, as for `KubeClient.pages`.
 
         Raises:
             ClusterError: refused, or no answer.
         """
         with self._in_our_words():
-            yield from self._client.pages(
-                kind,
-                namespace=namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                limit=limit,
-            )
+            yield from self._client.pages(kind, **chosen)
 
     def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> "JsonObject":
         """Create an object; returns it as the server keeps it.
@@ -166,30 +146,25 @@ class LiveCluster:
         with self._in_our_words():
             return self._client.patch(kind, name, namespace, patch, dry_run=dry_run)
 
-    def stream(
-        self, kind: Kind, resource_version: str, *, namespace: str = "", field_selector: str = ""
-    ) -> "Iterator[StreamEvent]":
+    def stream(self, kind: Kind, resource_version: str, **chosen: Any) -> "Iterator[StreamEvent]":
         """Changes as they happen; ends when the server ends it, which it does after some minutes.
 
         Args:
             kind: of what.
             resource_version: from where; "" = from now.
-            namespace: only this one's; "" = all.
-            field_selector: only those, in Kubernetes' form.
+            **chosen: which of them, as for `KubeClient.stream`.
 
         Raises:
             ClusterError: refused, or the connection broke.
         """
         with self._in_our_words():
-            stream = self._client.stream(
+            yield from self._client.stream(
                 kind,
                 resource_version,
-                namespace=namespace,
-                field_selector=field_selector,
                 timeout_seconds=None,
                 silence_seconds=_WATCH_SILENCE_SECONDS,
+                **chosen,
             )
-            yield from stream
 
     @contextmanager
     def _in_our_words(self) -> Iterator[None]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from kfp_placement.live.exceptions import (
     ClusterAmbiguousError,
@@ -12,14 +11,13 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
 )
 from kfp_placement.live.kinds import (
-    NOT_INSTALLED,
     PLACEMENT_METADATA,
     PLACEMENTS,
     WORKFLOW_METADATA,
     Api,
     JsonObject,
-    Kind,
     objects,
+    our_objects,
 )
 from kfp_placement_engine.contract.keys import RUN_ID_LABEL
 from kfp_placement_engine.model.keys import RunKey
@@ -41,7 +39,7 @@ _INDEX = re.compile(r"\[[0-9]+\]")
 _SHOWN = 10
 
 
-def the_run(api: Api, namespace: str, wanted: str, wider: str) -> NamedRun:
+def the_run(api: Api, namespace: str, wanted: str, wider: str = "-A") -> NamedRun:
     """The one run that is meant.
 
     Args:
@@ -49,7 +47,7 @@ def the_run(api: Api, namespace: str, wanted: str, wider: str) -> NamedRun:
         namespace: where to look; "" = everywhere.
         wanted: Workflow's name, else KFP's run id, else KFP's run name; `NAMESPACE/NAME` is one of
             these in that namespace, wherever one should look.
-        wider: how to look in all namespaces, for messages: `-A`.
+        wider: how to look in all namespaces, for messages.
 
     Raises:
         ClusterAmbiguousError: several may be meant; they are named.
@@ -111,14 +109,7 @@ def placements(api: Api, namespace: str, **chosen: str) -> Iterator[JsonObject]:
     Raises:
         ClusterError: refused, no answer, or the controller is not installed.
     """
-    return _of_ours(api, PLACEMENTS, namespace=namespace, limit=_PLACEMENTS_PAGE, **chosen)
-
-
-def _of_ours(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
-    try:
-        yield from objects(api, kind, **chosen)
-    except ClusterMissingError as error:
-        raise ClusterMissingError(NOT_INSTALLED.format(kind.kind)) from error
+    return our_objects(api, PLACEMENTS, namespace=namespace, limit=_PLACEMENTS_PAGE, **chosen)
 
 
 def _runs_called(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
@@ -152,7 +143,7 @@ def _runs_in(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
             found = placements(api, namespace, **selector)
             if runs := [replace(named_run(raw), raw=raw) for raw in found]:
                 return runs
-    plans = _of_ours(api, PLACEMENT_METADATA, namespace=namespace, limit=NAMES_PAGE)
+    plans = our_objects(api, PLACEMENT_METADATA, namespace=namespace, limit=NAMES_PAGE)
     named = _called(plans, wanted) or _called(_workflows(api, namespace, wanted), wanted)
     return [replace(each, raw=api.get(PLACEMENTS, each.name, each.namespace)) for each in named]
 

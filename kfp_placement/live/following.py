@@ -8,9 +8,10 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import Api, JsonObject, Kind
+from kfp_placement.live.kinds import Api, JsonObject
 from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_kube.kinds import Kind
 
 MAX_REFUSALS = 5
 """Refusals in a row that are borne: a server that has just started knows no kinds and rights."""

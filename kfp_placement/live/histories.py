@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from kfp_placement.live.exceptions import (
@@ -12,7 +13,7 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import HISTORIES, Api, JsonObject, objects
+from kfp_placement.live.kinds import HISTORIES, Api, JsonObject, our_objects
 from kfp_placement_engine.contract.pipeline_history import (
     HISTORIES_PER_PAGE,
     MAX_FORGOTTEN_STEPS,
@@ -28,10 +29,6 @@ from kfp_placement_engine.views.formatting import shown
 from kfp_placement_engine.views.past_runs import forgotten_of, key_of, runs_of
 from kfp_placement_kube.client import modify
 
-NO_HISTORIES = (
-    "the cluster does not serve kind PipelineHistory: histories are not installed there;"
-    " deploy/README.md of kfp-placement says how to (features/history)"
-)
 MAX_HISTORIES = 20_000
 """Objects that are listed."""
 
@@ -48,18 +45,14 @@ def list_histories(api: Api, namespace: str, problems: list[str]) -> Iterator[Pi
         ClusterMissingError: histories are not installed.
         ClusterError: refused, or no answer.
     """
-    found = objects(api, HISTORIES, namespace=namespace, limit=HISTORIES_PER_PAGE)
-    try:
-        for number, raw in enumerate(found):
-            if number == MAX_HISTORIES:
-                problems.append(f"only {MAX_HISTORIES:,} PipelineHistories are looked at")
-                return
-            try:
-                yield read_resource(PipelineHistory, raw)
-            except InputError as error:
-                problems.append(f"{error}; it does not count")
-    except ClusterMissingError as error:
-        raise ClusterMissingError(NO_HISTORIES) from error
+    found = our_objects(api, HISTORIES, namespace=namespace, limit=HISTORIES_PER_PAGE)
+    for raw in islice(found, MAX_HISTORIES):
+        try:
+            yield read_resource(PipelineHistory, raw)
+        except InputError as error:
+            problems.append(f"{error}; it does not count")
+    if next(found, None) is not None:
+        problems.append(f"only {MAX_HISTORIES:,} PipelineHistories are looked at")
 
 
 def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: datetime) -> None:

@@ -14,35 +14,10 @@ from kfp_placement_engine.contract.keys import (
     REQUEST_NAMES,
 )
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
-from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Kind
+from kfp_placement_kube.kinds import NAMESPACES, Kind
 
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
-
-__all__ = [
-    "CLAIMS",
-    "EVENTS",
-    "HISTORIES",
-    "LOCATIONS",
-    "NAMESPACES",
-    "NODES",
-    "NOT_INSTALLED",
-    "PLACEMENTS",
-    "PLACEMENT_METADATA",
-    "PODS",
-    "POLICIES",
-    "RUN_QUEUES",
-    "RUN_REQUESTS",
-    "VOLUMES",
-    "WORKFLOWS",
-    "WORKFLOW_METADATA",
-    "Api",
-    "JsonObject",
-    "Kind",
-    "lacks_namespace",
-    "object_if_allowed",
-    "objects",
-]
 
 Api: TypeAlias = "LiveCluster"
 """An API server; every method raises `ClusterError`."""
@@ -60,10 +35,12 @@ RUN_QUEUES = Kind(*QUEUE_NAMES)
 RUN_REQUESTS = Kind(*REQUEST_NAMES)
 HISTORIES = Kind(*HISTORY_NAMES)
 
-NOT_INSTALLED = (
-    "the cluster does not serve kind {}: the controller is not installed there; deploy/README.md"
-    " of kfp-placement says how to"
-)
+_FEATURES = {
+    RUN_QUEUES: ("queues are", " (features/queue)"),
+    RUN_REQUESTS: ("queues are", " (features/queue)"),
+    HISTORIES: ("histories are", " (features/history)"),
+}
+"""What serves a kind of ours, if it is not the controller, and where it is described."""
 
 
 def objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
@@ -79,6 +56,23 @@ def objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
     """
     for page in api.pages(kind, **chosen):
         yield from page.items
+
+
+def our_objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
+    """The same of one of our kinds, which may not be installed.
+
+    Raises:
+        ClusterMissingError: it is not; the message says how to.
+        ClusterError: refused, or no answer.
+    """
+    try:
+        yield from objects(api, kind, **chosen)
+    except ClusterMissingError as error:
+        what, where = _FEATURES.get(kind, ("the controller is", ""))
+        raise ClusterMissingError(
+            f"the cluster does not serve kind {kind.kind}: {what} not installed there;"
+            f" deploy/README.md of kfp-placement says how to{where}"
+        ) from error
 
 
 def object_if_allowed(api: Api, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kfp_placement.exceptions import MarkValueError, UnknownStepError, UsageError
+from kfp_placement._mark_values import duration
+from kfp_placement.exceptions import UnknownStepError, UsageError
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.live.fetching import look_at
@@ -17,8 +18,6 @@ from kfp_placement.live.kinds import Api
 from kfp_placement.live.policy import why_off
 from kfp_placement.live.queues import queue_of
 from kfp_placement.live.watching import Clock, Look, Outcome, looks
-from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.render.text import document_text
 from kfp_placement_engine.views.explanation import explanation, snapshot
@@ -136,7 +135,7 @@ class Run:
             MarkValueError: a timeout that is not a duration.
             PlacementError: the server refuses to go on.
         """
-        seconds = None if timeout is None else _seconds(timeout)
+        seconds = None if timeout is None else duration("watch", "timeout", timeout)
         show = _screen()
         off = why_off(self._api)
         if off:
@@ -172,9 +171,8 @@ class Run:
         """What there is to show after a look."""
         timed_out = look.outcome is Outcome.TIMED_OUT
         ended = ("Timed out; the run has not ended.",) if timed_out else ()
-        warnings = (f"Warning: {each}" for each in look.warnings)
         seen = replace(look.run or self._latest.run, seen_at=self._now()).in_queue(look.queue)
-        return self._told(*look.notes, *warnings, *look.lines, *ended, run=seen)
+        return self._told(*look.notes, *look.lines, *ended, run=seen)
 
     def _told(self, *news: str, run: RunView | None = None) -> "_Snapshot":
         """The latest snapshot, with something to say."""
@@ -258,10 +256,3 @@ class _Cell:
         else:
             return
         self._drawn = time.monotonic()
-
-
-def _seconds(timeout: object) -> float:
-    try:
-        return parse_duration(timeout)
-    except QuantityError as error:
-        raise MarkValueError(f"watch: timeout: {error}") from None

@@ -2,13 +2,21 @@
 
 from collections import defaultdict
 from datetime import datetime
+from itertools import islice
 
 from kfp_placement.live.exceptions import (
     ClusterError,
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import RUN_QUEUES, RUN_REQUESTS, Api
+from kfp_placement.live.kinds import (
+    RUN_QUEUES,
+    RUN_REQUESTS,
+    Api,
+    object_if_allowed,
+    objects,
+    our_objects,
+)
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
 from kfp_placement_engine.contract.resources import RunQueue, read_resource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
@@ -21,10 +29,6 @@ from kfp_placement_engine.views.formatting import counted, shown
 from kfp_placement_engine.views.queues import QueueView, queue_view, starts_text
 from kfp_placement_engine.views.words import name_text
 
-NO_QUEUES = (
-    "the cluster does not serve kind RunRequest: queues are not installed there; deploy/README.md"
-    " of kfp-placement says how to (features/queue)"
-)
 MAX_REQUESTS = 20_000
 """RunRequests that are listed."""
 
@@ -39,15 +43,8 @@ def list_queued(api: Api, namespace: str) -> tuple[QueueView, ...]:
         ClusterMissingError: queues are not installed.
         ClusterError: refused, or no answer.
     """
-    views: list[QueueView] = []
-    try:
-        for page in api.pages(RUN_REQUESTS, namespace=namespace):
-            views += map(queue_view, page.items)
-            if len(views) >= MAX_REQUESTS:
-                break
-    except ClusterMissingError as error:
-        raise ClusterMissingError(NO_QUEUES) from error
-    return tuple(sorted(views, key=_place))
+    found = islice(our_objects(api, RUN_REQUESTS, namespace=namespace), MAX_REQUESTS)
+    return tuple(sorted(map(queue_view, found), key=_place))
 
 
 def waiting_runs(api: Api, namespace: str) -> dict[RunKey, QueueView]:
@@ -69,10 +66,7 @@ def queue_of(api: Api, run: RunKey) -> QueueView | None:
     Raises:
         ClusterError: no answer.
     """
-    try:
-        raw = api.get(RUN_REQUESTS, run.name, run.namespace)
-    except (ClusterForbiddenError, ClusterMissingError):
-        return None
+    raw = object_if_allowed(api, RUN_REQUESTS, run.name, run.namespace)
     return None if raw is None else queue_view(raw)
 
 
@@ -88,8 +82,8 @@ def default_queues(api: Api, namespace: str) -> tuple[RunQueue, ...] | None:
     """
     only = f"metadata.name={DEFAULT_QUEUE}"
     try:
-        pages = list(api.pages(RUN_QUEUES, namespace=namespace, field_selector=only))
-        return tuple(read_resource(RunQueue, raw) for page in pages for raw in page.items)
+        found = objects(api, RUN_QUEUES, namespace=namespace, field_selector=only)
+        return tuple(read_resource(RunQueue, raw) for raw in found)
     except (ClusterForbiddenError, ClusterMissingError, InputError):
         return None
 

@@ -1,6 +1,7 @@
 """Pauses the policy, takes our gates off pods, and lets runs go on that wait in queues."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -12,15 +13,13 @@ from kfp_placement.live.exceptions import (
     ClusterUnreachableError,
 )
 from kfp_placement.live.kinds import (
-    NOT_INSTALLED,
-    PODS,
     POLICIES,
     RUN_QUEUES,
     WORKFLOWS,
     Api,
     JsonObject,
-    Kind,
     objects,
+    our_objects,
 )
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.policy_status import new_policy, pause_patch
@@ -42,6 +41,7 @@ from kfp_placement_engine.readers.kubernetes.gates import is_gated, opening_patc
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfiable
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_kube.client import modify
+from kfp_placement_kube.kinds import PODS, Kind
 
 MAX_ROUNDS = 20
 """Times the pods are listed: admission learns of a pause a moment later, and gates until then."""
@@ -62,16 +62,17 @@ class PolicyChange(Enum):
 
 @dataclass
 class Released:
-    """What was done.
+    """What is done, or would be.
 
     Attributes:
-        freed: namespace/name of the pods whose gate was taken off, or of the runs that may go on;
-            of a dry run: would be.
+        dry_run: the server checks every write and keeps none.
+        freed: namespace/name of the pods whose gate was taken off, or of the runs that may go on.
         failures: those that still wait, and why.
         unsatisfiable: pods that go nowhere even so: under gates no node was within their latency
             limit.
     """
 
+    dry_run: bool
     freed: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     unsatisfiable: list[str] = field(default_factory=list)
@@ -88,31 +89,19 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
         ClusterError: refused, or no answer.
     """
     policy = api.get(POLICIES, POLICY_NAME)
-    if policy is not None:
-        spec = policy.get("spec")
-        if isinstance(spec, dict) and bool(spec.get("paused")) == paused:
+    if policy is None:
+        # Fails if there can be none.
+        next(our_objects(api, POLICIES), None)
+        if not paused:
             return PolicyChange.NONE
-    elif not paused:
-        return _no_policy(api)
-    else:
-        try:
+        # Unless the controller has been faster.
+        with suppress(ClusterConflictError):
             api.create(POLICIES, new_policy(paused=True), dry_run=dry_run)
             return PolicyChange.CREATED
-        except ClusterMissingError as error:
-            raise ClusterMissingError(NOT_INSTALLED.format(POLICIES.kind)) from error
-        except ClusterConflictError:
-            pass  # the controller has been faster
+    elif bool((policy.get("spec") or {}).get("paused")) == paused:
+        return PolicyChange.NONE
     api.patch(POLICIES, POLICY_NAME, "", pause_patch(paused), dry_run=dry_run)
     return PolicyChange.WRITTEN
-
-
-def _no_policy(api: Api) -> PolicyChange:
-    """Nothing to do, if there may be policies at all."""
-    try:
-        next(api.pages(POLICIES))
-    except ClusterMissingError as error:
-        raise ClusterMissingError(NOT_INSTALLED.format(POLICIES.kind)) from error
-    return PolicyChange.NONE
 
 
 def open_gates(
@@ -129,14 +118,13 @@ def open_gates(
     Raises:
         ClusterError: pods may not be listed, or there is no answer.
     """
-    done = Released()
-    chosen = None if runs is None else list(runs)
+    done = Released(dry_run)
     for _ in range(1 if dry_run else MAX_ROUNDS):
-        pods = list(_pending(api, chosen))
+        pods = list(_pending(api, runs))
         done.unsatisfiable = [_name(pod) for pod in pods if _is(_goes_nowhere, pod)]
         gated = [pod for pod in pods if _is(is_gated, pod) and _name(pod) not in done.failures]
         for pod in gated:
-            if _free(api, PODS, pod, _opening, done, dry_run=dry_run):
+            if _free(api, PODS, pod, _opening, done):
                 tell(_name(pod))
         if not gated:
             break
@@ -156,13 +144,13 @@ def release_held(api: Api, runs: Iterable[RunKey] | None, *, dry_run: bool) -> R
     Raises:
         ClusterError: Workflows may not be read, or there is no answer.
     """
-    done = Released()
+    done = Released(dry_run)
     try:
-        next(api.pages(RUN_QUEUES))
+        next(objects(api, RUN_QUEUES), None)
     except ClusterMissingError:
         return done
     for workflow in _waiting(api, runs):
-        _free(api, WORKFLOWS, workflow, _resuming, done, dry_run=dry_run)
+        _free(api, WORKFLOWS, workflow, _resuming, done)
     return done
 
 
@@ -172,8 +160,6 @@ def _free(
     listed: JsonObject,
     patch_of: Callable[[JsonObject], Mapping[str, Any] | None],
     done: Released,
-    *,
-    dry_run: bool,
 ) -> bool:
     """Change an object, unless another of its name has taken its place; says whether it was.
 
@@ -183,7 +169,6 @@ def _free(
         listed: as it was.
         patch_of: what frees it as it is now; None = it no longer waits.
         done: where that is noted.
-        dry_run: the server checks the write and does not keep it.
     """
     metadata, name = listed["metadata"], _name(listed)
     key = metadata["name"], metadata["namespace"]
@@ -193,27 +178,26 @@ def _free(
             return False
         patch = patch_of(now)
         if patch is not None:
-            api.patch(kind, *key, patch, dry_run=dry_run)
+            api.patch(kind, *key, patch, dry_run=done.dry_run)
         return patch is not None
 
     first: JsonObject | None = listed
     try:
         freed = modify(first, write, lambda: api.get(kind, *key), again_on=(ClusterConflictError,))
-    except ClusterMissingError:
-        return False
     except ClusterUnreachableError:
         raise
-    except ClusterConflictError:
-        done.failures[name] = "somebody else keeps writing it; try again"
+    except ClusterMissingError:
         return False
     except ClusterError as error:
-        done.failures[name] = str(error)
+        busy = isinstance(error, ClusterConflictError)
+        why = "somebody else keeps writing it; try again" if busy else str(error)
+        done.failures[name] = why
         return False
     done.freed += [name] if freed else []
     return freed
 
 
-def _pending(api: Api, runs: list[RunKey] | None) -> Iterator[JsonObject]:
+def _pending(api: Api, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
     """Pods without a node, gated ones among them."""
     everywhere = [("", "")]
     chosen = [(space, f"{WORKFLOW_LABEL}={name}") for space, name in runs or ()]

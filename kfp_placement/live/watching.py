@@ -16,7 +16,7 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
 )
 from kfp_placement.live.following import follow
-from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, Api, JsonObject, Kind
+from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, Api, JsonObject
 from kfp_placement.live.queues import queue_of
 from kfp_placement.live.workflows import failure_of
 from kfp_placement_engine.contract.placement import Phase
@@ -26,6 +26,7 @@ from kfp_placement_engine.views.queues import QueueView, place_text, queue_text,
 from kfp_placement_engine.views.run_changes import changes, is_news
 from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
 from kfp_placement_engine.views.words import clock_text
+from kfp_placement_kube.kinds import Kind
 
 LOOK_SECONDS = 1.0
 """Where nothing comes, a look is due after this: running times grow."""
@@ -51,8 +52,7 @@ class Look:
     Attributes:
         run: as it was when it was last read; None = it has no plan yet.
         lines: what has changed since the last look, each with the time of day.
-        notes: what is awaited.
-        warnings: what is not known.
+        notes: what is awaited, or not known.
         outcome: None = it goes on.
         queue: how it waits in its queue; None = it is in none, or we may not look.
     """
@@ -60,7 +60,6 @@ class Look:
     run: RunView | None = None
     lines: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     outcome: Outcome | None = None
     queue: QueueView | None = None
 
@@ -193,18 +192,18 @@ class _Watcher:
             is_queued = self._queue is not None
             return self.look(() if is_queued else ("The run has no plan yet; waiting for one.",))
         run = run_view(raw, moment, run_name=self._named_run.run_name).with_states_of(before)
-        warnings: tuple[str, ...] = ()
+        notes: tuple[str, ...] = ()
         try:
             run = replace(run, workflow_message=failure_of(self._api, run))
         except ClusterError as error:
-            warnings = (f"why it failed is not known: {visible(str(error))}",)
+            notes = (f"Why it failed is not known: {visible(str(error))}",)
         told = changes(before, run, self._announced)
         lines = tuple(f"{clock_text(moment)} {line}" for line in told)
         if self._announced is None or is_news(self._announced, run):
             self._announced = run if run.has_plan else None
         self._run = run
         outcome = _outcome(is_success=run.phase == Phase.SUCCEEDED) if run.ended else None
-        return Look(run, lines, warnings=warnings, outcome=outcome, queue=self._queue)
+        return Look(run, lines, notes, outcome=outcome, queue=self._queue)
 
 
 def _outcome(*, is_success: bool) -> Outcome:

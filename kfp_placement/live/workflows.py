@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.finding import NAMES_PAGE
 from kfp_placement.live.kinds import (
-    NAMESPACES,
     WORKFLOW_METADATA,
     WORKFLOWS,
     Api,
@@ -32,6 +31,7 @@ from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.views.pods import MAX_TEXT_CHARACTERS
 from kfp_placement_engine.views.runs import RunView
+from kfp_placement_kube.kinds import NAMESPACES
 
 PLANNED_AFTER_SECONDS = 30.0
 """A planner that works has planned a new run by then."""

@@ -1,7 +1,10 @@
 """`preview(pipeline, cluster)`: where every step of a run would go, when and why."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never
+
+from kfp_placement_engine.model.run_graph import Notice
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -9,6 +12,12 @@ if TYPE_CHECKING:
 
     from kfp_placement.preview.planned import Preview
     from kfp_placement_engine.model.assumptions import Assumptions
+
+_CONFIDENCE_UNUSED = Notice(
+    "confidence-unused",
+    "confidence has no effect: it is for ranges that are made of past runs, and this plan rests on"
+    " none; name some with history='history.yaml' or history='live'",
+)
 
 
 def preview(
@@ -111,4 +120,7 @@ def preview(
     }
     with engine_errors():
         made = planned(read_request("preview", pipeline, cluster, options))
-    return Preview(made.plan, made.prepared)
+    plan = made.plan
+    if confidence is not None and plan.promise is None:
+        plan = replace(plan, notices=(*plan.notices, _CONFIDENCE_UNUSED))
+    return Preview(plan, made.prepared)

@@ -188,7 +188,7 @@ class Preview:
             _check_text(change)
         with engine_errors():
             if changes in ((), ("best",)):
-                return Suggestions(self.plan, prepared.best_changes(self.plan))
+                return Suggestions.of(self.plan, prepared.best_changes(self.plan))
             asked = tuple(read_change(change) for change in changes)
             answer = prepared.what_if(self.plan, asked)
             same = answer.plan is self.plan

@@ -1,8 +1,7 @@
 """What changes would make of a previewed run: what `Preview.what_if` returns."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from kfp_placement_engine.model import what_if as engine
 from kfp_placement_engine.model.plan import Plan
@@ -64,41 +63,29 @@ class Suggestion:
     gain: float
 
 
-class Suggestions(Sequence[Suggestion]):
+class Suggestions(tuple[Suggestion, ...]):
     """The single changes that make a run at least 1% shorter, the best first; shows as a table.
 
     Empty if there are none.
     """
 
-    def __init__(self, present: Plan, answer: engine.Suggestions) -> None:
-        self._items = tuple(
+    _shown: tuple[Plan, engine.Suggestions]
+
+    @classmethod
+    def of(cls, present: Plan, answer: engine.Suggestions) -> "Suggestions":
+        """What the planner has found, beside the plan without changes."""
+        made = cls(
             Suggestion(each.change.text, each.makespan_seconds, each.gain_seconds)
             for each in answer.best
         )
-        self._present = present
-        self._answer = answer
-
-    @overload
-    def __getitem__(self, index: int) -> Suggestion: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Suggestion]: ...
-
-    def __getitem__(  # type: ignore[explicit-override]
-        self, index: int | slice
-    ) -> Suggestion | Sequence[Suggestion]:
-        """One of them; the best is `[0]`."""
-        return self._items[index]
-
-    def __len__(self) -> int:  # type: ignore[explicit-override]
-        """How many there are."""
-        return len(self._items)
+        made._shown = (present, answer)
+        return made
 
     def __repr__(self) -> str:  # type: ignore[explicit-override]
-        return "\n".join(table_lines(suggestions_table(self._present, self._answer)))
+        return "\n".join(table_lines(suggestions_table(*self._shown)))
 
     def _repr_html_(self) -> str:
-        return _html(self._present, self._answer)
+        return _html(*self._shown)
 
 
 def _html(present: Plan, answer: Answer) -> str:

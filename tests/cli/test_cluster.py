@@ -3,37 +3,10 @@ import json
 import yaml
 
 from tests.cli.conftest import CLUSTER, RUN
+from tests.support.kubernetes import a_list, container, node_object, pod_object
 
-DUMP = {
-    "apiVersion": "v1",
-    "kind": "List",
-    "items": [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": "one", "labels": {"zone": "a"}},
-            "spec": {},
-            "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "secretive", "namespace": "default"},
-            "spec": {
-                "nodeName": "one",
-                "containers": [
-                    {
-                        "name": "main",
-                        "image": "nginx",
-                        "env": [{"name": "PASSWORD", "value": "hunter2"}],
-                        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
-                    }
-                ],
-            },
-            "status": {"phase": "Running"},
-        },
-    ],
-}
+SECRET = container({"cpu": "1"}, env=[{"name": "PASSWORD", "value": "hunter2"}])
+DUMP = a_list(node_object("one"), pod_object("secretive", "one", containers=[SECRET]))
 
 
 def test_a_dump_becomes_a_small_file_without_secrets(run, tmp_path):

@@ -41,6 +41,7 @@ def test_the_taxi_story(run, tmp_path):
         "kube-default",
         "but kube-default breaks a latency rule",
         "lowest round trip to HOME-EDGE",
+        "0.306 ms",
         "kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide",
         f"Report with time line and graph: {tmp_path / 'taxi-plan.html'}",
     ):
@@ -48,13 +49,6 @@ def test_the_taxi_story(run, tmp_path):
     page = parse_page((tmp_path / "taxi-plan.html").read_text("utf-8"))
     assert "Time line" in page.text
     assert max(map(len, result.stdout.splitlines())) <= 130
-
-
-def test_predict_goes_near_the_users(run):
-    lines = [line.split() for line in run("demo", "taxi", "--budget", "50ms").stdout.splitlines()]
-    assert ["HOME-EDGE", "home-edge-node", "9.8", "ms"] in [line[:4] for line in lines]
-    assert ["NITLAB-EDGE", "nitlab-edge-node", "0.306", "ms"] in [line[:4] for line in lines]
-    assert ["NITOS-CLOUD", "nitos-cloud-node", "0.289", "ms"] in [line[:4] for line in lines]
 
 
 @pytest.mark.parametrize("sample", ["taxi", "unequal-steps"])

@@ -3,7 +3,7 @@
 import pytest
 
 from kfp_placement.cli.group import program_name
-from kfp_placement.exceptions import PlacementError, RunError
+from kfp_placement.exceptions import PlacementError
 from kfp_placement_engine.exceptions import (
     InputNotFoundError,
     LimitError,
@@ -18,12 +18,6 @@ def failing(monkeypatch, error):
     monkeypatch.setattr("kfp_placement.planning.plan_run", fail)
 
 
-def wrapped(cause):
-    error = RunError(str(cause))
-    error.__cause__ = cause
-    return error
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -31,8 +25,6 @@ def wrapped(cause):
         (LimitError("no"), 1),
         (InputNotFoundError("no"), 3),
         (PlacementError("no"), 1),
-        (wrapped(InputNotFoundError("no")), 3),
-        (wrapped(PlanningError("no")), 1),
     ],
     ids=lambda value: type(value).__name__,
 )

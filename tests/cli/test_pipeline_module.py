@@ -22,16 +22,6 @@ def train(rows: int) -> int:
 def small(rows: int = 1):
     train(rows=rows)
 
-@dsl.component(base_image="python:3.12")
-def names() -> list:
-    return []
-
-@dsl.pipeline(name="looped")
-@placed_pipeline()
-def looped():
-    with dsl.ParallelFor(names().output) as item:
-        train(rows=item)
-
 class holder:
     inner = small
 
@@ -70,19 +60,6 @@ def test_planned(run, planner, name):
     # What the module prints is not part of the result.
     assert result.stdout.startswith("taxi: ")
     assert "side effects of an import" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "count", "assumed"),
-    [([], 3, True), (["--loop-width", "for-loop-1=5"], 5, False)],
-    ids=["assumed", "given"],
-)
-def test_loop_widths(run, planner, options, count, assumed):
-    result = run("plan", "made_up_pipelines:looped", "-c", CLUSTER, *options)
-    assert result.exit_code == 0, result.stderr
-    iterations = [step for step in planner.graph.steps if step.iteration]
-    assert [step.iteration for step in iterations] == [(index,) for index in range(count)]
-    assert all(step.assumed is assumed for step in iterations)
 
 
 @pytest.mark.parametrize(

@@ -67,20 +67,6 @@ def test_steps_that_are_left_to_the_default_scheduler_on_purpose_are_no_finding(
     assert findings_of(a_step("one", scheduler=""), left) == [("warning", "unmarked", "")]
 
 
-def test_where_all_pipelines_are_planned_no_mark_is_missed():
-    unmarked = a_graph(a_step("one", scheduler="", has_driver=True))
-    cluster = Cluster(
-        nodes=(Node("n1", {"cpu": 8000, "memory": 2**35, "pods": 110}, used={"pods": 1}),),
-        all_pipelines=frozenset({"team-a"}),
-    )
-
-    def is_missed(namespace):
-        report = check_run(unmarked, cluster=cluster, default_namespace=namespace)
-        return bool(report.of("unmarked"))
-
-    assert [is_missed(each) for each in ("", "team-b", "team-a")] == [True, True, False]
-
-
 def test_single_steps_without_a_mark_are_named_once_for_all_iterations():
     loop = [
         a_step(f"for-loop-1[{i}].work", task="for-loop-1[*].work", scheduler="") for i in range(3)
@@ -134,21 +120,6 @@ def test_a_nested_pipeline_in_a_loop_is_named_without_indexes():
     assert findings_of(a_step("b"), inside, groups=groups) == [
         ("warning", "unmarked-pipeline", "for-loop-1[*].inner")
     ]
-
-
-def test_large_runs_are_checked_in_one_pass_over_their_steps():
-    groups = [Group("", GroupKind.ROOT), *(Group(f"g{i}", GroupKind.DAG) for i in range(2000))]
-    steps = [
-        a_step(
-            f"g{i % 2000}.s{i}",
-            group=f"g{i % 2000}",
-            scheduler="" if i % 3 else "x",
-            location="X",
-            type="Predict",
-        )
-        for i in range(20_000)
-    ]
-    assert len(check_run(a_graph(*steps, groups=groups))) > 10_000
 
 
 def test_guessed_types_are_notes_and_warnings_where_they_move_a_step():
@@ -413,14 +384,6 @@ def test_the_policy_s_types_follow_their_location():
     assert codes(on_cluster(scoring, **rules)) == []
 
 
-def test_a_type_that_the_policy_does_not_name_follows_no_location(golden):
-    predict = a_step(type="Predict", location="HOME", duration_seconds=1)
-    (finding,) = on_cluster(predict, latencyRules={"stepTypes": ["Scoring", "Show"]})
-    assert finding.code == "location-unused"
-    golden(finding.message)
-    assert "types that do: scoring, show" in finding.message
-
-
 def test_an_empty_list_of_types_switches_the_rule_off(golden):
     predict = a_step(type="Predict", location="HOME", duration_seconds=1, type_guessed=True)
     guess, unused = sorted(on_cluster(predict, latencyRules={"stepTypes": []}).findings, key=str)
@@ -446,16 +409,6 @@ def test_a_limit_of_the_policy_s_is_as_hard_as_one_of_the_author_s():
     nowhere = a_step(type="Scoring", location="MARS", duration_seconds=1)
     (finding,) = on_cluster(nowhere, **limits)
     assert (finding.level, finding.code) == (Level.ERROR, "unknown-location")
-
-
-def test_what_the_policy_assumes_of_a_type_is_said_by_the_cluster():
-    steps = (
-        a_step("fit", type="Fit", duration_seconds=1),
-        a_step("show", type="Show", inputs=(DataInput("fit", "model", None),), duration_seconds=1),
-    )
-    assert "no-sizes" in [finding.code for finding in on_cluster(*steps)]
-    sizes = {"defaults": {"byType": [{"type": "Fit", "output": "5M"}]}}
-    assert codes(on_cluster(*steps, **sizes)) == []
 
 
 def test_a_resource_needs_a_domain():

@@ -149,7 +149,7 @@ def test_a_certificate_that_nobody_vouches_for_is_named(tmp_path):
     pair = CertificateAuthority(tmp_path).server("stranger")
     with (
         web_server({"/cluster.yaml": sending(CLUSTER)}, pair) as address,
-        pytest.raises(InputError, match=r"certificate of 127\.0\.0\.1 cannot be verified: "),
+        pytest.raises(InputError, match="certificate verify failed"),
     ):
         download(f"{address}/cluster.yaml")
 

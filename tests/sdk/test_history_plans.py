@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import yaml
 from kfp import compiler, dsl
 
 from kfp_placement import MarkValueError, RunError, preview
@@ -89,18 +88,6 @@ def test_run_times_follow_the_argument_that_explains_them(tmp_path):
     assert previewed(epochs=6).steps["train"].duration_seconds == pytest.approx(60, rel=0.1)
 
 
-def test_a_file_is_also_yaml_and_a_path_a_text(nine, tmp_path):
-    text = tmp_path / "history.yaml"
-    text.write_text(yaml.safe_dump(yaml.safe_load(nine.read_text())))
-    assert planned(str(text)).ends == planned(nine).ends
-
-
-def test_the_same_seed_and_history_make_the_same_plan_and_promise(nine):
-    first, second = planned(nine).plan, planned(nine).plan
-    assert first.promise == second.promise
-    assert first.steps == second.steps
-
-
 @pytest.mark.parametrize(
     ("runs", "basis", "seconds"),
     [(0, "hint", 1200), (2, "hint", 1200), (3, "3 runs", 2400), (9, "9 runs", 2400)],
@@ -142,14 +129,6 @@ def test_past_runs_win_over_what_a_policy_assumes_of_types():
     # All steps of the namespace tell of it, which comes before a type's default.
     assert new.duration_source is DurationSource.HISTORY
     assert request.plan().promise is not None
-
-
-def test_nothing_changes_where_nobody_asks_for_past_runs():
-    plan = preview(RUN, CLUSTER, **EXACT)
-    none = preview(RUN, CLUSTER, history="none", **EXACT)
-    assert plan.plan.promise is None
-    assert plan.ends is None
-    assert (none.plan.steps, none.plan.promise) == (plan.plan.steps, None)
 
 
 def test_a_share_without_past_runs_is_said_to_have_no_effect(nine):
@@ -220,12 +199,6 @@ def test_what_is_no_history(value):
 def test_what_is_no_confidence(value):
     with pytest.raises(MarkValueError, match="confidence from 50%"):
         preview(RUN, CLUSTER, confidence=value)
-
-
-def test_a_history_of_another_namespace_is_refused(nine):
-    assert planned(nine, namespace="team-a").ends is not None
-    with pytest.raises(RunError, match="of namespace team-a and the run goes to 'team-b'"):
-        planned(nine, namespace="team-b")
 
 
 def test_a_history_of_several_namespaces_needs_to_know_which(tmp_path):
@@ -373,26 +346,6 @@ def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     history = history_file(tmp_path / "h.json", history_object(runs_of(TAXI)))
     with pytest.raises(RunError, match=r"h\.json"):
         planned(history)
-
-
-@pytest.fixture
-def unequal(tmp_path):
-    """Nine runs of ten steps on three workers, on two of them."""
-    run = SAMPLES / "04_unequal_steps" / "pipeline.yaml"
-    runs = runs_of(read_run(run.read_bytes(), name="pipeline.yaml"), 9, factor=1.05)
-    history = history_file(tmp_path / "history.json", history_object(runs))
-    cluster = SAMPLES / "04_unequal_steps" / "cluster.yaml"
-    return preview(run, cluster, history=history, **EXACT)
-
-
-def test_a_gain_is_the_difference_of_two_plans_on_the_same_past_runs(unequal):
-    faster, fewer = unequal.what_if("worker-1 speed=2"), unequal.what_if("-1 of worker")
-    for changed in (faster, fewer):
-        assert changed.gain == pytest.approx(unequal.makespan - changed.makespan)
-        assert "By past runs: ends after " in changed._repr_html_()
-    assert faster.plan.ends.typical < unequal.ends.typical < fewer.plan.ends.typical
-    suggestions = fewer.plan.what_if()
-    assert suggestions[0].gain == pytest.approx(fewer.makespan - suggestions[0].makespan, rel=0.01)
 
 
 def test_a_hint_of_a_step_that_is_known_elsewhere_leaves_the_end_known(tmp_path):

@@ -6,13 +6,10 @@ import pytest
 
 from kfp_placement._package import Package
 from kfp_placement.clusters.reading import KnownCluster
-from kfp_placement.planning import PlanRequest, planned, prepare
-from kfp_placement_engine.exceptions import RequestError, UnknownStepError
+from kfp_placement.planning import PlanRequest, prepare
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import DurationSource
-from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
 from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.readers.changes import read_change
 from tests.support.builders import a_cluster, a_kfp_run, a_policy, a_run, a_step, nodes
 from tests.support.prepared_runs import prepared
 
@@ -88,11 +85,6 @@ def test_in_a_namespace_that_plans_all_pipelines_steps_count_as_marked(namespace
     assert told == [*([] if planned else unmarked), f"{opted_out}: left to the default scheduler"]
 
 
-def test_an_override_of_a_step_that_is_not_there_is_an_error():
-    with pytest.raises(UnknownStepError, match="'c'"):
-        prepared(a_run(a_step("a")), a_cluster(), durations={"c": 1})
-
-
 def test_a_loop_of_unknown_width_is_as_wide_as_is_assumed_on_the_cluster():
     def iterations(where=None, **options):
         request = PlanRequest(Package("looping", LOOP), where, options=options)
@@ -101,24 +93,6 @@ def test_a_loop_of_unknown_width_is_as_wide_as_is_assumed_on_the_cluster():
     where = KnownCluster(replace(a_cluster(), defaults={"loop_width": 2}))
     assert (iterations(), iterations(where)) == (3, 2)
     assert iterations(where, assumptions=Assumptions(loop_width=4)) == 4
-
-
-def test_the_changes_of_a_request_are_answered_beside_its_plan():
-    where = KnownCluster(a_cluster(*nodes(2)))
-    request = PlanRequest(Package("looping", LOOP), where, options={"generations": 1})
-    assert planned(request).answer is None
-    made = planned(replace(request, changes=(read_change("+1 of n1"),)))
-    assert isinstance(made.answer, ChangedPlan)
-    assert len(made.answer.plan.cluster_nodes) == len(made.plan.cluster_nodes) + 1
-    assert isinstance(planned(replace(request, changes="best")).answer, Suggestions)
-
-
-def test_a_change_of_what_is_not_there_is_refused_before_the_search(monkeypatch):
-    monkeypatch.setattr("kfp_placement.planning.plan_run", lambda *_: pytest.fail("searched"))
-    change = read_change("+1 of nowhere")
-    where = KnownCluster(a_cluster(*nodes(2)))
-    with pytest.raises(RequestError, match="nowhere"):
-        planned(PlanRequest(Package("looping", LOOP), where, changes=(change,)))
 
 
 def test_where_a_run_goes_is_what_is_asked_then_its_own_then_the_cluster_s_then_the_past_s():

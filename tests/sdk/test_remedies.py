@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from kfp import dsl, kubernetes
 
 from kfp_placement import Cluster, Node, check, place, preview
-from kfp_placement.remedies import remedy, toleration_line
+from kfp_placement.remedies import toleration_line
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.constraints import tolerates
-from kfp_placement_engine.model.run_graph import Step, Toleration
+from kfp_placement_engine.model.run_graph import Toleration
 from tests.support.pipelines import one_step
 
 QUICK: dict[str, Any] = {"budget": "50ms", "compare": ()}
@@ -139,10 +139,6 @@ def test_the_line_of_any_taint_is_python_that_tolerates_it(key, value, effect):
 
     exec(toleration_line(taint), {"kubernetes": Kubernetes, "task": None})
     assert tolerates(written, taint)
-
-
-def test_a_step_without_wishes_needs_no_line():
-    assert remedy(Step("work", "work"), gpu_node().noun) is None
 
 
 def tolerates_gpus(task):

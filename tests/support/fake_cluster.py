@@ -6,8 +6,9 @@ from typing import Any
 
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterConflictError, ClusterMissingError
-from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS, Kind
+from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS
 from kfp_placement_kube.answers import Page, StreamEvent, page_of
+from kfp_placement_kube.kinds import Kind
 
 JsonObject = dict[str, Any]
 
@@ -68,7 +69,7 @@ class FakeCluster(LiveCluster):
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
-        limit: int = 2,
+        **_: Any,
     ) -> Iterator[Page]:
         """Pages of two objects, whatever is asked for."""
         self._may(kind.path(namespace))
@@ -119,7 +120,13 @@ class FakeCluster(LiveCluster):
         return merged
 
     def stream(
-        self, kind: Kind, resource_version: str, *, namespace: str = "", field_selector: str = ""
+        self,
+        kind: Kind,
+        resource_version: str,
+        *,
+        namespace: str = "",
+        field_selector: str = "",
+        **_: Any,
     ) -> Iterator[StreamEvent]:
         """The next of the scripted streams; an empty one when there are none left."""
         self._may(kind.path(namespace))

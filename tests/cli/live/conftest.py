@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kfp_placement.live.kinds import EVENTS, NAMESPACES, PLACEMENTS, PODS, WORKFLOWS
+from kfp_placement.live.kinds import EVENTS, PLACEMENTS, WORKFLOWS
+from kfp_placement_kube.kinds import NAMESPACES, PODS
 from tests.support.fake_cluster import FakeCluster
 from tests.support.structural_schemas import MANIFESTS, documents
 

@@ -205,14 +205,6 @@ def test_answers_have_a_limit(tmp_path, monkeypatch):
             list(cluster.stream(PODS, ""))
 
 
-@pytest.mark.parametrize("status", [400, 429, 500, 503])
-def test_other_refusals(tmp_path, status):
-    with Answering(status, b'{"message": "not now"}') as other:
-        cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
-        with pytest.raises(ClusterError, match="not now"):
-            cluster.get(PODS, "p")
-
-
 def test_a_server_that_starts_is_asked_again(tmp_path, monkeypatch):
     """API servers put lists off with 429 until they have read their storage."""
     monkeypatch.setattr("kfp_placement_kube.transport.LONGEST_PUT_OFF_SECONDS", 0.0)

@@ -150,14 +150,6 @@ def test_an_argument_without_a_name_has_a_number(live, cluster):
     )
 
 
-def test_iterations_are_one_row(live, kept):
-    document = json.loads(live("history", "taxi", "-o", "json").stdout)
-    (score,) = [each for each in document["steps"] if each["step"] == "for-loop-1[*].score"]
-    assert (score["runs"], score["iterations"]) == (9, 3)
-    assert score["basis"]["level"] == "step"
-    assert score["takes"]["lowSeconds"] < 80 < score["takes"]["highSeconds"]
-
-
 def kill_in_the_last(runs, step="train"):
     return [*runs[:-1], *with_memory(runs[-1:], step, killed=2, asked=2)]
 
@@ -304,15 +296,12 @@ def test_one_pipeline_is_exported_and_read_from_stdin(live, kept, tmp_path):
         (["--output", "h.yaml", "-A"], 2),
         (["--output", "no/h.yaml"], 3),
         (["other", "--output", "h.yaml"], 3),
-        (["-n", "team-c", "--output", "h.yaml"], 3),
         (["--file", "none.yaml"], 3),
         (["--file", "h.yaml", "--context", "prod"], 2),
         (["--forget"], 2),
         (["taxi", "--step", "train"], 2),
-        (["taxi", "--yes"], 2),
         (["taxi", "--forget", "--output", "h.yaml"], 2),
         (["taxi", "--forget", "--yes", "--step", "trian"], 3),
-        (["other", "--forget", "--yes"], 3),
         (["taxi", "--forget"], 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -9,14 +9,15 @@ import pytest
 from kfp_placement import PlacementError, preview
 from kfp_placement.clusters.reading import known_cluster
 from kfp_placement.live.cluster_objects import live_cluster
-from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NAMESPACES, NODES, PODS, POLICIES, VOLUMES
+from kfp_placement.live.exceptions import ClusterForbiddenError
+from kfp_placement.live.kinds import LOCATIONS, POLICIES
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.planning.policy_options import policy_options
 from kfp_placement_engine.readers import read_cluster
+from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES
 from tests.cli.conftest import RUN
 from tests.support.fake_cluster import FakeCluster
 from tests.support.kubernetes import a_list, container, node_object, pod_object
@@ -123,37 +124,6 @@ def test_the_plan_follows_the_policy(run, nodes, planner, monkeypatch, tmp_path,
     assert predict.priority == 7
 
 
-def test_what_is_asked_for_goes_before_the_policy(run, nodes, planner, monkeypatch):
-    nodes.put(POLICIES, {**POLICY, "spec": STRICT})
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
-    options = ("--seed", 5, "--budget", "9s", "--objective", "paper", "--dispatch", "ready")
-    assert run("plan", RUN, "-c", "live", *options).exit_code == 0
-    asked = planner.options
-    assert (asked.seed, asked.budget_seconds) == (5, 9)
-    assert (asked.objective, asked.dispatch) == ("paper", "ready")
-    assert asked.latency_ruled_types == ("show",)
-
-
-def test_the_plan_says_what_the_policy_set(run, nodes, monkeypatch):
-    nodes.put(POLICIES, {**POLICY, "spec": STRICT})
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
-    options = ("--generations", 1, "--compare", "none", "--seed", 3)
-    shown = run("plan", RUN, "-c", "live", *options).stdout
-    assert "policy: objective: packing\n" in shown
-    assert "policy: latencyRules.stepTypes: Show\n" in shown
-    assert "policy: defaults.byType[Predict]: priority 7\n" in shown
-    # Replaced on the command line.
-    assert "engine.seed" not in shown
-    assert "engine.budget" not in shown
-    document = json.loads(run("plan", RUN, "-c", "live", "-o", "json", *options).stdout)
-    assert document["latencyTolerance"] == {"ms": 2.0, "percent": 10.0}
-    assert "latencyRules.tolerance: 2ms" in document["policy"]
-
-
-def test_without_our_kinds_there_is_nothing_to_say(nodes):
-    assert live_cluster(nodes, "team-a", silent).notices == ()
-
-
 def test_nodes_are_needed(nodes):
     nodes.refused[NODES.path()] = ClusterForbiddenError("nodes is forbidden")
     with pytest.raises(ClusterForbiddenError, match="nodes is forbidden; without nodes nothing"):
@@ -226,24 +196,6 @@ def test_our_own_namespace_is_better_than_nothing(nodes, golden):
     live = live_cluster(nodes, "team-a", silent)
     golden(live.notices[0].message)
     assert {node.name for node in live.nodes if node.used} == {"n2"}
-
-
-def test_the_plan_says_what_was_assumed(run, nodes, monkeypatch):
-    nodes.refused[PODS.path()] = ClusterForbiddenError("forbidden")
-    nodes.refused[PODS.path("team-a")] = ClusterForbiddenError("forbidden")
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
-    result = run("plan", RUN, "-c", "live", "--generations", 1, "--compare", "none")
-    assert result.exit_code == 0, result.stderr
-    assert "(live)" in result.stdout
-    assert "room on nodes is unknown" in result.stdout
-
-
-def test_a_refusal_in_the_middle_of_a_plan(run, nodes, monkeypatch):
-    nodes.refused[NODES.path()] = ClusterMissingError("404 page not found")
-    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
-    result = run("check", RUN, "-c", "live")
-    assert result.exit_code == 1
-    assert "live: holds no Node" in result.stderr
 
 
 def test_a_namespace_that_is_none_is_told(run, nodes, monkeypatch):

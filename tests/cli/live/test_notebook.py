@@ -1,7 +1,5 @@
 """`kfp_placement.run(name)`: one cell of a notebook that follows a run."""
 
-import threading
-
 import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
@@ -134,12 +132,6 @@ def test_a_run_without_a_plan_is_watched_until_it_has_one(the_run, cluster, caps
     golden(capsys.readouterr().out)
     with pytest.raises(PlacementError, match="is there but has no plan"):
         run.explain()
-
-
-def test_watching_leaves_no_thread_that_asks_on(the_run, cluster):
-    cluster.streams = [scripted(ENDED)]
-    the_run("taxi-x7k2p").watch()
-    assert all(each.daemon for each in threading.enumerate() if each.name == "watch")
 
 
 def test_explaining_answers_as_the_command_does(the_run, live):

@@ -163,13 +163,6 @@ def test_list(live, create, namespace):
     assert f"{namespace}   taxi-x7k2p" in live("list", "-A").stdout
 
 
-def test_more_runs_than_a_page_holds(live, create, namespace):
-    for number in range(53):
-        create(name=f"run-{number:02}")
-    found = json.loads(live("list", "-n", namespace, "-o", "json").stdout)["items"]
-    assert sorted(each["name"] for each in found) == [f"run-{number:02}" for number in range(53)]
-
-
 def test_explain_with_pods_and_events(live, api, create, namespace):
     create()
     raw = executor_pod("fetch", namespace=namespace, gates=(PLAN_GATE,))

@@ -7,18 +7,9 @@ import pytest
 
 from kfp_placement import PlacementError, preview
 from kfp_placement.live.exceptions import ClusterForbiddenError
-from kfp_placement.live.kinds import (
-    CLAIMS,
-    HISTORIES,
-    NAMESPACES,
-    NODES,
-    PODS,
-    POLICIES,
-    RUN_QUEUES,
-    RUN_REQUESTS,
-    VOLUMES,
-)
+from kfp_placement.live.kinds import HISTORIES, POLICIES, RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_engine.readers import read_run_file
+from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES
 from tests.cli.conftest import CLUSTER, RUN
 from tests.cli.live.test_queue import ADMITTED, request
 from tests.support.fake_cluster import FakeCluster

@@ -8,11 +8,12 @@ import jsonschema
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
-from kfp_placement.live.kinds import NAMESPACES, PLACEMENTS, RUN_QUEUES, RUN_REQUESTS, WORKFLOWS
+from kfp_placement.live.kinds import PLACEMENTS, RUN_QUEUES, RUN_REQUESTS, WORKFLOWS
 from kfp_placement.live.notebook import Run
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
 from kfp_placement_engine.views.runs import NamedRun
+from kfp_placement_kube.kinds import NAMESPACES
 from tests.cli.live.conftest import NOW, placement
 from tests.support.fake_cluster import workflow
 from tests.support.json_schemas import closed

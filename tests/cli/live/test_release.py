@@ -2,12 +2,12 @@ import pytest
 
 from kfp_placement.live.exceptions import (
     ClusterConflictError,
-    ClusterError,
     ClusterForbiddenError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.kinds import PLACEMENTS, PODS, POLICIES, RUN_QUEUES, WORKFLOWS
+from kfp_placement.live.kinds import PLACEMENTS, POLICIES, RUN_QUEUES, WORKFLOWS
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL
+from kfp_placement_kube.kinds import PODS
 from tests.cli.live.conftest import placement
 from tests.support.fake_cluster import executor_pod
 
@@ -228,13 +228,6 @@ def test_pods_gated_while_we_worked(live, cluster):
 def test_no_answer(live, cluster):
     cluster.refused["/"] = ClusterUnreachableError("no answer")
     assert live("release").exit_code == 1
-
-
-def test_another_refusal(live, cluster):
-    cluster.refused[PODS.path()] = ClusterError("too many requests")
-    result = live("release")
-    assert (result.exit_code, result.stderr) == (1, "Error: too many requests\n")
-    assert paused(cluster)
 
 
 INSTANCE = "workflows.argoproj.io/controller-instanceid"

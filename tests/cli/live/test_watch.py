@@ -15,7 +15,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.views.run_changes import changes
 from kfp_placement_engine.views.runs import run_view
 from tests.cli.live.conftest import NOW, condition, placement
-from tests.support.fake_cluster import FakeCluster, workflow
+from tests.support.fake_cluster import workflow
 
 RUNNING = placement()
 PREDICTING = placement(
@@ -36,14 +36,6 @@ def modified(*looks):
     return [("MODIFIED", look) for look in looks]
 
 
-def test_a_line_for_each_change(golden):
-    (first,) = change_lines(None, RUNNING)
-    assert change_lines(RUNNING, RUNNING) == []
-    train, predict = change_lines(RUNNING, PREDICTING)
-    *_, last = change_lines(PREDICTING, ENDED)
-    golden([first, train, predict, last])
-
-
 def test_replans_alarms_and_waiting(golden):
     states = [["succeeded", 0, 10.4, 43.1], ["waiting", -1, -1, -1, ["node", 60, -1, "0/3 nodes"]]]
     after = placement(
@@ -58,22 +50,6 @@ def test_replans_alarms_and_waiting(golden):
     golden([replan, alarm, waiting])
     # Told once.
     assert change_lines(after, after) == []
-
-
-def test_a_replan_tells_no_step_again_before_its_status_follows(golden):
-    replanned = placement(spec={"revision": 3, "makespan": "23m5s"})
-    seen = run_view(RUNNING, NOW)
-    between = run_view(replanned, NOW).with_states_of(seen)
-    (replan,) = changes(seen, between)
-    assert "revision 3" in replan
-    states = [*replanned["status"]["steps"][:1], ["succeeded", 0, 49, 1251], ["pending"]]
-    followed = placement(
-        spec=replanned["spec"], status={"revision": 3, "progress": "2/3", "steps": states}
-    )
-    after = run_view(followed, NOW).with_states_of(between)
-    (train,) = changes(between, after)
-    assert train.startswith("train: succeeded")
-    golden([replan, train])
 
 
 def test_the_whole_command_over_a_replan(live, cluster, golden):
@@ -266,12 +242,3 @@ def test_a_server_that_refuses_for_good(live, cluster, monkeypatch):
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1] == "Error: may not watch"
-
-
-def test_following_an_empty_cluster():
-    empty = FakeCluster()
-    empty.serve(PLACEMENTS)
-    following = follow(
-        empty, PLACEMENTS, RunKey("team-a", "r"), pause=lambda _: None, tell=lambda _: None
-    )
-    assert next(following) is None

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
-from kfp_placement.live.kinds import NAMESPACES, PLACEMENTS, POLICIES, WORKFLOWS
+from kfp_placement.live.kinds import PLACEMENTS, POLICIES, WORKFLOWS
+from kfp_placement_kube.kinds import NAMESPACES
 from tests.cli.live.conftest import condition, placement
 from tests.support.fake_cluster import workflow
 
