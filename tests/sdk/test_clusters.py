@@ -73,7 +73,7 @@ def test_the_fields_are_those_of_a_cluster_file():
 
 
 def test_usual_values_are_those_of_a_cluster_file():
-    usual = NODE_FORM({"name": "a", "cpu": 1, "memory": "1Gi"}, UNNAMED)
+    usual = NODE_FORM(UNNAMED, {"name": "a", "cpu": 1, "memory": "1Gi"})
     node = Node("a", cpu=1, memory="1Gi")
     for name in fields(Node, "gpu", "cpu", "memory"):
         assert getattr(node, name) == getattr(usual, name), name

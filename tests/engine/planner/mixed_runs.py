@@ -225,7 +225,7 @@ def in_a_loop(
 ) -> tuple[list[Step], list[Group]]:
     """The steps once for each iteration of a loop, or of one in it that has a limit of 1."""
     groups = [Group("loop", GroupKind.LOOP, "", after, parallelism)]
-    homes = []
+    homes: list[tuple[str, tuple[int, ...]]] = []
     for index in range(width):
         outer = f"loop[{index}]"
         groups.append(Group(outer, GroupKind.ITERATION, "loop"))

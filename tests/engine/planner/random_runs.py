@@ -44,7 +44,9 @@ class Case:
 
 def _cluster(random: Random, most_nodes: int) -> Cluster:
     # Large images count for kube-scheduler; then pulls are quick, and times still exact.
-    size, rates = random.choice([(200, [None, 25.0]), (2**32, [2.0**31, 2.0**30])])
+    images: list[tuple[int, list[float | None]]]
+    images = [(200, [None, 25.0]), (2**32, [2.0**31, 2.0**30])]
+    size, rates = random.choice(images)
     nodes = tuple(
         mixed_node(random, number, size, rates, cpu=(2, 3, 4), memory=(2, 4, 8))
         for number in range(1, 1 + random.randint(1, most_nodes))
