@@ -35,7 +35,7 @@ _KEPT = {
 
 
 def wanted_resources(task: "dsl.PipelineTask", subject: str, marks: "Marks") -> dict[str, Any]:
-    """What is to be written, by option, so that the task asks for the resources given.
+    """Return the values to write, by option, so that the task asks for the given resources.
 
     Raises:
         ConflictError: the author has asked for another amount, or limits it to less.

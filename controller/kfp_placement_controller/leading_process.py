@@ -66,7 +66,7 @@ class LeadingProcess:
             election: for its Lease.
             loop: decides and writes.
             parts: work as long as it does, the watches aside.
-            threads: whose they are, and whether they live; without them it must be restarted.
+            threads: by name, which of its threads live; without them it must be restarted.
             stopping: is called at the end, whether it has led or not.
         """
         self._settings = settings

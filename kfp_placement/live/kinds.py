@@ -40,7 +40,7 @@ _FEATURES = {
     RUN_REQUESTS: ("queues are", " (features/queue)"),
     HISTORIES: ("histories are", " (features/history)"),
 }
-"""What serves a kind of ours, if it is not the controller, and where it is described."""
+"""Features that serve our kinds where the controller does not, and where they are described."""
 
 
 def objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:

@@ -85,7 +85,7 @@ def verdicts_of(
     """The verdicts of runs, each with its position among those of its queue that wait on.
 
     Args:
-        runs: with their queues and what they lack, in their order.
+        runs: with their queues and what is missing, in their order.
         keeping: those that room is kept for.
     """
     left = Counter(queue for _, queue, missing in runs if missing)

@@ -1,7 +1,7 @@
 """Why a step goes where it goes, and what nodes have against a step.
 
-Either is a code and what it says, in an order of its own (`FIELDS`): so it stands in rows of a
-PipelinePlacement, since 5,000 sentences would not fit. Codes are only ever added, and fields only
+Either is a code and what it says, in an order of its own (`FIELDS`). Rows of a PipelinePlacement
+hold these, since 5,000 sentences would not fit. Codes are only ever added, and fields only
 at the end. What this revision does not know is kept as it came. `contract.texts` has the sentences.
 """
 

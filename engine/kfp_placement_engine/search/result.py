@@ -34,7 +34,7 @@ def best_of(candidates: Iterable[Candidate]) -> Candidate:
 
 
 def undecided(problem: PlacementProblem) -> Candidate:
-    """The only plan of a problem of which nothing is to be decided."""
+    """Return the only plan of a problem that leaves nothing to decide."""
     nothing = np.zeros(0, np.int64)
     return Candidate.of(problem, Placement(nothing, np.zeros(problem.activities), np.empty(0)))
 

@@ -102,7 +102,8 @@ def test_the_pieces_of_any_run_touch_and_last_as_long_as_the_run(
 @settings(max_examples=100)
 @given(
     begun=begun_cases(),
-    release=st.sampled_from([-40.0, -0.5, 0.0, 2.5]),
+    # A run that has begun was submitted before.
+    release=st.sampled_from([-40.0, -0.5, 0.0]),
     dispatch=st.sampled_from(DISPATCHES),
 )
 def test_runs_that_have_begun_have_a_past(begun, release, dispatch):

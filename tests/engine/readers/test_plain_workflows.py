@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.run_graph import (
     NodeSelectorTerm,
     Requirement,
@@ -14,6 +14,7 @@ from kfp_placement_engine.model.run_graph import (
     Toleration,
 )
 from kfp_placement_engine.readers import ReadOptions, read_run
+from kfp_placement_engine.readers.argo.workflow import read_workflow
 
 WORK: dict[str, Any] = {"name": "work", "container": {"image": "work:1"}}
 
@@ -391,3 +392,13 @@ def test_malformed_workflows_are_refused_with_the_place(
     with pytest.raises(InputError, match=problem) as caught:
         read(templates)
     assert str(caught.value).startswith("flow.yaml")
+
+
+def test_templates_written_in_tasks_are_nested_as_deep_as_named_ones() -> None:
+    """A cluster's objects are nested deeper than files may be."""
+    template = WORK
+    for _ in range(60):
+        template = {"name": "main", "dag": {"tasks": [{"name": "a", "inline": template}]}}
+    document = {"metadata": {"name": "f"}, "spec": {"entrypoint": "main", "templates": [template]}}
+    with pytest.raises(LimitError, match="deeper than 50"):
+        read_workflow(document, "flow.yaml", ReadOptions())

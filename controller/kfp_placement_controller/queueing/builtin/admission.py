@@ -43,8 +43,8 @@ def decide(
     runs = in_order(waiting, rules, now)
     reservations = Reservations(admitted, rules, nodes, runs)
     # Room is kept for one run of each queue that has waited long, and for one of the cluster. Only
-    # what it lacks: one that waits for the quota of its queue must not keep other queues from the
-    # cluster.
+    # the kind of room that is missing: one that waits for the quota of its queue must not keep
+    # other queues from the cluster.
     kept: set[QueueKey | None] = set()
     lacks: dict[RunKey, tuple[Lack, ...]] = {}
     taking: list[WaitingRun] = []
@@ -69,7 +69,7 @@ def decide(
 
 
 def _has_its_turn(run: WaitingRun, rules: Mapping[QueueKey, QueueRules], now: datetime) -> bool:
-    """Whether a run has waited so long that room is kept for it, by now.
+    """Tell whether a run has waited long enough by now for room to be kept for it.
 
     Only for as long as it has waited for that before: then those behind it may go for as long
     again, and so on, since what it waits for may never come.

@@ -67,7 +67,7 @@ def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:
     component, runtime, template = reader.entry()
     file = spec.place
     values = Fields(runtime.raw, file).mapping("parameterValues")
-    defaults, missing = pipeline_arguments(Fields(component.raw, file), {})
+    defaults, missing = pipeline_arguments(Fields(component.raw, file), {}, file)
     root = reader.dag(template, component)
     missing = [parameter for parameter in missing if parameter not in values]
     return TaskTree(

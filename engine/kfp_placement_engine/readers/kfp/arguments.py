@@ -22,12 +22,15 @@ _BOOLEAN_KEY = re.compile(
 )
 
 
-def pipeline_arguments(root: Fields, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def pipeline_arguments(
+    root: Fields, given: Mapping[str, Any], file: Place
+) -> tuple[dict[str, Any], list[str]]:
     """Values of a pipeline's parameters, and the names of those without one.
 
     Args:
-        root: the pipeline's root component, at the place of its file.
+        root: the pipeline's root component.
         given: what the user gives; text is converted to the parameter's type.
+        file: where the pipeline is written, for messages.
 
     Raises:
         ArgumentError: an argument that the pipeline does not have, or of the wrong type.
@@ -37,14 +40,12 @@ def pipeline_arguments(root: Fields, given: Mapping[str, Any]) -> tuple[dict[str
     parameters = definitions.mapping("parameters")
     for name in given:
         if name not in parameters:
-            raise ArgumentError(
-                f"{root.place.spelled}: {unknown_parameter(str(name), list(parameters))}"
-            )
+            raise ArgumentError(f"{file.spelled}: {unknown_parameter(str(name), list(parameters))}")
     values: dict[str, Any] = {}
     missing = []
     for name, fields in definitions.each_named("parameters"):
         if name in given:
-            values[name] = _typed(name, given[name], fields, root.place)
+            values[name] = _typed(name, given[name], fields, file)
         elif "defaultValue" in fields:
             values[name] = fields.get("defaultValue")
         elif fields.flag("isOptional"):

@@ -54,7 +54,7 @@ def package_tree(
     if "dag" not in root:
         raise InputError(f"{name}: root: has no dag; is this a component instead of a pipeline?")
     reader = _PackageReader(package, Fields(platform, package.place))
-    arguments, missing = pipeline_arguments(root, options.arguments)
+    arguments, missing = pipeline_arguments(root, options.arguments, package.place)
     dag = reader.dag("root", root)
     return TaskTree(
         name=info.text("name") or name,

@@ -9,7 +9,7 @@ from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expressions import Scope
-from kfp_placement_engine.readers.tree.tasks import Dag, Task
+from kfp_placement_engine.readers.tree.tasks import MAX_TREE_DEPTH, Dag, Task
 from kfp_placement_engine.readers.tree.values import known_list
 
 _DIGITS = re.compile(r"([0-9]+)")
@@ -84,19 +84,21 @@ def check_size(root: Dag, options: ReadOptions) -> None:
     """Refuse trees that would expand to too many steps, before expanding them.
 
     Raises:
-        LimitError: too many steps even if every loop of unknown width ran once.
+        LimitError: too many steps even if every loop of unknown width ran once, or too deep.
     """
-    _least_steps(root, options, {})
+    _least_steps(root, options, {}, 0)
 
 
-def _least_steps(dag: Dag, options: ReadOptions, known: dict[int, int]) -> int:
+def _least_steps(dag: Dag, options: ReadOptions, known: dict[int, int], depth: int) -> int:
     if id(dag) in known:
         return known[id(dag)]
+    if depth > MAX_TREE_DEPTH:
+        raise dag.place.error(f"nested deeper than {MAX_TREE_DEPTH} levels", LimitError)
     total = 0
     for task in dag.tasks.values():
         steps = 0 if task.body is None else 1
         if isinstance(task.body, Dag):
-            steps = max(1, _least_steps(task.body, options, known))
+            steps = max(1, _least_steps(task.body, options, known, depth + 1))
         if task.loop is not None:
             items = known_list(task.loop.items.evaluate(Scope()))
             steps *= 1 if items is None else len(items)

@@ -30,12 +30,16 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
     nodes = _busiest(plan, busy, detail)
     bars = sum(step.node in nodes for step in plan.steps) + len(compared)
     is_summed_up = bars > detail.bars or len(plan.drivers) > _DRIVERS_EACH * detail.bars
-    promised = {} if plan.promise is None else plan.promise.steps
+    ranges = {
+        step.name: promise.ends
+        for step in plan.steps
+        if not is_summed_up and (promise := promises.promise_of(plan, step)) is not None
+    }
     critical = {piece.step for piece in plan.critical_path if piece.kind is PieceKind.RUNNING}
     pods: list[PlannedStep | PlannedDriver] = [*plan.steps, *compared, *plan.drivers]
     ends_seconds = [
         *(each.finish_seconds or 0.0 for each in pods),
-        *(each.ends.high_seconds for each in promised.values()),
+        *(each.high_seconds for each in ranges.values()),
     ]
     end = max(ends_seconds, default=0.0)
     labels = distinct_labels({step.name: short_name(step) for step in plan.steps})
@@ -49,7 +53,7 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
             finish_seconds=step.finish_seconds or 0.0,
             phases=_phases(step),
             marks=[*(["critical"] if own and step.name in critical else []), *marks([step])],
-            ends=promised[step.name].ends if own and step.name in promised else None,
+            ends=ranges.get(step.name) if own else None,
         )
 
     def lanes(steps: Iterable[PlannedStep], nodes: Iterable[str], *, own: bool) -> list[Lane]:
@@ -81,7 +85,7 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
         description=_description(plan, busy),
         schedules=schedules,
         end_seconds=end,
-        key=_key(plan, is_summed_up=is_summed_up),
+        key=_key(plan, critical, ranges, is_summed_up=is_summed_up),
         limit=(bound, f"no plan ends before {duration(bound)} (lower bound)"),
         begin=plan.submitted_at,
         notes=_notes(plan, len(nodes), len(busy), is_summed_up=is_summed_up),
@@ -178,7 +182,9 @@ def _summed_up(node: str, steps: Sequence[PlannedStep], end: float) -> Lane:
     return Lane(node, f"{counted(len(steps), 'step')}, {max(levels)} at once", levels=levels)
 
 
-def _key(plan: Plan, *, is_summed_up: bool) -> list[tuple[str, str]]:
+def _key(
+    plan: Plan, critical: Collection[str], ranges: Collection[str], *, is_summed_up: bool
+) -> list[tuple[str, str]]:
     """What the shades mean, of those that occur."""
     if is_summed_up:
         return [("load", "steps running at the same time, each row scaled to its own peak")]
@@ -192,10 +198,8 @@ def _key(plan: Plan, *, is_summed_up: bool) -> list[tuple[str, str]]:
         ("driver", "driver pod"): bool(plan.drivers),
         ("conditional", "conditional"): any(step.conditional for step in steps),
         ("assumed", "assumed iteration"): any(step.assumed for step in steps),
-        ("critical", "what the end of the run waits for"): bool(plan.critical_path),
-        ("whisker", f"{promises.percent(plan)} range of the end, by past runs"): bool(
-            plan.promise and plan.promise.steps
-        ),
+        ("critical", "what the end of the run waits for"): bool(critical),
+        ("whisker", f"{promises.percent(plan)} range of the end, by past runs"): bool(ranges),
     }
     return [item for item, occurs in present.items() if occurs]
 
