@@ -365,3 +365,9 @@ def test_steps_that_follow_each_other_share_a_lane_and_all_have_labels():
     assert len(bars) == len(steps)
     assert len(set(bars)) == 1
     assert all(f">{step.name}<" in drawing for step in steps)
+
+
+def test_a_load_says_in_its_tooltip_how_many_steps_run_at_once():
+    loads = re.findall(r'class="load"><title>(.*?)</title>', plan_page(PLANS["loads"]))
+    assert loads
+    assert all(re.fullmatch(r"node-\d+: [\d,]+ steps?, \d+ at once", each) for each in loads)
