@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from kfp_placement_controller.main import PROCESSES
+from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.settings import VARIABLE_PREFIX
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
@@ -239,6 +240,26 @@ def test_system_and_own_namespace_never_take_part(features):
                 *([every] if of_pipelines else []),
             ]
         }
+
+
+def is_selected(selector, name, label):
+    """Whether a namespace selector matches a namespace, as the API server decides."""
+    labels = {"kubernetes.io/metadata.name": name, PIPELINES_LABEL: ALL_PIPELINES}
+    labels |= {ENABLED_LABEL: label} if label else {}
+    return all(
+        (labels.get(each["key"]) in each["values"]) == (each["operator"] == "In")
+        for each in selector["matchExpressions"]
+    )
+
+
+@pytest.mark.parametrize("features", [("gates",), ("gates", "opt-in")], ids="-".join)
+def test_admission_and_processes_agree_on_namespaces(features):
+    for selector, _ in namespace_selectors(rendered(*features)):
+        for name in ("kube-system", NAMESPACE, "team"):
+            for label in ("", "true", "false", "True"):
+                says = ObservedNamespace(label)
+                expected = takes_part(name, says, NAMESPACE, opt_in="opt-in" in features)
+                assert is_selected(selector, name, label) == expected, (name, label)
 
 
 def test_steps_without_a_mark_are_told_alike_by_all_that_admit_them():

@@ -10,7 +10,10 @@ from typing import Any
 
 import orjson
 
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.exceptions import InputError, LimitError
+
+MAX_NODES = 20_000
+"""Nodes in a request; Kubernetes supports 5,000."""
 
 MAX_SCORE = 10
 """Go's `MaxExtenderPriority`."""
@@ -33,6 +36,7 @@ def read_args(body: bytes) -> ExtenderArgs:
     """Read a question.
 
     Raises:
+        LimitError: more nodes than we look at.
         InputError: it is not a question, or it holds whole nodes instead of names.
     """
     fields = _fields(body)
@@ -44,6 +48,11 @@ def read_args(body: bytes) -> ExtenderArgs:
             "ExtenderArgs: NodeNames must be a list; set nodeCacheCapable: true in the scheduler's "
             "configuration"
         )
+    if len(names) > MAX_NODES:
+        raise LimitError(f"ExtenderArgs: {len(names)} nodes; at most {MAX_NODES} are looked at")
+    if not {*map(type, names)} <= {str}:
+        odd = next(name for name in names if not isinstance(name, str))
+        raise InputError(f"ExtenderArgs: {odd!r:.80} is not a name of a node")
     return ExtenderArgs(pod, tuple(names))
 
 

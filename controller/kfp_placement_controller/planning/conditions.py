@@ -1,8 +1,10 @@
 """Conditions of a run's PipelinePlacement, in Kueue's words where the meaning is the same."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
+from typing import TypeVar
 
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -10,6 +12,8 @@ from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.model.step_state import StepState
+
+EntryT = TypeVar("EntryT")
 
 MAX_NAMED_STEPS = 5
 MAX_MESSAGE_CHARACTERS = 2000
@@ -92,7 +96,7 @@ def _schedulable(run: TrackedRun, plan: CurrentPlan) -> Finding:
     }
     if not missing:
         return Finding(kind, True, ConditionReason.PLANNED)
-    message = _listed("; ", [f"{name}: {why}" for name, why in missing.items()])
+    message = _listed("; ", missing.items(), lambda each: f"{each[0]}: {each[1]}")
     return Finding(kind, False, ConditionReason.NO_MATCHING_NODE, message)
 
 
@@ -101,7 +105,7 @@ def _latency(plan: CurrentPlan) -> Finding:
     if not missed:
         return Finding(kind, True, ConditionReason.PLANNED)
     reason = ConditionReason.LATENCY_RULE_UNSATISFIED
-    return Finding(kind, False, reason, _listed(", ", missed))
+    return Finding(kind, False, reason, _listed(", ", missed, str))
 
 
 def _rows(run: TrackedRun, problem: str) -> Finding:
@@ -120,14 +124,19 @@ def _failures(run: TrackedRun) -> str:
         for name, status in run.statuses.items()
         if status.state is StepState.FAILED
     }
-    texts = [f"{name} failed: {why}" if why else f"{name} failed" for name, why in failed.items()]
-    return _listed("; ", texts)
+    return _listed("; ", failed.items(), _failure)
 
 
-def _listed(separator: str, texts: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
-    more = len(texts) - MAX_NAMED_STEPS
-    return separator.join([*texts[:MAX_NAMED_STEPS], *([f"and {more} more"] if more > 0 else [])])
+def _failure(named: tuple[str, str]) -> str:
+    name, why = named
+    return f"{name} failed: {why}" if why else f"{name} failed"
+
+
+def _listed(separator: str, entries: Collection[EntryT], text: Callable[[EntryT], str]) -> str:
+    """Join the texts of the first few, and say how many more there are."""
+    more = len(entries) - MAX_NAMED_STEPS
+    texts = map(text, islice(entries, MAX_NAMED_STEPS))
+    return separator.join([*texts, *([f"and {more} more"] if more > 0 else [])])
 
 
 def _condition(finding: Finding, before: Condition | None, now: datetime) -> Condition:

@@ -65,7 +65,12 @@ def draw_time_line(line: TimeLine, colours: PlaceColours, width: float) -> Drawi
             row = _row(lane, labels, scale, y + _PADDING)
             height = max(row["bottom"] - y + _PADDING, _LEAST_ROW)
             note = fit(lane.note, left - _NAME_GAP, _LABEL_SIZE)
-            place = {"name": names[lane.name], "whole": lane.name, "note": note, "whole_note": lane.note}
+            place = {
+                "name": names[lane.name],
+                "whole": lane.name,
+                "note": note,
+                "whole_note": lane.note,
+            }
             place["css_class"] = colours.css_class(lane.name)
             rows.append({**row, **place, "middle": y + height / 2, "bottom": y + height})
             y += height

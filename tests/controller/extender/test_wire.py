@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.wire import (
+    MAX_NODES,
     filter_json,
     priorities_json,
     read_args,
     unchanged,
 )
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.exceptions import InputError, LimitError
 from tests.support.data import data_path
 
 
@@ -50,11 +51,18 @@ def test_an_empty_list_of_nodes_is_a_question():
         question(Pod=[], NodeNames=["a"]),
         question(Pod={}, NodeNames=None, Nodes={"items": []}),
         question(Pod={}, NodeNames="a"),
+        question(Pod={}, NodeNames=[1]),
+        question(Pod={}, NodeNames=["a", None]),
     ],
 )
 def test_what_is_no_question_is_refused(body):
     with pytest.raises(InputError):
         read_args(body)
+
+
+def test_too_many_nodes_are_refused():
+    with pytest.raises(LimitError):
+        read_args(question(Pod={}, NodeNames=["n"] * (MAX_NODES + 1)))
 
 
 @pytest.mark.parametrize(

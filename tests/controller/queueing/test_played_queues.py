@@ -274,3 +274,16 @@ def test_a_run_that_ends_while_nobody_leads_is_finished_by_the_next_leader():
     scene.lead_again()
     assert scene.settle() == []
     assert scene.written["run"]["phase"] == "Finished"
+
+
+def test_positions_alone_are_written_in_turn():
+    """A hundred runs move up by one: that is not a hundred writes at once."""
+    scene = Played(quota={"runs": 1})
+    for number in range(100):
+        scene.submit(f"run-{number:03}", number / 1000)
+    scene.settle()
+    scene.pass_time(20)
+    scene.end("run-000")
+    begun = [each for action in scene.actions() for each in scene.carry_out(action)]
+    assert "run-001 begins: admitted" in begun
+    assert 0 < len(scene.actions()) <= 30

@@ -81,6 +81,7 @@ class KueueBackend:
     retry_seconds: float = 2.0
     aging_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
+    _defects_before: set[tuple[RunKey, str]] = field(default_factory=set)
     _defects: set[tuple[RunKey, str]] = field(default_factory=set)
     _outdated: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
 
@@ -90,6 +91,7 @@ class KueueBackend:
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
+        self._defects_before, self._defects = self._defects, set()
         if not situation.queues.ask_for_kueue and not self.objects.has_workloads:
             return Decisions()
         decide = partial(self._decided, situation=situation, now=now)
@@ -145,7 +147,8 @@ class KueueBackend:
     ) -> ResultT:
         """Decide about one run: a defect in that must not keep all others waiting.
 
-        Anybody may have written what the decision depends on. Each defect is logged once.
+        Anybody may have written what the decision depends on. A defect is logged once for
+        as long as each decision meets it.
 
         Args:
             run: which.
@@ -156,7 +159,7 @@ class KueueBackend:
             return decide()
         except Exception as error:
             detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
-            if (run, detail) not in self._defects:
+            if (run, detail) not in self._defects_before | self._defects:
                 _LOG.exception("run %s/%s: defect in deciding about it", *run)
             self._defects.add((run, detail))
             return otherwise(f"a defect of the queue: {detail}")
