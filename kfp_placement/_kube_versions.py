@@ -15,10 +15,10 @@ def read_kube_version(text: str) -> tuple[int, int]:
     """
     match = _VERSION.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a Kubernetes version; write for example 1.36")
+        raise ValueError(f"{text!r:.80} is not a Kubernetes version; write for example 1.36")
     version = int(match[1]), int(match[2])
     if not _OLDEST <= version <= _NEWEST:
         raise ValueError(
-            f"{text!r}: the default scheduler of Kubernetes 1.25 to 1.99 can be imitated"
+            f"{text!r:.80}: the default scheduler of Kubernetes 1.25 to 1.99 can be imitated"
         )
     return version

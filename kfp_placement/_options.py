@@ -103,7 +103,9 @@ def _names(function: str, option: str, value: Any) -> tuple[str, ...]:
 
 def _version(function: str, option: str, value: object) -> tuple[int, int]:
     """Read a Kubernetes version that can be imitated: `1.36`, `v1.36.3` or `(1, 36)`."""
-    text = ".".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    if isinstance(value, tuple | list) and len(value) == 2:
+        value = ".".join(str(_WHOLE(function, option, part)) for part in value)
+    text = _VERSION_TEXT(function, option, value)
     try:
         return read_kube_version(text)
     except ValueError as error:
@@ -115,6 +117,7 @@ _WHOLE = _only(
     lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
     "a whole number, 0 or more",
 )
+_VERSION_TEXT = _instance(str, "a Kubernetes version such as '1.36'")
 _PATH = _only(
     lambda value: isinstance(value, str | os.PathLike) and value != "", "a path, 'live' or 'none'"
 )

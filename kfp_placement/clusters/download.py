@@ -4,6 +4,7 @@ import http.client
 import queue
 import re
 import threading
+import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _CHARACTERS = 200
 """Longest part of a message that others have written."""
 
 _MEGABYTE = 10**6
+_CHUNK_BYTES = 65_536
 _BY_HAND = "download the file and give its path"
 
 
@@ -111,6 +113,7 @@ def _name_and_host(url: str) -> tuple[str, str]:
 
 
 def _fetch(url: str, limits: DownloadLimits, put: Callable[[bytes | Exception], None]) -> None:
+    deadline = time.monotonic() + limits.seconds
     request = urllib.request.Request(
         url, headers={"User-Agent": "kfp-placement", "Accept-Encoding": "identity"}
     )
@@ -118,7 +121,15 @@ def _fetch(url: str, limits: DownloadLimits, put: Callable[[bytes | Exception], 
     try:
         with opener.open(request, timeout=limits.seconds) as response:
             promised = response.length or 0
-            data = b"" if promised > limits.max_bytes else response.read(limits.max_bytes + 1)
+            data = bytearray()
+            # One piece at a time as they arrive: `read` would wait for the whole.
+            while max(promised, len(data)) <= limits.max_bytes:
+                piece = response.read1(_CHUNK_BYTES)
+                if not piece:
+                    break
+                data += piece
+                if time.monotonic() > deadline:
+                    raise TimeoutError
         if max(promised, len(data)) > limits.max_bytes:
             raise LimitError(
                 f"is larger than {limits.max_bytes / _MEGABYTE:g} MB, the most that is fetched;"
@@ -129,7 +140,7 @@ def _fetch(url: str, limits: DownloadLimits, put: Callable[[bytes | Exception], 
                 f"the connection was closed after {len(data)} of {promised} bytes; try again, or"
                 f" {_BY_HAND}"
             )
-        put(data)
+        put(bytes(data))
     except (EngineError, OSError, http.client.HTTPException, ValueError) as error:
         put(error)
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from kfp_placement_kube.answers import JsonObject, Page, StreamEvent
     from kfp_placement_kube.client import KubeClient
 
+PAGE_SIZE = 250
+"""Objects asked for at a time, unless a caller says how many."""
+
 MAX_ANSWER_BYTES = 128 * 2**20
 """Largest answer that is read: far more than a page of pods."""
 
@@ -112,13 +115,14 @@ class LiveCluster:
 
         Args:
             kind: which.
-            **chosen: which of them, and how many at a time, as for `KubeClient.pages`.
+            **chosen: which of them, and how many at a time, as for `KubeClient.pages`; `PAGE_SIZE`
+                of them if that is not said.
 
         Raises:
             ClusterError: refused, or no answer.
         """
         with self._in_our_words():
-            yield from self._client.pages(kind, **chosen)
+            yield from self._client.pages(kind, **{"limit": PAGE_SIZE, **chosen})
 
     def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> "JsonObject":
         """Create an object; returns it as the server keeps it.

@@ -68,11 +68,16 @@ def our_objects(api: Api, kind: Kind, **chosen: Any) -> Iterator[JsonObject]:
     try:
         yield from objects(api, kind, **chosen)
     except ClusterMissingError as error:
-        what, where = _FEATURES.get(kind, ("the controller is", ""))
-        raise ClusterMissingError(
-            f"the cluster does not serve kind {kind.kind}: {what} not installed there;"
-            f" deploy/README.md of kfp-placement says how to{where}"
-        ) from error
+        raise not_installed(kind) from error
+
+
+def not_installed(kind: Kind) -> ClusterMissingError:
+    """The error for one of our kinds that the cluster does not serve."""
+    what, where = _FEATURES.get(kind, ("the controller is", ""))
+    return ClusterMissingError(
+        f"the cluster does not serve kind {kind.kind}: {what} not installed there;"
+        f" deploy/README.md of kfp-placement says how to{where}"
+    )
 
 
 def object_if_allowed(api: Api, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:

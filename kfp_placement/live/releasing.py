@@ -18,6 +18,7 @@ from kfp_placement.live.kinds import (
     WORKFLOWS,
     Api,
     JsonObject,
+    not_installed,
     objects,
     our_objects,
 )
@@ -90,18 +91,25 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
     """
     policy = api.get(POLICIES, POLICY_NAME)
     if policy is None:
-        # Fails if there can be none.
-        next(our_objects(api, POLICIES), None)
         if not paused:
+            # Fails if there can be none.
+            next(our_objects(api, POLICIES), None)
             return PolicyChange.NONE
         # Unless the controller has been faster.
         with suppress(ClusterConflictError):
-            api.create(POLICIES, new_policy(paused=True), dry_run=dry_run)
-            return PolicyChange.CREATED
+            return _create_paused(api, dry_run=dry_run)
     elif bool((policy.get("spec") or {}).get("paused")) == paused:
         return PolicyChange.NONE
     api.patch(POLICIES, POLICY_NAME, "", pause_patch(paused), dry_run=dry_run)
     return PolicyChange.WRITTEN
+
+
+def _create_paused(api: Api, *, dry_run: bool) -> PolicyChange:
+    try:
+        api.create(POLICIES, new_policy(paused=True), dry_run=dry_run)
+    except ClusterMissingError as error:
+        raise not_installed(POLICIES) from error
+    return PolicyChange.CREATED
 
 
 def open_gates(

@@ -118,6 +118,15 @@ def test_what_is_no_file_is_one_clear_sentence(host, golden, path, error):
     golden(str(caught.value).replace(host, "http://HOST"))
 
 
+def test_a_server_that_goes_on_keeps_no_thread_busy(host):
+    with pytest.raises(InputError, match="has not sent it within"):
+        download(f"{host}/dripping", QUICK)
+    for thread in threading.enumerate():
+        if thread.name == "download":
+            thread.join(5)
+            assert not thread.is_alive()
+
+
 @pytest.mark.parametrize("path", ["/binary", "/other"])
 def test_what_is_no_cluster_names_the_url(host, golden, path):
     with pytest.raises(RunError) as caught:

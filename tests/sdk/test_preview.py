@@ -123,6 +123,9 @@ def test_loops_of_unknown_width_take_the_width_given():
         ({"generations": 1.5}, MarkValueError),
         ({"kube_version": "1.2"}, MarkValueError),
         ({"kube_version": (1,)}, MarkValueError),
+        ({"kube_version": (1, 36, 2)}, MarkValueError),
+        ({"kube_version": 1.36}, MarkValueError),
+        ({"kube_version": "new"}, MarkValueError),
         ({"assumptions": 3}, MarkValueError),
         ({"namespace": 3}, MarkValueError),
     ],
@@ -227,6 +230,12 @@ def test_a_display_name_is_there_from_the_pipeline_on():
     steps = preview(named, CLUSTER, durations={"Look at it": "7m"}, **QUICK).steps
     assert [each.display_name for each in steps.values()] == ["Look at it", ""]
     assert steps["step"].duration_seconds == 420.0
+
+
+def test_a_long_version_is_not_told_to_its_end():
+    with pytest.raises(MarkValueError) as caught:
+        preview(one_step(place), CLUSTER, kube_version="9" * 10_000)
+    assert len(str(caught.value)) < 200
 
 
 def test_steps_are_a_mapping():

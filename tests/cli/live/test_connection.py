@@ -221,3 +221,18 @@ def test_a_server_that_starts_is_asked_again(tmp_path, monkeypatch):
         with pytest.raises(ClusterError, match="not now"):
             cluster.get(PODS, "p")
     assert not answers
+
+
+def test_pages_are_small_enough_for_whole_workflows(tmp_path):
+    """An answer has room for 250 objects of half a megabyte."""
+    asked = []
+
+    def page(request):
+        asked.append(request.path)
+        sending(b'{"metadata": {}, "items": []}')(request)
+
+    with web_server({"/api/v1/pods": page}) as address:
+        cluster = LiveCluster.connect(kubeconfig(tmp_path, address))
+        list(cluster.pages(PODS))
+        list(cluster.pages(PODS, limit=7))
+    assert [re.findall(r"limit=(\d+)", path) for path in asked] == [["250"], ["7"]]

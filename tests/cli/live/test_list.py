@@ -6,7 +6,7 @@ import yaml
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
 from kfp_placement.live.kinds import PLACEMENTS
 from kfp_placement_kube.kinds import NAMESPACES
-from tests.cli.live.conftest import placement
+from tests.cli.live.conftest import condition, placement
 from tests.support.fake_cluster import FakeCluster
 
 
@@ -56,6 +56,22 @@ def test_documents(live):
     assert item["ageSeconds"] == 180
     assert [each["type"] for each in item["conditions"]] == ["Planned", "LatencySatisfied"]
     assert yaml.safe_load(live("list", "-o", "yaml").stdout) == document
+
+
+HOSTILE = "\x1b[31mred\u202e\nnew line"
+
+
+@pytest.mark.parametrize("output_format", ["wide", "json"])
+def test_what_others_wrote_cannot_act_on_the_terminal(live, cluster, output_format):
+    conditions = [condition("Schedulable", message=HOSTILE)]
+    changed = placement(status={"conditions": conditions, "phase": HOSTILE, "progress": HOSTILE})
+    changed["metadata"]["annotations"] = {"pipelines.kubeflow.org/run_name": HOSTILE}
+    changed["metadata"]["labels"] = {"pipeline/runid": HOSTILE}
+    cluster.put(PLACEMENTS, changed)
+    result = live("list", "-o", output_format)
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
 
 
 @pytest.mark.parametrize(

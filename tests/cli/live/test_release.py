@@ -129,6 +129,20 @@ def test_there_was_no_policy(live, cluster, golden):
     assert paused(cluster)
 
 
+def test_a_policy_is_made_without_the_right_to_list_policies(live, cluster, monkeypatch):
+    cluster.remove(POLICIES, "default")
+    listed = cluster.pages
+
+    def pages(kind, **chosen):
+        if kind == POLICIES:
+            raise ClusterForbiddenError("cannot list placementpolicies")
+        return listed(kind, **chosen)
+
+    monkeypatch.setattr(cluster, "pages", pages)
+    assert live("release").exit_code == 0
+    assert paused(cluster)
+
+
 def test_there_is_no_controller(live, cluster, golden):
     """Gates that one has left behind are taken off all the same."""
     cluster.remove(POLICIES, "default")
