@@ -53,7 +53,8 @@ def pass_seconds(cluster, seconds):
 
 def ended(cluster, run):
     def has_ended():
-        return all(each.ended for each in cluster.tracked(run).statuses.values())
+        statuses = cluster.tracked(run).statuses.values()
+        return bool(statuses) and all(each.ended for each in statuses)
 
     return has_ended
 

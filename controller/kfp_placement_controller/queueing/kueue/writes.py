@@ -118,15 +118,18 @@ def _demand(run: KueueRun, objects: KueueObjects) -> Iterator[KueueAction]:
         # All else that a run needs the ClusterQueue must have quota for, as for every Workload. A
         # run without requests still needs one, to wait in line.
         units = units[1:] or (QuotaUnits(units[0].name, 1, {}),)
-    spec = {
-        "queueName": local.name,
+    if run.workload is None:
+        yield CreateWorkload(run.known.key, _body(run, _spec(run, local.name, units)))
+    else:
+        yield from _correction(run, run.workload, local.name, units)
+
+
+def _spec(run: KueueRun, queue_name: str, units: Sequence[QuotaUnits]) -> dict[str, Any]:
+    return {
+        "queueName": queue_name,
         "priority": run.priority,
         "podSets": [_pod_set(each) for each in units],
     }
-    if run.workload is None:
-        yield CreateWorkload(run.known.key, _body(run, spec))
-    else:
-        yield from _correction(run.known.key, run.workload, spec, units)
 
 
 def _body(run: KueueRun, spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,24 +154,25 @@ def _body(run: KueueRun, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _correction(
-    run: RunKey,
+    run: KueueRun,
     workload: ObservedWorkload,
-    wanted: Mapping[str, Any],
+    queue_name: str,
     units: Sequence[QuotaUnits],
 ) -> Iterator[PatchWorkload]:
     """What is reserved cannot be changed, and is given back; only the priority always can."""
-    changed = {"priority"} if workload.priority != wanted["priority"] else set()
+    changed = {"priority"} if workload.priority != run.priority else set()
     if not workload.has_reservation:
-        if workload.local_queue != wanted["queueName"]:
+        if workload.local_queue != queue_name:
             changed.add("queueName")
         if workload.pod_sets != tuple(units):
             changed.add("podSets")
     if changed:
+        wanted = _spec(run, queue_name, units)
         patch = {
             "metadata": {"resourceVersion": workload.version},
             "spec": {name: wanted[name] for name in wanted if name in changed},
         }
-        yield PatchWorkload(run, workload.name, patch)
+        yield PatchWorkload(run.known.key, workload.name, patch)
 
 
 def _deletion(run: RunKey, workload: ObservedWorkload) -> DeleteWorkload:
