@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 
 from kfp_placement_engine.history.by_factor import next_value
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.history.series import Columns, Estimate, Series, centred, factors_of
+from kfp_placement_engine.history.series import (
+    Columns,
+    Estimate,
+    Series,
+    centred,
+    columns_in,
+    extended,
+    factors_of,
+)
 from kfp_placement_engine.model.history import (
     MOST_MEMORY_BYTES,
     PastRun,
@@ -58,7 +66,7 @@ class _Step:
         asked_bytes: in the last run; None = unknown.
     """
 
-    peaks: Series = field(default_factory=Series)
+    peaks: Series = b""
     largest: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_RUNS))
     killed_bytes: float | None = None
     asked_bytes: float | None = None
@@ -71,7 +79,7 @@ class _Step:
             if each.peak_bytes is not None:
                 factors = factors_of(each.input_bytes)
                 log_bytes = math.log(each.peak_bytes)
-                self.peaks = self.peaks.extended(log_bytes, factors, MOST_VALUES)
+                self.peaks = extended(self.peaks, log_bytes, factors, MOST_VALUES)
         largest = _largest(each.peak_bytes for each in iterations)
         if largest is not None:
             self.largest.append(largest)
@@ -111,7 +119,7 @@ class MemoryHistory:
         if step is None:
             return None
         size = input_bytes if input_bytes is not None and is_usable_size(input_bytes) else None
-        ask, by_size = _ask(step.peaks.columns, size) if step.peaks else (None, False)
+        ask, by_size = _ask(columns_in(step.peaks), size) if step.peaks else (None, False)
         largest = max(step.largest, default=None)
         if step.killed_bytes is not None:
             ask = max(ask or 0.0, after_kill(step.killed_bytes, largest))

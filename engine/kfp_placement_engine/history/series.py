@@ -60,40 +60,40 @@ class Estimate(NamedTuple):
     beyond: float = 0.0
 
 
-class Series(bytes):
-    """The last values of one thing, packed: a namespace has a million of them.
+Series = bytes
+"""The last values of one thing, packed: a namespace has a million of them.
 
-    The first byte is the number of columns, the others are their numbers.
+The first byte is the number of columns, the others are their numbers, 4 bytes each.
+"""
+
+
+def columns_in(series: Series) -> Columns:
+    """Return all values with their factors; no value and no factor where it is empty."""
+    if not series:
+        return [[]]
+    numbers = array("f", series[1:]).tolist()
+    length = len(numbers) // series[0]
+    return [numbers[at : at + length] for at in range(0, len(numbers), length)]
+
+
+def extended(series: Series, log_value: float, factors: Factors = (), kept: int = KEPT) -> Series:
+    """Return the series with one more value; the oldest goes where there are more than `kept`.
+
+    Where that has more or fewer factors than those before, their meaning has changed: the
+    values stay, without factors.
     """
+    logs, *of_factors = columns_in(series)
+    if len(of_factors) != len(factors):
+        of_factors = [[math.nan] * len(logs) for _ in factors]
+    new = zip([logs, *of_factors], (log_value, *factors), strict=True)
+    columns = [[*column, number][-kept:] for column, number in new]
+    return bytes([len(columns)]) + array("f", chain(*columns)).tobytes()
 
-    __slots__ = ()
 
-    @property
-    def columns(self) -> Columns:
-        """All values with their factors; no value and no factor where it is empty."""
-        if not self:
-            return [[]]
-        numbers = array("d", self[1:]).tolist()
-        length = len(numbers) // self[0]
-        return [numbers[at : at + length] for at in range(0, len(numbers), length)]
-
-    def extended(self, log_value: float, factors: Factors = (), kept: int = KEPT) -> "Series":
-        """Return it with one more value; the oldest goes where there are more than `kept`.
-
-        Where that has more or fewer factors than those before, their meaning has changed: the
-        values stay, without factors.
-        """
-        logs, *of_factors = self.columns
-        if len(of_factors) != len(factors):
-            of_factors = [[math.nan] * len(logs) for _ in factors]
-        new = zip([logs, *of_factors], (log_value, *factors), strict=True)
-        columns = [[*column, number][-kept:] for column, number in new]
-        return Series(bytes([len(columns)]) + array("d", chain(*columns)).tobytes())
-
-    def typical(self) -> tuple[float, Factors]:
-        """Return the median of the last values, with the last factors."""
-        logs, *of_factors = self.columns
-        return median(logs[-RECENT:]), tuple(column[-1] for column in of_factors)
+def typical(series: Series) -> tuple[float, Factors]:
+    """Return the median of the last values, with the last factors."""
+    logs, *of_factors = columns_in(series)
+    return median(logs[-RECENT:]), tuple(column[-1] for column in of_factors)
 
 
 def columns_of(rows: Sequence[tuple[float, Factors]]) -> Columns:

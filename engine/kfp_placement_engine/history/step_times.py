@@ -15,9 +15,12 @@ from kfp_placement_engine.history.series import (
     Estimate,
     Factors,
     Series,
+    columns_in,
     columns_of,
+    extended,
     factors_of,
     median,
+    typical,
 )
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level
 from kfp_placement_engine.model.history import (
@@ -105,11 +108,11 @@ class _Step:
         """Keep a value of an iteration."""
         series = self.iterations.used(name, Series)
         kept = max(_LEAST_OF_ITERATION, min(KEPT, _VALUES_OF_STEP // len(self.iterations)))
-        self.iterations[name] = series.extended(log_seconds, factors, kept)
+        self.iterations[name] = extended(series, log_seconds, factors, kept)
 
     def typical(self, besides: str | None = None) -> list[tuple[float, Factors]]:
         """Of each iteration the median of its last values, with its last factors."""
-        return [each.typical() for name, each in self.iterations.items() if name != besides]
+        return [typical(each) for name, each in self.iterations.items() if name != besides]
 
     def log_seconds(self) -> float:
         """What it takes, whatever the iteration."""
@@ -230,7 +233,7 @@ class StepTimes:
             series = None if name is None else step.iterations.get(name)
             if series is None:
                 return _estimated(columns_of(step.typical()), Level.STEP, factors, step.runs)
-            columns = series.columns
+            columns = columns_in(series)
             runs = min(step.runs, len(columns[0]))
             return _estimated(columns, Level.ITERATION, factors, runs)
         alike = (identity.component, identity.image, _ALL)
