@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.kube_scheduler.pod import Pod
+from benchmarks.kube_scheduler.reading import read_pod
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.pod import Pod
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
-from kfp_placement_engine.readers.kubernetes.pods import read_pod
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents, read_file
 

@@ -7,11 +7,11 @@ resource claims, which need objects that a recording or a cluster file does not 
 from collections.abc import Iterable
 
 from benchmarks.kube_scheduler.inter_pod import InterPodFilter
+from benchmarks.kube_scheduler.pod import ANY_ADDRESS, HostPort, Pod
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from benchmarks.kube_scheduler.topology_spread import SpreadFilter
 from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.model.constraints import objection
-from kfp_placement_engine.model.pod import ANY_ADDRESS, HostPort, Pod
 from kfp_placement_engine.model.resources import lacking
 
 

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from benchmarks.kube_scheduler.pod import Pod, PodAffinityTerm
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
-from kfp_placement_engine.model.pod import Pod, PodAffinityTerm
 
 _HARD_AFFINITY_WEIGHT = 1
 """What a required affinity term of an existing pod counts in scores (hardPodAffinityWeight)."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks.kube_scheduler.filters import PodFilter, named_nodes
+from benchmarks.kube_scheduler.pod import Pod
 from benchmarks.kube_scheduler.scores import weighted_scores
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
-from kfp_placement_engine.model.pod import Pod
 
 TIES = ("heap", "first", "random")
 

@@ -5,13 +5,13 @@ A plugin that kube-scheduler skips for a pod is absent, as in its log.
 
 from collections.abc import Sequence
 
+from benchmarks.kube_scheduler import kube_scores
 from benchmarks.kube_scheduler.inter_pod import inter_pod_scores
+from benchmarks.kube_scheduler.pod import Pod
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from benchmarks.kube_scheduler.topology_spread import spread_scores
 from kfp_placement_engine.model.constraints import preferred_weight, untolerated_preferred_taints
 from kfp_placement_engine.model.images import normalised
-from kfp_placement_engine.model.pod import Pod
-from kfp_placement_engine.problem import kube_scores
 
 CHANGED = (1, 36)
 """From here on BalancedAllocation scores the improvement, and ImageLocality image volumes too."""

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from benchmarks.kube_scheduler.pod import HostPort, Pod
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.images import scaled_sizes
-from kfp_placement_engine.model.pod import HostPort, Pod
 from kfp_placement_engine.model.resources import add_to, free_room, with_pod
 
 # The old name wins where a node has both (`component-helpers/node/topology`).
@@ -96,6 +95,26 @@ class SchedulerState:
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         """Labels of a namespace; none where they are not known."""
         return self._namespaces.get(namespace, {})
+
+
+def scaled_sizes(nodes: Iterable[Node]) -> dict[str, int]:
+    """What a node that holds the image gets for it: its size times the share of nodes that hold it.
+
+    The size is the one that the first node with that name reports; all nodes count, feasible or not
+    (`backend/cache/cache.go`, addNodeImageStates; scaledImageScore).
+    """
+    sizes: dict[str, int] = {}
+    holders: dict[str, int] = {}
+    total = 0
+    for node in nodes:
+        total += 1
+        for name, size_bytes in node.images.items():
+            sizes.setdefault(name, size_bytes)
+            holders[name] = holders.get(name, 0) + 1
+    return {
+        name: int(float(size_bytes) * (float(holders[name]) / float(total)))
+        for name, size_bytes in sizes.items()
+    }
 
 
 def zone_interleaved(nodes: Iterable[Node]) -> list[Node]:

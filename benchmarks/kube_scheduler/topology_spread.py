@@ -7,13 +7,13 @@ that a Service or a workload controller selects, which pods of pipeline steps ar
 import math
 from collections.abc import Mapping, Sequence
 
+from benchmarks.kube_scheduler.pod import Pod, SpreadConstraint
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from kfp_placement_engine.model.constraints import (
     matches_affinity,
     matches_node_selector,
     untolerated_taint,
 )
-from kfp_placement_engine.model.pod import Pod, SpreadConstraint
 
 _HOSTNAME = "kubernetes.io/hostname"
 _MAX_INT32 = 2**31 - 1

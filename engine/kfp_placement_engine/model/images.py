@@ -64,23 +64,3 @@ def _sizes_on(nodes: Sequence[Node], names: Sequence[str]) -> list[int | None]:
     for name in reversed(names):
         sizes = [node.images.get(name, size) for node, size in zip(nodes, sizes, strict=True)]
     return sizes
-
-
-def scaled_sizes(nodes: Iterable[Node]) -> dict[str, int]:
-    """What a node that holds the image gets for it: its size times the share of nodes that hold it.
-
-    The size is the one that the first node with that name reports; all nodes count, feasible or not
-    (`backend/cache/cache.go`, addNodeImageStates; scaledImageScore).
-    """
-    sizes: dict[str, int] = {}
-    holders: dict[str, int] = {}
-    total = 0
-    for node in nodes:
-        total += 1
-        for name, size_bytes in node.images.items():
-            sizes.setdefault(name, size_bytes)
-            holders[name] = holders.get(name, 0) + 1
-    return {
-        name: int(float(size_bytes) * (float(holders[name]) / float(total)))
-        for name, size_bytes in sizes.items()
-    }

@@ -145,7 +145,7 @@ def _load() -> ctypes.CDLL:
 
 
 KERNEL = _load()
-"""The library; `kube_scores` takes its scalar functions from it."""
+"""The compiled library."""
 
 _prepared: "weakref.WeakKeyDictionary[PlacementProblem, _Problem]" = weakref.WeakKeyDictionary()
 

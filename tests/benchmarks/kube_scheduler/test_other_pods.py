@@ -3,13 +3,13 @@
 import pytest
 
 from benchmarks.kube_scheduler.model import KubeScheduler
-from benchmarks.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.model.pod import (
+from benchmarks.kube_scheduler.pod import (
     LabelSelector,
     PodAffinity,
     PodAffinityTerm,
     SpreadConstraint,
 )
+from benchmarks.kube_scheduler.state import SchedulerState
 from kfp_placement_engine.model.run_graph import Requirement
 from tests.support.kubernetes import a_node, a_pod, a_taint, plugin_scores
 

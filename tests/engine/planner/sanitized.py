@@ -13,14 +13,14 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.lowering import LoweringOptions, lower_runs, with_reservations
-from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
-from kfp_placement_engine.problem import native
-from kfp_placement_engine.problem.kube_scores import (
+from benchmarks.kube_scheduler.kube_scores import (
     balanced_allocation,
     image_locality,
     least_allocated,
 )
+from kfp_placement_engine.lowering import LoweringOptions, lower_runs, with_reservations
+from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
+from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.brute_force import count_plans

@@ -5,7 +5,7 @@ import pytest
 from kfp_placement_engine.exceptions import InputError, LimitError, QuantityError
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
-from kfp_placement_engine.readers.kubernetes.pods import read_pod
+from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.place import UNNAMED, Place
 from tests.support.kubernetes import container, node_object, pod_object
 
@@ -120,6 +120,6 @@ def test_what_is_right_spells_no_place(monkeypatch):
     spelled: list[Place] = []
     monkeypatch.setattr(Place, "spelled", property(spelled.append))
     pod = pod_object("p", "n", containers=[container({"cpu": "1"})])
-    read_pod(Fields(pod, Place("pod")))
+    read_requests(Fields(pod, Place("pod")))
     read_node(Fields(node_object("n"), Place("node")))
     assert spelled == []

@@ -1,4 +1,4 @@
-"""A Pod object as the API server prints it -> what it requests, and what kube-scheduler sees.
+"""A Pod object as the API server prints it -> what it requests.
 
 The request is `max(sum of containers and sidecars, peak of the init containers) + overhead`
 (`component-helpers/resource/helpers.go`, PodRequests), with the API server's defaults applied: a
@@ -8,11 +8,6 @@ limit without a request is a request.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kfp_placement_engine.model.pod import (
-    ANY_ADDRESS,
-    HostPort,
-    Pod,
-)
 from kfp_placement_engine.model.resources import (
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,
@@ -21,8 +16,6 @@ from kfp_placement_engine.model.resources import (
     raise_to,
 )
 from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.kubernetes.constraints import read_node_affinity, read_tolerations
-from kfp_placement_engine.readers.kubernetes.pod_terms import read_pod_affinity, read_spread
 
 _SCORED_DEFAULTS: Mapping[str, int] = {
     "cpu": DEFAULT_CPU_REQUEST_MILLI,
@@ -38,13 +31,10 @@ class PodRequests(NamedTuple):
     Attributes:
         real: actual amounts.
         scored: CPU and memory as the resource scores count them once it is bound.
-        arrival: the same while the pod itself is being placed: without what is given to the pod as
-            a whole, as NodeResourcesFit's scorer is made without it (`noderesources/fit.go`).
     """
 
     real: dict[str, int]
     scored: dict[str, int]
-    arrival: dict[str, int]
 
 
 class _Container(NamedTuple):
@@ -68,46 +58,9 @@ def read_requests(pod: Fields) -> PodRequests:
     if pod_level:
         missing = {name: each for name, each in _SCORED_DEFAULTS.items() if name not in real}
     scored = _total(containers, missing, pod_level, overhead)
-    arrival = _total(containers, _SCORED_DEFAULTS, {}, overhead) if pod_level else scored
     return PodRequests(
         {name: amount for name, amount in real.items() if is_schedulable(name)},
         {name: scored.get(name, 0) for name in _SCORED_DEFAULTS},
-        {name: arrival.get(name, 0) for name in _SCORED_DEFAULTS},
-    )
-
-
-def read_pod(pod: Fields) -> Pod:
-    """Read a pod with all that kube-scheduler's stock profile looks at.
-
-    Raises:
-        InputError: the object is malformed.
-    """
-    metadata, spec = pod.flat("metadata"), pod.flat("spec")
-    namespace = metadata.text("namespace") or "default"
-    labels = metadata.text_mapping("labels")
-    affinity = spec.flat("affinity")
-    init, main = spec.entries("initContainers"), spec.entries("containers")
-    requests = read_requests(pod)
-    containers = [Fields.of(each, pod.place) for each in (*init, *main)]
-    return Pod(
-        name=metadata.text("name"),
-        namespace=namespace,
-        labels=labels,
-        requests=requests.real,
-        scored_requests=requests.scored,
-        arrival_requests=requests.arrival,
-        node_name=spec.text("nodeName"),
-        node_selector=spec.text_mapping("nodeSelector"),
-        affinity=read_node_affinity(affinity.fields("nodeAffinity")),
-        tolerations=read_tolerations(spec.get("tolerations"), spec.where("tolerations")),
-        images=tuple(each.text("image") for each in containers),
-        image_volumes=_image_volumes(spec),
-        containers=len(containers),
-        host_ports=_host_ports(containers[: len(init)], containers[len(init) :]),
-        spread=read_spread(spec, labels),
-        pod_affinity=read_pod_affinity(affinity.fields("podAffinity"), namespace),
-        pod_anti_affinity=read_pod_affinity(affinity.fields("podAntiAffinity"), namespace),
-        terminating=metadata.get("deletionTimestamp") is not None,
     )
 
 
@@ -205,23 +158,3 @@ def _total(
     total.update(pod_level)
     add_to(total, overhead)
     return total
-
-
-def _image_volumes(spec: Fields) -> tuple[str, ...]:
-    return tuple(
-        volume.flat("image").text("reference")
-        for volume in spec.each_flat("volumes")
-        if volume.get("image") is not None
-    )
-
-
-def _host_ports(init: Iterable[Fields], main: Iterable[Fields]) -> tuple[HostPort, ...]:
-    sidecars = [each for each in init if each.get("restartPolicy") == "Always"]
-    ports = []
-    for container in (*sidecars, *main):
-        for raw in container.each_flat("ports"):
-            port = raw.count("hostPort")
-            if port > 0:
-                protocol = raw.text("protocol") or "TCP"
-                ports.append(HostPort(port, protocol, raw.text("hostIP") or ANY_ADDRESS))
-    return tuple(ports)

@@ -4,7 +4,7 @@ import pytest
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
 from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.kubernetes.pods import read_pod, read_requests
+from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.place import Place
 from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, container, pod_object
 
@@ -74,14 +74,13 @@ def test_overhead_adds():
 
 
 def test_resources_of_the_pod_as_a_whole_win():
-    """For CPU, memory and huge pages; while the pod is placed, the scores leave them out."""
+    """For CPU, memory and huge pages."""
     found = requests(
         resources={"requests": {"cpu": "4", "nvidia.com/gpu": "9"}},
         containers=[container({"cpu": "1"}), container(None, "wait")],
     )
     assert found.real == {"cpu": 4_000}
     assert found.scored == {"cpu": 4_000, "memory": 400 * MEBIBYTE}
-    assert found.arrival == {"cpu": 1_100, "memory": 400 * MEBIBYTE}
 
 
 def test_only_names_that_the_scheduler_knows_count():
@@ -135,48 +134,3 @@ def test_bad_amounts_name_the_place(amount):
 def test_other_forms_name_the_place(spec, place):
     with pytest.raises(InputError, match=place):
         requests(**spec)
-
-
-def test_a_whole_pod():
-    """Images and containers are counted with the init containers, ports only where they last."""
-    pod = pod_object(
-        "p",
-        namespace="team",
-        labels={"app": "x", "tier": "web"},
-        containers=[container(image="a", ports=[{"hostPort": 80}, {"containerPort": 81}])],
-        initContainers=[
-            container(image="b", ports=[{"hostPort": 82}]),
-            container(
-                image="b", restartPolicy="Always", ports=[{"hostPort": 83, "protocol": "UDP"}]
-            ),
-        ],
-        volumes=[{"name": "data", "image": {"reference": "c"}}, {"name": "tmp", "emptyDir": {}}],
-        topologySpreadConstraints=[
-            {
-                "topologyKey": "zone",
-                "maxSkew": 2,
-                "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": {"matchLabels": {"app": "x"}},
-                "matchLabelKeys": ["tier", "missing"],
-            }
-        ],
-        affinity={
-            "podAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": [
-                    {"topologyKey": "zone", "labelSelector": {}}
-                ]
-            }
-        },
-    )
-    read = read_pod(Fields(pod, Place("pod")))
-    assert (read.images, read.image_volumes, read.containers) == (("b", "b", "a"), ("c",), 3)
-    assert [(each.port, each.protocol) for each in read.host_ports] == [(83, "UDP"), (80, "TCP")]
-    (spread,) = read.spread
-    assert (spread.max_skew, spread.required) == (2, False)
-    assert spread.selector is not None
-    assert spread.selector.matches({"app": "x", "tier": "web"})
-    assert not spread.selector.matches({"app": "x", "tier": "db"})
-    (term,) = read.pod_affinity.required
-    assert term.namespaces == {"team"}
-    assert term.selector is not None
-    assert term.selector.matches({})

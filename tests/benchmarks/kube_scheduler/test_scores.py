@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.problem import kube_scores
+from benchmarks.kube_scheduler import kube_scores
 from tests.support.kubernetes import MEBIBYTE
 
 

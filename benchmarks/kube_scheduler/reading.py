@@ -1,9 +1,12 @@
-"""What a pod spec says about other pods, as Kubernetes writes it: affinity, topology spread."""
+"""A Pod object as the API server prints it -> what kube-scheduler sees of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from kfp_placement_engine.model.pod import (
+from benchmarks.kube_scheduler.pod import (
+    ANY_ADDRESS,
+    HostPort,
     LabelSelector,
+    Pod,
     PodAffinity,
     PodAffinityTerm,
     SpreadConstraint,
@@ -11,10 +14,54 @@ from kfp_placement_engine.model.pod import (
 )
 from kfp_placement_engine.model.run_graph import Requirement
 from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.kubernetes.constraints import read_term
+from kfp_placement_engine.readers.kubernetes.constraints import (
+    read_node_affinity,
+    read_term,
+    read_tolerations,
+)
+from kfp_placement_engine.readers.kubernetes.pods import read_requests
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def read_pod(pod: Fields) -> Pod:
+    """Read a pod with all that kube-scheduler's stock profile looks at.
+
+    Raises:
+        InputError: the object is malformed.
+    """
+    metadata, spec = pod.flat("metadata"), pod.flat("spec")
+    namespace = metadata.text("namespace") or "default"
+    labels = metadata.text_mapping("labels")
+    affinity = spec.flat("affinity")
+    init, main = spec.entries("initContainers"), spec.entries("containers")
+    requests = read_requests(pod)
+    # NodeResourcesFit's scorer is made without what is given to the pod as a whole
+    # (`noderesources/fit.go`).
+    alone = {key: each for key, each in spec.raw.items() if key != "resources"}
+    arriving = read_requests(Fields({**pod.raw, "spec": alone}, pod.place))
+    containers = [Fields.of(each, pod.place) for each in (*init, *main)]
+    return Pod(
+        name=metadata.text("name"),
+        namespace=namespace,
+        labels=labels,
+        requests=requests.real,
+        scored_requests=requests.scored,
+        arrival_requests=arriving.scored,
+        node_name=spec.text("nodeName"),
+        node_selector=spec.text_mapping("nodeSelector"),
+        affinity=read_node_affinity(affinity.fields("nodeAffinity")),
+        tolerations=read_tolerations(spec.get("tolerations"), spec.where("tolerations")),
+        images=tuple(each.text("image") for each in containers),
+        image_volumes=_image_volumes(spec),
+        containers=len(containers),
+        host_ports=_host_ports(containers[: len(init)], containers[len(init) :]),
+        spread=read_spread(spec, labels),
+        pod_affinity=read_pod_affinity(affinity.fields("podAffinity"), namespace),
+        pod_anti_affinity=read_pod_affinity(affinity.fields("podAntiAffinity"), namespace),
+        terminating=metadata.get("deletionTimestamp") is not None,
+    )
 
 
 def read_label_selector(fields: Fields, key: str) -> LabelSelector | None:
@@ -86,3 +133,23 @@ def _pod_term(raw: Fields, namespace: str) -> PodAffinityTerm:
         namespaces=frozenset(names),
         namespace_selector=read_label_selector(raw, "namespaceSelector"),
     )
+
+
+def _image_volumes(spec: Fields) -> tuple[str, ...]:
+    return tuple(
+        volume.flat("image").text("reference")
+        for volume in spec.each_flat("volumes")
+        if volume.get("image") is not None
+    )
+
+
+def _host_ports(init: Iterable[Fields], main: Iterable[Fields]) -> tuple[HostPort, ...]:
+    sidecars = [each for each in init if each.get("restartPolicy") == "Always"]
+    ports = []
+    for container in (*sidecars, *main):
+        for raw in container.each_flat("ports"):
+            port = raw.count("hostPort")
+            if port > 0:
+                protocol = raw.text("protocol") or "TCP"
+                ports.append(HostPort(port, protocol, raw.text("hostIP") or ANY_ADDRESS))
+    return tuple(ports)
