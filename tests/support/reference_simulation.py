@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from benchmarks.kube_scheduler import pod as kube
 from benchmarks.kube_scheduler.model import KubeScheduler
 from benchmarks.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.model import pod as kube
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster, Node
