@@ -26,7 +26,13 @@ from kfp_placement_engine.bounds.kinds_program import Program, Rows, program_of,
 from kfp_placement_engine.bounds.node_kinds import node_kinds
 from kfp_placement_engine.bounds.solver import find_solvers, quiet_solver
 from kfp_placement_engine.model.plan import Bound
-from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+from kfp_placement_engine.problem.problem import (
+    Booleans,
+    Floats,
+    Integers,
+    PlacementProblem,
+    owners,
+)
 
 PRECISION = 1e-3
 """Relative; the search for T ends there."""
@@ -122,7 +128,7 @@ class _Search:
 
 def _price_of_the_fullest(rows: Rows) -> Floats:
     """[rows] 1 for the window that is the fullest where every step is on the one kind of nodes."""
-    row = np.repeat(np.arange(rows.limits.size), np.diff(rows.starts))
+    row = owners(rows.starts)
     use = np.bincount(row, weights=rows.values, minlength=rows.limits.size)
     prices = np.zeros(rows.limits.size)
     if prices.size:
@@ -188,7 +194,7 @@ def _is_contradiction(
 ) -> bool:
     """Whether the rows, weighted by prices, cannot hold together."""
     steps = program.kinds.seconds
-    row = np.repeat(np.arange(rows.limits.size), np.diff(rows.starts))
+    row = owners(rows.starts)
     weights = prices[row] * rows.values
     sums = np.bincount(rows.variables, weights=weights, minlength=steps.size + program.head.size)
     of_kinds = np.where(allowed, sums[: steps.size].reshape(steps.shape), np.inf).min(axis=1)

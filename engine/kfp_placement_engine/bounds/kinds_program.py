@@ -27,7 +27,13 @@ import numpy as np
 
 from kfp_placement_engine.bounds.critical_paths import Paths
 from kfp_placement_engine.bounds.node_kinds import NodeKinds
-from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+from kfp_placement_engine.problem.problem import (
+    Booleans,
+    Floats,
+    Integers,
+    PlacementProblem,
+    owners,
+)
 
 WINDOWS = 8
 """Of the heads, and of the tails of steps, from which windows are made; with twice as many the
@@ -103,7 +109,7 @@ def program_of(problem: PlacementProblem, kinds: NodeKinds, paths: Paths) -> Pro
     arrays = problem.arrays
     step_of = np.full(problem.activities, -1, np.int64)
     step_of[kinds.steps] = np.arange(kinds.steps.size)
-    after = np.repeat(np.arange(problem.activities), np.diff(arrays.predecessors_start))
+    after = owners(arrays.predecessors_start)
     edges = np.stack([arrays.predecessors, after], axis=1)
     told = np.zeros(problem.activities)
     np.maximum.at(told, edges[:, 0], (paths.shortest + paths.tail)[edges[:, 1]])

@@ -26,7 +26,15 @@ from kfp_placement_engine.bounds.critical_paths import LeastSeconds, Paths, path
 from kfp_placement_engine.bounds.effort import THOROUGH, BoundEffort
 from kfp_placement_engine.bounds.time_grid import common_divisor, rounded_up
 from kfp_placement_engine.model.plan import Bound
-from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+from kfp_placement_engine.problem.problem import (
+    Booleans,
+    Floats,
+    Integers,
+    PlacementProblem,
+    occupied_seconds,
+    owners,
+    shares_of,
+)
 
 RELATIVE_MARGIN = 1e-9
 """Differences that do not count: the same numbers, added up in another order."""
@@ -168,7 +176,7 @@ def least_seconds(problem: PlacementProblem, usable: Booleans) -> LeastSeconds:
     step = max(1, BLOCK_CELLS // max(1, problem.nodes))
     for first in range(0, problem.activities, step):
         block = slice(first, first + step)
-        seconds = _seconds(problem, block)
+        seconds = occupied_seconds(arrays, block, slice(None))
         seconds[~usable[block]] = np.inf
         users = np.flatnonzero(arrays.image[block] >= 0)
         image = arrays.image[block][users]
@@ -186,16 +194,6 @@ def least_seconds(problem: PlacementProblem, usable: Booleans) -> LeastSeconds:
     pullers = _first_pullers(problem)
     shortest[pullers] = np.minimum(present, pulling)[pullers]
     return LeastSeconds(shortest, present, missing, pulling)
-
-
-def _seconds(problem: PlacementProblem, block: slice) -> Floats:
-    """[block, N] run time and transfers of activities, without pulls."""
-    arrays = problem.arrays
-    seconds = arrays.duration_seconds[block, None] / np.where(
-        arrays.scales[block, None], arrays.speed[None, :], 1.0
-    )
-    moved = arrays.download_bytes[block] + arrays.upload_bytes[block]
-    return np.asarray(seconds + moved[:, None] / arrays.store_rate[None, :])
 
 
 def _first_pullers(problem: PlacementProblem) -> Integers:
@@ -238,8 +236,8 @@ def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> f
     run = np.where(arrays.scales, arrays.duration_seconds, 0.0)[placed]
     shares = np.concatenate(
         [
-            _shares(requests * paths.shortest[placed, None], room.sum(axis=0)),
-            _shares(requests * run[:, None], arrays.speed[open_nodes] @ room),
+            shares_of(requests * paths.shortest[placed, None], room.sum(axis=0)),
+            shares_of(requests * run[:, None], arrays.speed[open_nodes] @ room),
         ],
         axis=1,
     )
@@ -250,7 +248,7 @@ def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> f
 def _claims_seconds(problem: PlacementProblem, paths: Paths, placed: Integers) -> float:
     """The same for claims that only one pod at a time may have: their users take turns."""
     arrays = problem.arrays
-    mounting = np.repeat(np.arange(problem.activities), np.diff(arrays.claims_start))
+    mounting = owners(arrays.claims_start)
     counts = np.isin(mounting, placed) & arrays.exclusive[arrays.claims]
     by_claim = np.argsort(arrays.claims[counts], kind="stable")
     users, claims = mounting[counts][by_claim], arrays.claims[counts][by_claim]
@@ -260,11 +258,6 @@ def _claims_seconds(problem: PlacementProblem, paths: Paths, placed: Integers) -
             held = paths.shortest[group, None]
             best = max(best, _windowed(held, paths.head[group], paths.tail[group]))
     return best
-
-
-def _shares(work: Floats, room: Floats) -> Floats:
-    """[A, R] seconds that the work takes of all nodes together; 0 where there is no room at all."""
-    return np.divide(work, room, out=np.zeros_like(work), where=room > 0)
 
 
 def _windowed(shares: Floats, head: Floats, tail: Floats) -> float:

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from kfp_placement_engine.bounds.critical_paths import Paths
-from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+from kfp_placement_engine.problem.problem import (
+    Booleans,
+    Floats,
+    Integers,
+    PlacementProblem,
+    occupied_seconds,
+    shares_of,
+)
 
 MAX_KINDS = 8
 """With more, nodes of one speed and rate are a kind, whoever may use them."""
@@ -72,13 +79,10 @@ def _of_kind(
     problem: PlacementProblem, steps: Integers, takes: Booleans, paths: Paths, nodes: Integers
 ) -> tuple[Floats, Floats]:
     """[J] seconds and [J, R] shares on nodes of one kind."""
-    arrays, first = problem.arrays, nodes[0]
-    speed = np.where(arrays.scales[steps], arrays.speed[first], 1.0)
-    moved = (arrays.download_bytes + arrays.upload_bytes)[steps]
-    seconds = arrays.duration_seconds[steps] / speed + moved / arrays.store_rate[first]
+    arrays = problem.arrays
+    seconds = occupied_seconds(arrays, steps, nodes[:1])[:, 0]
     # On any node it takes the least time over all of them, which may have a pull in it.
     seconds = np.maximum(seconds, paths.shortest[steps])
     room = np.maximum(arrays.free[nodes], 0).sum(axis=0).astype(np.float64)
     requests = arrays.requests[steps].astype(np.float64)
-    shares = np.divide(requests, room, out=np.zeros_like(requests), where=room > 0)
-    return np.where(takes[:, nodes].any(axis=1), seconds, np.inf), shares
+    return np.where(takes[:, nodes].any(axis=1), seconds, np.inf), shares_of(requests, room)

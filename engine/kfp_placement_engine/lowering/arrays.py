@@ -85,7 +85,6 @@ def _arrays(parts: Parts) -> ProblemArrays:
     work, images = _work(parts)
     claims_start, claims = edge_arrays(parts.genes.claims)
     run_of = np.array([activity.run for activity in activities], np.int64)
-    limits = limited_iterations(parts.runs, activities)
     release = np.array([max(0.0, run.release_seconds) for run in parts.runs])
     scored = np.array([shape.scored_requests for shape in classes.shapes], np.int64).reshape(-1, 2)
     return ProblemArrays(
@@ -103,31 +102,17 @@ def _arrays(parts: Parts) -> ProblemArrays:
         run=run_of,
         fixed_node=parts.running.fixed_node,
         is_running=parts.running.fixed_node >= 0,
-        predecessors_start=parts.edges.predecessors_start,
-        predecessors=parts.edges.predecessors,
+        **parts.edges._asdict(),
+        **parts.nodes._asdict(),
+        **limited_iterations(parts.runs, activities)._asdict(),
         transfer_bytes=transfer_edges(
             activities,
             parts.options.assumptions,
             direct_transfers=parts.direct_transfers,
         ),
-        successors_start=parts.edges.successors_start,
-        successors=parts.edges.successors,
         claims_start=claims_start,
         claims=claims,
         exclusive=parts.genes.exclusive,
-        iteration=limits.iteration,
-        entry_iteration=limits.entry_iteration,
-        iteration_parent=limits.parent,
-        iteration_loop=limits.loop,
-        iteration_size=limits.size,
-        iteration_started=limits.started,
-        loop_parallelism=limits.parallelism,
-        free=parts.nodes.free,
-        allocatable=parts.nodes.allocatable,
-        scored_used=parts.nodes.scored_used,
-        speed=parts.nodes.speed,
-        store_rate=parts.nodes.store_rate,
-        pull_rate=parts.nodes.pull_rate,
         feasible=parts.tables.feasible,
         preferred_taints=parts.tables.preferred_taints,
         preferred_weight=parts.tables.preferred_weight,

@@ -1,18 +1,17 @@
 """Lists of indexes as arrays, and the edges between activities from both ends."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.activities import Activity
-from kfp_placement_engine.problem.problem import Integers
+from kfp_placement_engine.problem.problem import Integers, owners
 
 
-@dataclass(frozen=True)
-class Edges:
+class Edges(NamedTuple):
     """What must have ended before what; arrays as in `problem.ProblemArrays`."""
 
     predecessors_start: Integers
@@ -30,7 +29,7 @@ def edge_arrays(lists: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
 def edges_between(activities: Sequence[Activity]) -> Edges:
     """The edges; predecessors in the order in which an activity has them, successors by index."""
     starts, before = edge_arrays([activity.predecessors for activity in activities])
-    after = np.repeat(np.arange(len(activities)), np.diff(starts))
+    after = owners(starts)
     return Edges(
         predecessors_start=starts,
         predecessors=before,

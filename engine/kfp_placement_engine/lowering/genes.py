@@ -10,7 +10,7 @@ from kfp_placement_engine.lowering.edges import edge_arrays
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_groups
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.problem.problem import Booleans, Integers, distinct
+from kfp_placement_engine.problem.problem import Booleans, Integers, distinct, owners
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def assign_genes(
         for activity in activities
     ]
     usable, allowed_of = tables.usable, tables.usable & tables.within_limit
-    placeable = np.where(planned, _anywhere(allowed_of, class_of), _anywhere(usable, class_of))
+    placeable = np.where(planned, allowed_of.any(axis=1)[class_of], usable.any(axis=1)[class_of])
     unplaceable = waiting & ~placeable
     members: list[tuple[int, ...]] = []
     notices: list[Notice] = []
@@ -88,16 +88,11 @@ def assign_genes(
     )
 
 
-def _anywhere(nodes_of: Booleans, class_of: Integers) -> Booleans:
-    """[A] whether the class of the activity has any node."""
-    return np.asarray(nodes_of.any(axis=1))[class_of]
-
-
 def _gene_of_activity(members: Sequence[tuple[int, ...]], count: int) -> Integers:
     """[A] the gene of each activity, -1 = none."""
     gene = np.full(count, -1, np.int64)
     starts, activities = edge_arrays(members)
-    gene[activities] = np.repeat(np.arange(len(members)), np.diff(starts))
+    gene[activities] = owners(starts)
     return gene
 
 

@@ -1,28 +1,26 @@
 """Iterations of loops that limit how many of them run at once."""
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.run_graph import Group, GroupKind
+from kfp_placement_engine.model.run_graph import GroupKind
 from kfp_placement_engine.problem.problem import Booleans, Integers
 
 
-@dataclass(frozen=True)
-class LimitedIterations:
-    """Iterations of loops with a parallelism limit; see `problem.ProblemArrays` for the arrays."""
+class LimitedIterations(NamedTuple):
+    """Iterations of loops with a parallelism limit; arrays as in `problem.ProblemArrays`."""
 
     iteration: Integers
     entry_iteration: Integers
-    parent: Integers
-    loop: Integers
-    size: Integers
-    started: Booleans
-    parallelism: Integers
+    iteration_parent: Integers
+    iteration_loop: Integers
+    iteration_size: Integers
+    iteration_started: Booleans
+    loop_parallelism: Integers
 
 
 def limited_iterations(
@@ -34,40 +32,38 @@ def limited_iterations(
         runs: the runs, whose iterations are numbered one after another.
         activities: what is left of them, run after run.
     """
-    run_of = [activity.run for activity in activities]
-    bounds = np.searchsorted(run_of, np.arange(len(runs) + 1)).tolist()
-    return _joined(
-        [
-            _iterations_of(run.graph.groups, activities[first:last])
-            for run, (first, last) in zip(runs, itertools.pairwise(bounds), strict=True)
-        ]
-    )
-
-
-def _iterations_of(groups: tuple[Group, ...], activities: Sequence[Activity]) -> LimitedIterations:
-    """The iterations of one run, from its groups and what is left of it."""
-    index_of = {group.name: index for index, group in enumerate(groups)}
+    groups = [group for run in runs for group in run.graph.groups]
+    # By group of all runs: the one around it; -1 = none.
+    around: list[int] = []
+    first_of_run: list[int] = []
+    for run in runs:
+        first_of_run.append(len(around))
+        index_of = {group.name: len(around) + at for at, group in enumerate(run.graph.groups)}
+        around += [index_of[group.parent] if group.name else -1 for group in run.graph.groups]
     number: dict[int, int] = {}
     loops: dict[int, int] = {}
     loop_of: list[int] = []
     for index, group in enumerate(groups):
-        around = index_of.get(group.parent, -1)
-        if group.kind is GroupKind.ITERATION and around >= 0 and groups[around].parallelism > 0:
+        if group.kind is GroupKind.ITERATION and groups[around[index]].parallelism > 0:
             number[index] = len(number)
-            loop_of.append(loops.setdefault(around, len(loops)))
+            loop_of.append(loops.setdefault(around[index], len(loops)))
 
     def innermost(group: int) -> int:
         while group >= 0 and group not in number:
-            group = index_of[groups[group].parent] if groups[group].name else -1
+            group = around[group]
         return number.get(group, -1)
 
-    parents = [innermost(index_of[groups[index].parent]) for index in number]
+    parents = [innermost(around[index]) for index in number]
     # By group; the last row is for -1, no group.
     rows = range(len(groups))
     iteration_of = np.array([*(innermost(group) for group in rows), -1], np.int64)
     entered_by = np.array([*(number.get(group, -1) for group in rows), -1], np.int64)
-    inside = iteration_of[[activity.group for activity in activities]]
-    entry = entered_by[[activity.entered_group for activity in activities]]
+
+    def row(run: int, group: int) -> int:
+        return first_of_run[run] + group if group >= 0 else -1
+
+    inside = iteration_of[[row(each.run, each.group) for each in activities]]
+    entry = entered_by[[row(each.run, each.entered_group) for each in activities]]
     size = _sizes(inside, parents)
     started = size > 0
     to_come = np.array([activity.running is None for activity in activities], np.bool_)
@@ -75,11 +71,11 @@ def _iterations_of(groups: tuple[Group, ...], activities: Sequence[Activity]) ->
     return LimitedIterations(
         iteration=inside,
         entry_iteration=entry,
-        parent=np.array(parents, np.int64),
-        loop=np.array(loop_of, np.int64),
-        size=size,
-        started=started,
-        parallelism=np.array([groups[index].parallelism for index in loops], np.int64),
+        iteration_parent=np.array(parents, np.int64),
+        iteration_loop=np.array(loop_of, np.int64),
+        iteration_size=size,
+        iteration_started=started,
+        loop_parallelism=np.array([groups[index].parallelism for index in loops], np.int64),
     )
 
 
@@ -90,25 +86,3 @@ def _sizes(inside: Integers, parents: Sequence[int]) -> Integers:
         while (iteration := parents[iteration]) >= 0:
             size[iteration] += count
     return size
-
-
-def _joined(parts: Sequence[LimitedIterations]) -> LimitedIterations:
-    """The iterations of several runs, numbered one after another."""
-    iterations = np.cumsum([0] + [part.size.size for part in parts])
-    loops = np.cumsum([0] + [part.parallelism.size for part in parts])
-
-    def shifted(name: str, offsets: Integers) -> Integers:
-        rows = [getattr(part, name) for part in parts]
-        return np.concatenate(
-            [np.where(row >= 0, row + by, -1) for row, by in zip(rows, offsets[:-1], strict=True)]
-        )
-
-    return LimitedIterations(
-        iteration=shifted("iteration", iterations),
-        entry_iteration=shifted("entry_iteration", iterations),
-        parent=shifted("parent", iterations),
-        loop=shifted("loop", loops),
-        size=np.concatenate([part.size for part in parts]),
-        started=np.concatenate([part.started for part in parts]),
-        parallelism=np.concatenate([part.parallelism for part in parts]),
-    )

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,9 +46,8 @@ class ClassTables:
     assignment_gain: Floats
 
 
-@dataclass(frozen=True)
-class NodeTables:
-    """Node arrays; see `problem.ProblemArrays`."""
+class NodeTables(NamedTuple):
+    """Node arrays as in `problem.ProblemArrays`."""
 
     allocatable: Integers
     free: Integers

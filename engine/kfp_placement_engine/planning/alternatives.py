@@ -6,7 +6,7 @@ import numpy as np
 
 from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import Floats, PlacementProblem
+from kfp_placement_engine.problem.problem import Floats, PlacementProblem, occupied_seconds
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.simulation import Schedule, simulate
 
@@ -44,12 +44,10 @@ def completions(problem: PlacementProblem, schedule: Schedule) -> Floats:
     return ends
 
 
-def occupied_seconds(problem: PlacementProblem, activity: int) -> Floats:
+def seconds_on_nodes(problem: PlacementProblem, activity: int) -> Floats:
     """[N] download, run and upload time of the activity on each node."""
-    arrays = problem.arrays
-    run = arrays.duration_seconds[activity] / (arrays.speed if arrays.scales[activity] else 1.0)
-    moved_bytes = arrays.download_bytes[activity] + arrays.upload_bytes[activity]
-    return np.asarray(run + moved_bytes / arrays.store_rate)
+    seconds: Floats = occupied_seconds(problem.arrays, [activity], slice(None))[0]
+    return seconds
 
 
 def compared(

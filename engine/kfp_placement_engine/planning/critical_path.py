@@ -66,8 +66,7 @@ class _Walk:
     def _pass(self, activity: int) -> int:
         """Go back to where the activity was ready; returns what it waited for, -1 = nothing."""
         arrays, schedule = self.lowered.problem.arrays, self.schedule
-        first, last = arrays.predecessors_start[activity : activity + 2]
-        before, arrived = arrays.predecessors[first:last], self._arrivals(activity)
+        before, arrived = arrays.before(activity), self._arrivals(activity)
         if schedule.node[activity] < 0:
             self._back_to(float(schedule.start[activity]), activity, self._work_kind(activity))
             return _latest(before, schedule.end[before])

@@ -20,7 +20,7 @@ from kfp_placement_engine.planning.alternatives import (
     WHAT_IF_WORK,
     compared,
     moved,
-    occupied_seconds,
+    seconds_on_nodes,
 )
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Booleans
@@ -54,9 +54,6 @@ class Explainer:
     _users: dict[int, dict[frozenset[str], list[int]]] = field(
         default_factory=dict, init=False, repr=False
     )
-    _sharers: dict[tuple[int, frozenset[str]], tuple[str, list[int], int]] = field(
-        default_factory=dict, init=False, repr=False
-    )
 
     def reasons(self) -> dict[int, Reason]:
         """The reason of every step, by index of its activity."""
@@ -70,12 +67,9 @@ class Explainer:
         return result
 
     def _reason(self, index: int, affordable: bool) -> tuple[Reason, int]:
-        decided = self._decided_before(index)
+        decided = self._decided_before(index) or self._volume(index)
         if decided is not None:
             return decided, 0
-        shared = self._volume(index)
-        if shared is not None:
-            return shared, 0
         if self.lowered.problem.ruled[self.lowered.problem.arrays.class_of[index]]:
             return self._latency(index, affordable)
         alone = self._only_node(index)
@@ -144,14 +138,12 @@ class Explainer:
             self._users[gene] = {}
             for member in self.lowered.problem.gene_activities[gene]:
                 self._users[gene].setdefault(self._claims(member), []).append(member)
-        if (gene, own) not in self._sharers:
-            binding = own & self.lowered.volumes.binding
-            sharing = {c: users for c, users in self._users[gene].items() if c & binding}
-            common = binding.intersection(*sharing)
-            first = nsmallest(2, (member for users in sharing.values() for member in users[:2]))
-            count = sum(len(users) for users in sharing.values())
-            self._sharers[gene, own] = (min(common or binding), first, count)
-        return self._sharers[gene, own]
+        binding = own & self.lowered.volumes.binding
+        sharing = {c: users for c, users in self._users[gene].items() if c & binding}
+        common = binding.intersection(*sharing)
+        first = nsmallest(2, (member for users in sharing.values() for member in users[:2]))
+        count = sum(len(users) for users in sharing.values())
+        return min(common or binding), first, count
 
     def _latency(self, index: int, affordable: bool) -> tuple[Reason, int]:
         """Prediction steps go to the node of least round trip."""
@@ -257,7 +249,7 @@ class Explainer:
         return reason("unschedulable", node_count=total, objections=self._objections(index))
 
     def _quickest(self, index: int) -> Reason:
-        seconds = occupied_seconds(self.lowered.problem, index)
+        seconds = seconds_on_nodes(self.lowered.problem, index)
         node = int(self.schedule.node[index])
         others = np.where(self._allowed(index), seconds, np.inf)
         others[node] = np.inf
@@ -273,7 +265,7 @@ class Explainer:
     def _comparison(self, index: int) -> tuple[Reason, int]:
         """Try the step on other nodes and say what that would cost."""
         node, problem = int(self.schedule.node[index]), self.lowered.problem
-        occupied = np.where(self._allowed(index), occupied_seconds(problem, index), np.inf)
+        occupied = np.where(self._allowed(index), seconds_on_nodes(problem, index), np.inf)
         order = [int(other) for other in np.argsort(occupied, kind="stable")]
         others = [other for other in order if self._allowed(index)[other] and other != node]
         tried = others[:ALTERNATIVES]

@@ -12,7 +12,7 @@ from kfp_placement_engine.planning.alternatives import (
     WHAT_IF_WORK,
     completions,
     moved,
-    occupied_seconds,
+    seconds_on_nodes,
 )
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
@@ -54,7 +54,7 @@ class NextBest:
                 trials -= len(others)
                 losses = {node: self._loss(index, node) for node in others}
             else:
-                seconds = occupied_seconds(problem, index)
+                seconds = seconds_on_nodes(problem, index)
                 here = seconds[self.schedule.node[index]]
                 losses = {node: max(0.0, float(seconds[node] - here)) for node in others}
             excess = arrays.latency_excess_ms[arrays.class_of[index]]
@@ -82,7 +82,7 @@ class NextBest:
         """The nodes worth trying: near the users, quick with the image there, little used."""
         problem, node = self.lowered.problem, int(self.schedule.node[index])
         arrays = problem.arrays
-        seconds, image = occupied_seconds(problem, index), int(arrays.image[index])
+        seconds, image = seconds_on_nodes(problem, index), int(arrays.image[index])
         if image >= 0:
             missing = ~arrays.image_present[image]
             seconds = seconds + missing * arrays.image_bytes[image] / arrays.pull_rate

@@ -23,7 +23,7 @@ from kfp_placement_engine.planning.plan_rows import (
     used_assumptions,
 )
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
-from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.problem.problem import PlacementProblem, owners
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import Schedule
@@ -78,7 +78,7 @@ def figures_of(
 
 def _moves_volumes(problem: PlacementProblem, schedule: Schedule, run: int) -> bool:
     """Whether users in the run of a claim that ties them to one node are on several."""
-    users = np.repeat(np.arange(problem.activities), np.diff(problem.arrays.claims_start))
+    users = owners(problem.arrays.claims_start)
     nodes = schedule.node[users]
     placed = (nodes >= 0) & (problem.arrays.run[users] == run)
     claims = problem.arrays.claims[placed].tolist()

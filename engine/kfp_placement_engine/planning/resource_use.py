@@ -7,7 +7,13 @@ import numpy as np
 
 from kfp_placement_engine.bounds.lower_bound import usable_nodes
 from kfp_placement_engine.model.limits import ResourceUse
-from kfp_placement_engine.problem.problem import Booleans, Floats, PlacementProblem, distinct
+from kfp_placement_engine.problem.problem import (
+    Booleans,
+    Floats,
+    PlacementProblem,
+    distinct,
+    shares_of,
+)
 from kfp_placement_engine.search.simulation import Schedule
 
 MOST_SPANS = 50
@@ -97,7 +103,7 @@ def _pods_at_work(
         return None
     room = np.maximum(arrays.free[open_nodes], 0).sum(axis=0).astype(np.float64)
     requests = arrays.requests[taking].astype(np.float64)
-    shares = np.divide(requests, room, out=np.zeros_like(requests), where=room > 0)
+    shares = shares_of(requests, room)
     starts = np.clip(schedule.start[taking], since, until)
     ends = np.clip(schedule.end[taking], since, until)
     return _PodsAtWork((since, until), starts, ends, shares, room > 0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kfp_placement_engine.model.limits import PieceKind
-from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
+from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem, owners
 from kfp_placement_engine.search.simulation import Schedule
 
 
@@ -117,7 +117,7 @@ class Waits:
     def _users(self, claim: int, activity: int) -> Integers:
         """Other activities that mount the claim."""
         arrays = self.problem.arrays
-        mounting = np.repeat(np.arange(self.problem.activities), np.diff(arrays.claims_start))
+        mounting = owners(arrays.claims_start)
         users = mounting[arrays.claims == claim]
         return np.asarray(users[users != activity])
 
@@ -212,10 +212,8 @@ def _loop_slots(problem: PlacementProblem, schedule: Schedule) -> dict[int, floa
 
 def _ready(problem: PlacementProblem, schedule: Schedule, activity: int) -> float:
     """When what it depends on has ended."""
-    arrays = problem.arrays
-    first, last = arrays.predecessors_start[activity : activity + 2]
-    before = schedule.end[arrays.predecessors[first:last]]
-    return float(before.max(initial=arrays.release_seconds[activity]))
+    before = schedule.end[problem.arrays.before(activity)]
+    return float(before.max(initial=problem.arrays.release_seconds[activity]))
 
 
 def _leaving(problem: PlacementProblem, schedule: Schedule) -> list[tuple[float, int]]:

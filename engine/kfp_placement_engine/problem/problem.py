@@ -7,7 +7,7 @@ limited iterations, M = loops with a limit, E = edges, U = uses of claims.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
@@ -132,6 +132,11 @@ class ProblemArrays(NamedTuple):
     image_scored: Annotated[Booleans, "K", "N"]
     run_weight: Annotated[Floats, "runs"]
 
+    def before(self, activity: int) -> Integers:
+        """What must have ended before an activity."""
+        first, last = self.predecessors_start[activity : activity + 2]
+        return self.predecessors[first:last]
+
 
 FLOAT, INTEGER, BOOLEAN = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)
 
@@ -156,6 +161,26 @@ def distinct(values: NDArray[ScalarT]) -> NDArray[ScalarT]:
     is_first = np.ones(ordered.shape, np.bool_)
     is_first[1:] = ordered[1:] != ordered[:-1]
     return ordered[is_first]
+
+
+def owners(starts: Integers) -> Integers:
+    """[values] the row that each value is in, of rows that start there."""
+    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
+
+
+def shares_of(amounts: Floats, room: Floats) -> Floats:
+    """Amounts as parts of the room; 0 where there is no room at all."""
+    return np.divide(amounts, room, out=np.zeros_like(amounts), where=room > 0)
+
+
+def occupied_seconds(
+    arrays: ProblemArrays, activities: slice | Sequence[int] | Integers, nodes: slice | Integers
+) -> Floats:
+    """[activities, nodes] download, run and upload time of some activities on some nodes."""
+    speed = np.where(arrays.scales[activities, None], arrays.speed[nodes], 1.0)
+    moved = (arrays.download_bytes[activities] + arrays.upload_bytes[activities])[:, None]
+    run = arrays.duration_seconds[activities, None] / speed
+    return np.asarray(run + moved / arrays.store_rate[nodes])
 
 
 def check_arrays(arrays: ProblemArrays) -> None:

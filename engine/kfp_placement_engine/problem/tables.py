@@ -16,6 +16,7 @@ from kfp_placement_engine.problem.problem import (
     Integers,
     PlacementProblem,
     ProblemArrays,
+    occupied_seconds,
 )
 
 Array = np.ndarray[Any, Any]
@@ -112,8 +113,9 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
     shape_of, pods = _shapes(arrays)
     requests = arrays.requests[pods]
     kind_of, node_of_kind = _kinds(arrays)
-    seconds = _seconds_on(arrays, node_of_kind)
-    least = seconds.min(axis=0) if node_of_kind.size else 0.0
+    # What `seconds_on` of `tables.h` works out.
+    seconds = occupied_seconds(arrays, slice(None), node_of_kind)
+    least = seconds.min(axis=1) if node_of_kind.size else 0.0
     least_seconds = np.where(arrays.virtual, arrays.duration_seconds, least)
     scarcest, room, least_work = _scarcest(arrays, least_seconds)
     loop_first = np.full(arrays.loop_parallelism.size, arrays.iteration_loop.size, np.int64)
@@ -139,7 +141,7 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
         successors_start=arrays.successors_start.astype(np.int32),
         successors=np.append(arrays.successors, 0).astype(np.int32),
         place=place,
-        occupied=np.ascontiguousarray(seconds.T),
+        occupied=np.ascontiguousarray(seconds),
         transfer_seconds=arrays.transfer_bytes / problem.link_bytes_per_second,
         preorder=preorder,
         slot_at=_heap_walk(nodes_scored(nodes)),
@@ -187,13 +189,6 @@ def _kinds(arrays: ProblemArrays) -> tuple[Integers, Integers]:
     number_of = {kind: number for number, kind in enumerate(node_of_kind)}
     kind_of = [number_of[kind] for kind in zip(*rates, strict=True)]
     return np.array(kind_of, np.int64), np.array([*node_of_kind.values()], np.int64)
-
-
-def _seconds_on(arrays: ProblemArrays, nodes: Integers) -> Floats:
-    """[nodes, A] download, run and upload there: what `seconds_on` of `tables.h` works out."""
-    moved = arrays.download_bytes + arrays.upload_bytes
-    speed = np.where(arrays.scales, arrays.speed[nodes, None], 1.0)
-    return np.asarray(arrays.duration_seconds / speed + moved / arrays.store_rate[nodes, None])
 
 
 def _activities(arrays: ProblemArrays, shape_of: Integers, least_seconds: Floats) -> Array:

@@ -7,7 +7,13 @@ import numpy as np
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+from kfp_placement_engine.problem.problem import (
+    Booleans,
+    Floats,
+    Integers,
+    PlacementProblem,
+    owners,
+)
 
 DISPATCH_POLICIES = {"ready": native.READY, "ordered": native.ORDERED}
 """Policy of the simulation for each way of dispatch."""
@@ -144,8 +150,7 @@ def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:
     if not problem.direct_transfers or problem.dispatch != "ordered":
         return schedule.start
     arrays, starts = problem.arrays, schedule.start.copy()
-    edges = np.diff(arrays.predecessors_start)
-    to, before = np.repeat(np.arange(problem.activities), edges), arrays.predecessors
+    to, before = owners(arrays.predecessors_start), arrays.predecessors
     apart = schedule.node[before] != schedule.node[to]
     moving = np.where(apart, arrays.transfer_bytes / problem.link_bytes_per_second, 0.0)
     np.maximum.at(starts, to, schedule.end[before] + moving)

@@ -91,12 +91,10 @@ def _all_keys(problem: PlacementProblem, at_a_time: int) -> Iterator[Floats]:
 
 def _deciders_before(problem: PlacementProblem, deciders: Integers) -> list[int]:
     """For each decider those that must come before it, as bits."""
-    arrays = problem.arrays
     bit_of = {activity: 1 << number for number, activity in enumerate(deciders.tolist())}
     before = [0] * problem.activities
     for activity in problem.topological.tolist():
-        start, end = arrays.predecessors_start[activity : activity + 2]
-        for each in arrays.predecessors[start:end].tolist():
+        for each in problem.arrays.before(activity).tolist():
             before[activity] |= before[each] | bit_of.get(each, 0)
     return [before[activity] for activity in bit_of]
 
