@@ -187,7 +187,7 @@ def ask(number: int, dispatch: str, budget_seconds: float) -> Asked:
 def search_every(asked: Asked, each_seconds: float) -> Found:
     """Search every single change on its own, and put the suggestions beside the best of them."""
     run, cluster, plan, options = asked.run, asked.cluster, asked.plan, asked.options
-    every = [each.change for each in single_changes(run, cluster, plan, EVERYTHING)]
+    every = list(single_changes(run, cluster, plan, EVERYTHING))
     ends = {each: _end(run, cluster, plan, each, options, each_seconds) for each in every}
     seeds = (replace(options, seed=seed) for seed in range(UNCHANGED_SEEDS))
     unchanged = min(_end(run, cluster, plan, None, each, each_seconds) for each in seeds)

@@ -49,8 +49,8 @@ def best_changes(
     """
     options, params = options or PlanOptions(), SuggestionParams()
     trier = _Trier(graph, cluster, present, options)
-    singles = single_changes(graph, cluster, present, params)
-    changes = [each.change for each in singles]
+    kinds = single_changes(graph, cluster, present, params)
+    changes = list(kinds)
     chosen, trials = list(range(len(changes))), dict[int, _Trial]()
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
         # What is only due to the search has to be known. It takes longest, so it begins first, and
@@ -71,14 +71,13 @@ def best_changes(
     before = end_seconds(present.figures)
     reachable = min(before, unchanged.result().end_seconds)
     least = params.nothing * before if math.isfinite(before) else 0.0
-    kinds = {single.change: single.kind for single in singles}
     gains = (trier.suggestion(change, trials[at], reachable) for at, change in enumerate(changes))
     best: dict[Hashable, Suggestion] = {}
     for gain in ranked((each for each in gains if each.gain_seconds > 0), params.near):
         if gain.gain_seconds >= least:
             best.setdefault(kinds[gain.change], gain)
     unchanged_gain = gain_seconds(before, reachable)
-    return Suggestions(tuple(best.values()), len(singles), before, unchanged_gain)
+    return Suggestions(tuple(best.values()), len(changes), before, unchanged_gain)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ each limit of a loop one up, or off; one image held by every node; one volume Re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -84,24 +85,17 @@ class SuggestionParams:
     nothing: float = 0.01
 
 
-@dataclass(frozen=True)
-class SingleChange:
-    """A change to try.
-
-    Attributes:
-        change: what changes.
-        kind: equal for changes that come to the same, of which one is worth naming: the same for
-            two nodes of one shape that are equally used.
-    """
-
-    change: Change
-    kind: Hashable
+_Kinds = Iterator[tuple[Change, Hashable]]
+"""Changes to try, each with its kind."""
 
 
 def single_changes(
     graph: RunGraph, cluster: Cluster, plan: Plan, params: SuggestionParams
-) -> list[SingleChange]:
-    """The changes to try, each once.
+) -> dict[Change, Hashable]:
+    """The changes to try, each with its kind.
+
+    The kind is equal for changes that come to the same, of which one is worth naming: the same for
+    two nodes of one shape that are equally used.
 
     Args:
         graph: the run.
@@ -110,13 +104,15 @@ def single_changes(
         params: how many are tried.
     """
     shapes = _kinds_of_nodes(graph, _emptied(cluster))
-    return [
-        *_more_nodes(cluster, shapes),
-        *_larger_nodes(graph, cluster, plan, shapes, params),
-        *_higher_limits(graph),
-        *_held_images(graph, cluster, plan, params.most_images),
-        *_shared_volumes(graph, cluster),
-    ]
+    return dict(
+        chain(
+            _more_nodes(cluster, shapes),
+            _larger_nodes(graph, cluster, plan, shapes, params),
+            _higher_limits(graph),
+            _held_images(graph, cluster, plan, params.most_images),
+            _shared_volumes(graph, cluster),
+        )
+    )
 
 
 def _kinds_of_nodes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
@@ -150,7 +146,7 @@ def _emptied(cluster: Cluster) -> Cluster:
     return replace(cluster, nodes=nodes, claims=claims)
 
 
-def _more_nodes(cluster: Cluster, shapes: Mapping[str, Hashable]) -> Iterator[SingleChange]:
+def _more_nodes(cluster: Cluster, shapes: Mapping[str, Hashable]) -> _Kinds:
     names = {node.name for node in cluster.nodes}
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for name in shapes:
@@ -163,7 +159,7 @@ def _more_nodes(cluster: Cluster, shapes: Mapping[str, Hashable]) -> Iterator[Si
         group = group_of(name)
         alike = {shapes[each] for each in groups[group]}
         is_named = group and group not in names and len(groups[group]) > 1 and len(alike) == 1
-        yield SingleChange(AddNodes(group if is_named else name, 1), ("more", shape))
+        yield (AddNodes(group if is_named else name, 1), ("more", shape))
 
 
 def _larger_nodes(
@@ -172,7 +168,7 @@ def _larger_nodes(
     plan: Plan,
     shapes: Mapping[str, Hashable],
     params: SuggestionParams,
-) -> Iterator[SingleChange]:
+) -> _Kinds:
     """Of few nodes each; of many, of each shape a few, of which no two are alike."""
     kinds, nodes = _kinds_of_nodes(graph, cluster), cluster.nodes
     if len(nodes) > params.every_node:
@@ -194,10 +190,10 @@ def _larger_nodes(
             amount = node.allocatable.get(resource, 0)
             if amount:
                 change = ResizeNodes(node.name, ((resource, 2 * amount),))
-                yield SingleChange(change, ("larger", resource, kinds[node.name]))
+                yield (change, ("larger", resource, kinds[node.name]))
 
 
-def _higher_limits(graph: RunGraph) -> Iterator[SingleChange]:
+def _higher_limits(graph: RunGraph) -> _Kinds:
     """Of the same loop in several iterations of another the widest counts."""
     iterations = [group for group in graph.groups if group.kind is GroupKind.ITERATION]
     widths = Counter(group.parent for group in iterations)
@@ -211,12 +207,10 @@ def _higher_limits(graph: RunGraph) -> Iterator[SingleChange]:
     for task, limit in limits.items():
         for raised in (limit + 1, None):
             free = raised is None or raised >= widest[task]
-            yield SingleChange(LoopLimit(task, raised), ("limit", task, None if free else raised))
+            yield (LoopLimit(task, raised), ("limit", task, None if free else raised))
 
 
-def _held_images(
-    graph: RunGraph, cluster: Cluster, plan: Plan, most: int
-) -> Iterator[SingleChange]:
+def _held_images(graph: RunGraph, cluster: Cluster, plan: Plan, most: int) -> _Kinds:
     pulling: defaultdict[str, float] = defaultdict(float)
     spelled: dict[str, str] = {}
     for step in graph.steps:
@@ -229,10 +223,10 @@ def _held_images(
     missing = [image for image in spelled if None in held[image]]
     missing.sort(key=lambda image: -pulling[image])
     for image in missing[:most]:
-        yield SingleChange(HoldImage(spelled[image]), ("image", image))
+        yield (HoldImage(spelled[image]), ("image", image))
 
 
-def _shared_volumes(graph: RunGraph, cluster: Cluster) -> Iterator[SingleChange]:
+def _shared_volumes(graph: RunGraph, cluster: Cluster) -> _Kinds:
     mounted = {use.claim for step in graph.steps for use in step.claims}
     for name in sorted(volume_rules((ActiveRun("", graph),), cluster).binding & mounted):
-        yield SingleChange(ClaimAccess(name, SHARED), ("volume", name))
+        yield (ClaimAccess(name, SHARED), ("volume", name))

@@ -318,8 +318,8 @@ def test_a_loss_that_is_due_to_a_short_search_alone_is_not_told(seed):
     plan = plan_run(run, cluster, PlanOptions(generations=50, compare=()))
     short = PlanOptions(generations=2, compare=())
     for each in single_changes(run, cluster, plan, SuggestionParams()):
-        answer = what_if(run, cluster, plan, [each.change], short)
-        assert answer.gain_seconds >= 0, each.change.text
+        answer = what_if(run, cluster, plan, [each], short)
+        assert answer.gain_seconds >= 0, each.text
 
 
 def test_what_a_step_requests_decides_where_and_when_it_runs():
