@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.command import (
     BenchmarkError,
     Echo,
@@ -29,7 +31,8 @@ from kfp_placement.cli.output import check_target
 from kfp_placement.cli.progress import LiveLine
 from kfp_placement_engine import BASELINES, GeneticParams, MaxRuntime, lower_bound, solve
 from kfp_placement_engine.model.progress import Progress, no_progress
-from kfp_placement_engine.search.paper_genetic import is_constant
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.paper_genetic import gene_values
 
 FULL_SEEDS, FULL_BUDGET_SECONDS = 20, 10.0
 """What the committed table was made with."""
@@ -161,6 +164,13 @@ def fifo_rooms(draws: int) -> Rooms:
                 fifo = BASELINES["fifo"](problem, seed).makespan_seconds
                 gains.append(1 - lower_bound(problem).seconds / fifo)
     return rooms
+
+
+def is_constant(problem: PlacementProblem) -> bool:
+    """Whether Eq. (1) values all placements alike: then the search is random placement."""
+    values = np.where(problem.arrays.allowed, gene_values(problem), np.nan)
+    spread = np.nanmax(values, axis=1) - np.nanmin(values, axis=1) if problem.genes else np.zeros(1)
+    return bool((spread < 1e-12).all())
 
 
 def measure(draw: Draw, budget_seconds: float) -> Outcome:

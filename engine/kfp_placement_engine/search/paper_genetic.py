@@ -30,13 +30,6 @@ def gene_values(problem: PlacementProblem) -> Floats:
     return np.array(rows).reshape(problem.genes, problem.nodes)
 
 
-def is_constant(problem: PlacementProblem) -> bool:
-    """Whether Eq. (1) values all placements alike: then the search is random placement."""
-    values = np.where(problem.arrays.allowed, gene_values(problem), np.nan)
-    spread = np.nanmax(values, axis=1) - np.nanmin(values, axis=1) if problem.genes else np.zeros(1)
-    return bool((spread < 1e-12).all())
-
-
 def exchange(first: Integers, second: Integers, cuts: Integers, lost: Integers) -> Integers:
     """Children of pairs of parents: nodes behind the cut come from the second parent.
 

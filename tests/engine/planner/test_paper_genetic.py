@@ -5,11 +5,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from benchmarks.paper import is_constant
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.search.paper_genetic import (
     exchange,
     gene_values,
-    is_constant,
     swap_node_lists,
 )
 from kfp_placement_engine.search.parameters import GeneticParams

@@ -2,10 +2,10 @@
 
 import pytest
 
+from benchmarks.paper import is_constant
 from benchmarks.seed_experiment import DURATIONS, MIXES, Draw, draw_problem
 from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.paper_genetic import is_constant
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime
