@@ -1,15 +1,14 @@
 """How many iterations each loop of a run gets."""
 
-import difflib
 import re
 from typing import Any, NamedTuple
 
 from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
 from kfp_placement_engine.model.history import LearnedWidth
+from kfp_placement_engine.model.step_names import StepNames
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 
-_SHOWN = 5
 _INDEX = re.compile(r"\[(?:\d+|\*)\]")
 
 
@@ -90,35 +89,9 @@ class LoopWidths:
             UnknownLoopError: one names no loop of the run, or several of that display name.
         """
         for name in self._options.loop_widths:
-            loops = sorted(self._used.get(name, ()))
-            if not loops:
-                raise UnknownLoopError(
-                    f"no loop of this run is called {name!r:.80}; {self._hint(name)}"
-                )
-            if len(loops) > 1:
-                raise UnknownLoopError(
-                    f"{len(loops)} loops of this run are called {name!r:.80}; name one of "
-                    + ", ".join(loops[:_SHOWN])
-                )
-
-    def _hint(self, name: str) -> str:
-        if not self._display_names:
-            return "it has no loops"
-        wanted = name.lower()
-        names: dict[str, str] = {}
-        for task, display_name in self._display_names.items():
-            for key in (display_name, task.rpartition(".")[2], task):
-                names.setdefault(key.lower(), task)
-        close = [names[key] for key in difflib.get_close_matches(wanted, names, _SHOWN)]
-        if close:
-            return f"did you mean {' or '.join(map(self._shown, dict.fromkeys(close)))}?"
-        tasks = list(self._display_names)
-        more = ", ..." if len(tasks) > _SHOWN else ""
-        return f"its loops are {', '.join(map(self._shown, tasks[:_SHOWN]))}{more}"
-
-    def _shown(self, task: str) -> str:
-        display_name = self._display_names[task]
-        return f"{task} ({display_name:.60})" if display_name else task
+            if len(self._used.get(name, ())) != 1:
+                loops = ((task, task, display) for task, display in self._display_names.items())
+                raise UnknownLoopError(StepNames(loops, noun="loop").problem(name))
 
     def _given(self, name: str, task: str, display_name: str) -> int | None:
         path = _INDEX.sub("", task)
