@@ -34,10 +34,9 @@ def parse_confidence(value: object) -> float:
         share = math.nan
     if LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE:
         return share
-    write = "write for example 90% or 0.9"
-    if not text.endswith("%") and LEAST_CONFIDENCE <= share / 100 <= MOST_CONFIDENCE:
-        write = f"did you mean {confidence_text(share / 100)}?"
-    raise QuantityError(f"{shown_value(value)} is not a confidence from 50% to 95%; {write}")
+    raise QuantityError(
+        f"{shown_value(value)} is not a confidence from 50% to 95%; write for example 90% or 0.9"
+    )
 
 
 def confidence_text(confidence: float) -> str:

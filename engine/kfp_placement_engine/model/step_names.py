@@ -19,6 +19,11 @@ def task_of(name: str) -> str:
     return _NUMBER.sub("[*]", name)
 
 
+def enclosing(name: str) -> list[str]:
+    """Names of all groups around a step, outermost first: `a`, `a[0]`, `a[0].b` of `a[0].b.c`."""
+    return [name[:place] for place, letter in enumerate(name) if letter in ".[" and place]
+
+
 class StepNames:
     """The names of a run's steps.
 

@@ -16,6 +16,7 @@ from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.resources import MAX_SUM, Resources, is_extended, without_zeros
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.step_names import enclosing
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 
@@ -52,22 +53,13 @@ class DemandProfile:
             ended: names of the steps that need nothing more.
             running: names of the steps that run now.
         """
-        begun = {group for name in (*ended, *running) for group in _groups_of(name)}
-        begun |= {*ended, *running}
+        begun = {group for name in (*ended, *running) for group in ("", *enclosing(name), name)}
         over = [
             owner in (begun if row < self._drivers else ended)
             for row, owner in enumerate(self._owners)
         ]
         runs = [owner in running and row >= self._drivers for row, owner in enumerate(self._owners)]
         return self._pods.left(np.array(over, np.bool_), np.array(runs, np.bool_)).demand()
-
-
-def _groups_of(name: str) -> Iterator[str]:
-    """The groups that a step is in, the root first: "", "loop" and "loop[0]" of "loop[0].train"."""
-    yield ""
-    for place, character in enumerate(name):
-        if character in ".[":
-            yield name[:place]
 
 
 class _Row(NamedTuple):

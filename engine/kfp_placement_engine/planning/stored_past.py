@@ -7,7 +7,7 @@ cluster does the same, so that it promises what was promised before submission.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
@@ -16,6 +16,7 @@ from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.history.series import RECENT
 from kfp_placement_engine.model.history import MOST_PIPELINES
 from kfp_placement_engine.model.policy import HistoryPolicy
+from kfp_placement_engine.model.step_names import listed
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
 """The last runs of each pipeline, and of all: what a namespace is known by. Older ones
@@ -49,14 +50,14 @@ def past_of(
     if namespace and found and namespace not in found:
         are_more = "s" if len(found) > 1 else ""
         raise InputError(
-            f"the history is of namespace{are_more} {_listed(found)} and the run goes to"
+            f"the history is of namespace{are_more} {listed(found, _SHOWN)} and the run goes to"
             f" {namespace!r:.80}; export the history of {namespace!r:.80}, or give"
-            f" {naming.format(_shortened(found[0]))} if the run goes there"
+            f" {naming.format(found[0])} if the run goes there"
         )
     if not namespace and len(found) > 1:
         raise InputError(
-            f"the history is of {len(found)} namespaces ({_listed(found)}); name the one of the"
-            f" run, such as {naming.format(_shortened(found[0]))}"
+            f"the history is of {len(found)} namespaces ({listed(found, _SHOWN)}); name the one of"
+            f" the run, such as {naming.format(found[0])}"
         )
     where = namespace or "".join(found)
     own = [each for each in known if (each.metadata.namespace or "") in ("", where)]
@@ -86,12 +87,3 @@ def last_runs(ended: Iterable[tuple[str, Mapping[str, datetime]]]) -> frozenset[
 
 def _latest(ended: Mapping[str, datetime], most: int) -> list[str]:
     return sorted(ended, key=lambda uid: (ended[uid], uid))[-most:]
-
-
-def _shortened(name: str) -> str:
-    return f"{name:.80}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(_shortened, names[:_SHOWN]))
-    return f"{shown}, ..." if len(names) > _SHOWN else shown

@@ -4,7 +4,6 @@ Every form begins with what it is about and ends with its new state. Names of st
 spaces, as those of workflow formats do, and so may times (`20 minutes`).
 """
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -26,6 +25,7 @@ from kfp_placement_engine.model.changes import (
 )
 from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.model.quantities import parse_memory, parse_resource
+from kfp_placement_engine.readers.forms import key_advice
 from kfp_placement_engine.readers.kubernetes.nodes import read_speed
 
 FORMS = (
@@ -138,12 +138,10 @@ class _Kind:
         return self.change(name, **fields)
 
     def _unknown(self, about: str, key: str) -> str:
-        known = [*self.resources, *(_GPU if self.resources else ()), *self.properties]
-        close = difflib.get_close_matches(key, known, n=1, cutoff=0.7)
-        advice = f"did you mean {close[0]}?" if close else f"write {', '.join(known)}"
-        if self.resources and not close:
-            advice += ", or a resource of devices in full, such as amd.com/gpu"
-        return f"{key!r:.60} is not a property of a {about}; {advice}"
+        known = [*self.resources, *self.properties]
+        if self.resources:
+            known += [*_GPU, "and devices in full, such as amd.com/gpu"]
+        return f"{key!r:.60} is not a property of a {about}; {key_advice(key, known)}"
 
 
 def _whole(digits: str, most: int, what: str, otherwise: str = "") -> int:

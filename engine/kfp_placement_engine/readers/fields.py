@@ -4,13 +4,15 @@
 with the place of the field: `file.yaml: node n1: spec.taints: must be a list, is text`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.times import parse_time
 from kfp_placement_engine.readers.place import MAX_COUNT, Place
+
+ValueT = TypeVar("ValueT")
 
 
 class Fields:
@@ -99,8 +101,7 @@ class Fields:
         Raises:
             InputError: it is not a list, or an entry is a mapping or a list.
         """
-        value = self.raw.get(key)
-        return () if value is None else self.where(key).texts(value)
+        return self._read(key, Place.texts, ())
 
     def text_mapping(self, key: str) -> dict[str, str]:
         """A mapping of texts, such as labels.
@@ -108,8 +109,7 @@ class Fields:
         Raises:
             InputError: it is not a mapping, or a value is a mapping or a list.
         """
-        value = self.raw.get(key)
-        return {} if value is None else self.where(key).text_mapping(value)
+        return self._read(key, Place.text_mapping, {})
 
     def resources(self, key: str) -> dict[str, int]:
         """A Kubernetes resource list, in canonical units.
@@ -118,8 +118,11 @@ class Fields:
             InputError: it is not a mapping.
             QuantityError: an amount is malformed, negative or beyond int64.
         """
+        return self._read(key, Place.resources, {})
+
+    def _read(self, key: str, read: Callable[[Place, Any], ValueT], nothing: ValueT) -> ValueT:
         value = self.raw.get(key)
-        return {} if value is None else self.where(key).resources(value)
+        return nothing if value is None else read(self.where(key), value)
 
     def count(self, key: str, *, maximum: int = MAX_COUNT) -> int:
         """A whole number from 0 to `maximum`; text with digits is accepted.
@@ -136,8 +139,7 @@ class Fields:
         Raises:
             InputError: it is something else.
         """
-        value = self.raw.get(key)
-        return 0.0 if value is None else self.where(key).number(value)
+        return self._read(key, Place.number, 0.0)
 
     def flag(self, key: str) -> bool:
         """True or false.
@@ -145,8 +147,7 @@ class Fields:
         Raises:
             InputError: it is something else.
         """
-        value = self.raw.get(key)
-        return False if value is None else self.where(key).flag(value)
+        return self._read(key, Place.flag, False)
 
     def moment(self, key: str) -> datetime | None:
         """A time as the API server writes it, of UTC unless it says otherwise; None = nothing.

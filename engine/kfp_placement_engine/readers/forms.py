@@ -6,7 +6,7 @@ have many, a form refuses them: they are typing errors.
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -80,14 +80,8 @@ def list_of(read: Reader) -> Reader:
     """Reads a list of values into a tuple."""
 
     def read_list(place: Place, value: Any) -> tuple[Any, ...]:
-        problems: list[str] = []
-        values = []
-        for index, each in enumerate(place.entries(value)):
-            with _collected(problems):
-                values.append(read(place.item(index), each))
-        if problems:
-            raise FormError(problems)
-        return tuple(values)
+        entries = enumerate(place.entries(value))
+        return tuple(_read_each(read, ((place.item(index), each) for index, each in entries)))
 
     return read_list
 
@@ -96,16 +90,27 @@ def mapping_of(read: Reader) -> Reader:
     """Reads a mapping of names to values."""
 
     def read_mapping(place: Place, value: Any) -> dict[str, Any]:
-        problems: list[str] = []
-        values = {}
-        for key, each in place.mapping(value).items():
-            with _collected(problems):
-                values[str(key)] = read(place.entry(str(key)), each)
-        if problems:
-            raise FormError(problems)
-        return values
+        given = {str(key): each for key, each in place.mapping(value).items()}
+        places = ((place.entry(key), each) for key, each in given.items())
+        return dict(zip(given, _read_each(read, places), strict=True))
 
     return read_mapping
+
+
+def _read_each(read: Reader, values: Iterable[tuple[Place, Any]]) -> list[Any]:
+    """Read values at their places.
+
+    Raises:
+        FormError: all that is wrong with any of them.
+    """
+    problems: list[str] = []
+    read_values = []
+    for place, value in values:
+        with _collected(problems):
+            read_values.append(read(place, value))
+    if problems:
+        raise FormError(problems)
+    return read_values
 
 
 def amount(parse: Callable[[Any], Any]) -> Reader:

@@ -390,13 +390,6 @@ def test_a_run_that_cannot_end_is_told_what_lets_it():
     assert what_if(run, cluster, plan, [read_change("+1 of n1")], options()).gain_seconds == 0
 
 
-def test_nothing_helps_a_single_step():
-    run, cluster = a_run(a_step("alone")), a_cluster()
-    plan = plan_run(run, cluster, options())
-    found = best_changes(run, cluster, plan, options())
-    assert (found.best, found.tried, found.unchanged_gain_seconds) == ((), 3, 0)
-
-
 def test_gains_of_a_longer_search_alone_are_no_merit_of_a_change():
     """A first plan can be bettered by far; a node of a kind that no step can use helps nothing."""
     run, cluster = a_wide_case()

@@ -138,21 +138,21 @@ class _WorkflowReader:
     def _tasks(self, template: str, place: Place) -> dict[str, Task]:
         own = _with_drivers(self._templates.dag_tasks(template))
         exits: dict[str, list[str]] = {}
-        tasks: dict[str, Task] = {}
         for name, (task, _) in own.items():
             hook = task.fields("hooks").fields("exit").text("template")
             if hook:
                 exits.setdefault(hook, []).append(name)
-        with_drivers = {key: _with_drivers(self._templates.dag_tasks(key)) for key in exits}
-        known = {*own, *(name for inside in with_drivers.values() for name in inside)}
-        for name, (task, driver) in own.items():
-            tasks[name] = self._task(name, task, driver, known, ())
-        for key, after in exits.items():
-            targets = tuple(sorted(after))
-            for name, (task, driver) in with_drivers[key].items():
+        groups = [(own, ())]
+        for hook, after in exits.items():
+            inside = _with_drivers(self._templates.dag_tasks(hook))
+            groups.append((inside, tuple(sorted(after))))
+        known = {name for group, _ in groups for name in group}
+        tasks: dict[str, Task] = {}
+        for group, exit_of in groups:
+            for name, (task, driver) in group.items():
                 if name in tasks:
                     raise place.error(f"two tasks are called {name:.80}")
-                tasks[name] = self._task(name, task, driver, known, targets)
+                tasks[name] = self._task(name, task, driver, known, exit_of)
         return tasks
 
     def _task(

@@ -119,14 +119,5 @@ def kfp_path(segments: Sequence[Segment]) -> str:
     return ".".join(names)
 
 
-def enclosing(name: str) -> list[str]:
-    """Names of all groups around a step, outermost first: `a`, `a[0]`, `a[0].b` of `a[0].b.c`."""
-    groups = []
-    for position, letter in enumerate(name):
-        if letter in ".[" and position:
-            groups.append(name[:position])
-    return list(dict.fromkeys(groups))
-
-
 def _indexed(name: str, index: int | None) -> str:
     return name if index is None else f"{name}[{index}]"

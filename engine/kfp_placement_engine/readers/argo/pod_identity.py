@@ -8,12 +8,11 @@ import re
 from dataclasses import replace
 
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, Step, StepKind
-from kfp_placement_engine.model.step_names import task_of
+from kfp_placement_engine.model.step_names import enclosing, task_of
 from kfp_placement_engine.readers.argo.node_names import (
     EXECUTOR,
     ROOT,
     Segment,
-    enclosing,
     kfp_path,
     plain_path,
     split_node_name,

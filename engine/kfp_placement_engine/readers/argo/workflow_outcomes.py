@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.step_names import enclosing
 from kfp_placement_engine.model.step_state import StepState
-from kfp_placement_engine.readers.argo.node_names import enclosing
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode
 from kfp_placement_engine.readers.run_outcomes import (
     PodIdentity,
@@ -146,16 +146,14 @@ def _order(pod: tuple[int, ArgoNode]) -> tuple[int, str]:
 
 
 def _state(step_nodes: _StepNodes) -> StepState:
-    outer = step_nodes.outermost
+    outer, driver = step_nodes.outermost, step_nodes.driver
+    driver_failed = driver is not None and driver.phase in _FAILED
     if outer is None:
-        if step_nodes.driver is not None and step_nodes.driver.phase in _FAILED:
-            return StepState.FAILED
-        return StepState.PENDING
+        return StepState.FAILED if driver_failed else StepState.PENDING
     if outer.phase in _LEFT_OUT:
         if _is_executor(outer.name):
             return StepState.CACHED
-        failed = step_nodes.driver is not None and step_nodes.driver.phase in _FAILED
-        return StepState.FAILED if failed else StepState.SKIPPED
+        return StepState.FAILED if driver_failed else StepState.SKIPPED
     if outer.phase in _FAILED:
         return StepState.FAILED
     if step_nodes.executor_skipped or (step_nodes.driver_says_cached and not step_nodes.pods):

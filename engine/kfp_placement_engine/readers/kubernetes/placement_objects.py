@@ -45,12 +45,10 @@ def hidden_label_notices(by_label: Latencies, with_all: Latencies) -> list[Notic
         name, trips = known[label.lower()]
         hidden = [node for node in by_node if node not in trips]
         if hidden:
-            one = len(hidden) == 1
             message = (
-                f"Location {name} says nothing of {'node' if one else f'{len(hidden)} nodes'}"
-                f" {'' if one else '('}{listed(hidden, _NAMED)}{'' if one else ')'}, so"
-                f" {'its label' if one else 'their labels'} {label} {'is' if one else 'are'} not"
-                " used and the round trip counts as unknown; add an entry to the Location"
+                f"Location {name} says nothing of nodes with the label {label}"
+                f" ({listed(hidden, _NAMED)}), so the label is not used there and the round trip"
+                " counts as unknown; add an entry to the Location"
             )
             notices.append(Notice("hidden-node-label", message))
     return notices
