@@ -50,7 +50,11 @@ def kind_of(level: str, values: int, wider: Mapping[int, float]) -> Kind:
 
 
 class Scores:
-    """By how many spreads estimates of one kind have missed, the last ones."""
+    """By how many spreads estimates of one kind have missed, the last ones.
+
+    Attributes:
+        ascending: all of them.
+    """
 
     def __init__(self, wider: float = 1.0) -> None:
         """Begin with what is expected.
@@ -59,20 +63,15 @@ class Scores:
             wider: how many times as far off estimates of this kind are.
         """
         below = [wider * each for each in _FIRST]
-        self._ascending = array("f", (*below, 0.0, *(-each for each in reversed(below))))
-        self._order = self._ascending[:]
+        self.ascending = array("f", (*below, 0.0, *(-each for each in reversed(below))))
+        self._order = self.ascending[:]
 
     def add(self, score: float) -> None:
         """Keep one more."""
         self._order.append(score)
-        insort(self._ascending, score)
+        insort(self.ascending, score)
         if len(self._order) > _MOST_SCORES:
-            del self._ascending[bisect_left(self._ascending, self._order.pop(0))]
-
-    @property
-    def ascending(self) -> Sequence[float]:
-        """All of them."""
-        return self._ascending
+            del self.ascending[bisect_left(self.ascending, self._order.pop(0))]
 
 
 class Ranges:

@@ -141,12 +141,7 @@ def duration_text(seconds: float) -> str:
     To the nanosecond, as Go does.
     """
     exact = Decimal(repr(round(seconds, 9)))
-    if exact < 120:
-        return f"{_shortest(exact)}s"
-    minutes, rest = divmod(exact, 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
-    return "".join(f"{_shortest(amount)}{unit}" for amount, unit in parts if amount)
+    return f"{_shortest(exact)}s" if exact < 120 else _hours_text(exact)
 
 
 def exact_duration_text(seconds: float) -> str:
@@ -157,10 +152,15 @@ def exact_duration_text(seconds: float) -> str:
     """
     if seconds != int(seconds):
         return exact_seconds_text(seconds)
-    minutes, rest = divmod(int(seconds), 60)
+    return _hours_text(Decimal(int(seconds))) or "0s"
+
+
+def _hours_text(seconds: Decimal) -> str:
+    """`1h30m`, or "" for no time at all."""
+    minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
-    return "".join(f"{amount}{unit}" for amount, unit in parts if amount) or "0s"
+    return "".join(f"{_shortest(amount)}{unit}" for amount, unit in parts if amount)
 
 
 def exact_seconds_text(seconds: float) -> str:
@@ -190,13 +190,17 @@ def format_duration(seconds: float) -> str:
         return f"{milliseconds:.0f}ms" if milliseconds >= 10 else f"{milliseconds:.2g}ms"
     if seconds < 10 and seconds != int(seconds):
         return f"{seconds:.3g}s"
-    whole = round(seconds)
+    return "".join(_units(round(seconds))[:2]) or "0s"
+
+
+def _units(seconds: int) -> list[str]:
+    """Days, hours, minutes and seconds, those of which there are any."""
     parts = []
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        amount, whole = divmod(whole, size)
+    for unit, size in (("d", 24 * _HOUR), ("h", _HOUR), ("m", 60), ("s", 1)):
+        amount, seconds = divmod(seconds, size)
         if amount:
             parts.append(f"{amount}{unit}")
-    return "".join(parts[:2]) or "0s"
+    return parts
 
 
 def format_addable_duration(seconds: float) -> str:
@@ -207,13 +211,9 @@ def format_addable_duration(seconds: float) -> str:
     whole = round(seconds)
     if whole < _HOUR:
         return format_duration(seconds)
-    parts = []
-    for unit, size in (("d", 24 * _HOUR), ("h", _HOUR), ("m", 60), ("s", 1)):
-        amount, whole = divmod(whole, size)
-        if amount:
-            parts.append((f"{amount}{unit}", unit))
-    days = parts[0][1] == "d"
-    return "".join(text for text, unit in parts if not (days and unit == "s"))
+    parts = _units(whole)
+    has_days = parts[0].endswith("d")
+    return "".join(text for text in parts if not (has_days and text.endswith("s")))
 
 
 def whole_seconds_text(seconds: float) -> str:

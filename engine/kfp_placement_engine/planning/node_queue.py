@@ -72,10 +72,6 @@ class RunningStep(NamedTuple):
     start_seconds: float
     end_seconds: float
 
-    def expected_end(self, now_seconds: float) -> float:
-        """When it is expected to end, seen from now."""
-        return expected_end(self.start_seconds, self.end_seconds, now_seconds)
-
 
 def expected_end(start_seconds: float, end_seconds: float, now_seconds: float) -> float:
     """When a running step is expected to end: as planned, or if that is past, a while from now."""
@@ -98,7 +94,10 @@ def steps_to_start(
         now_seconds: the time.
     """
     free = dict(free)
-    ends = [(step.expected_end(now_seconds), step.requests) for step in running]
+    ends = [
+        (expected_end(step.start_seconds, step.end_seconds, now_seconds), step.requests)
+        for step in running
+    ]
     for step in queue:
         if step.goes:
             subtract_from(free, with_pod(step.requests))

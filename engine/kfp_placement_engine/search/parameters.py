@@ -1,29 +1,13 @@
 """Parameters of the search: what each means, the shipped values, and what the kernel takes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.problem import PlacementProblem
 
-_LEAST = {
-    "population_size": 1,
-    "islands": 1,
-    "restart_after": 1,
-    "most_moves": 1,
-    "exact_below": 0,
-    "generations": 0,
-}
-_SHARES = (
-    "crossover_rate",
-    "joint_crossover_rate",
-    "window_share",
-    "serial_share",
-    "moved_share",
-    "greedy_share",
-    "deadline_share",
-    "mutation_rate",
-)
+_MAY_BE_NONE = ("exact_below", "generations")
+"""Numbers that may be 0."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +62,13 @@ class GeneticParams:
         """Refuse values that make no search."""
         if self.variant not in ("memetic", "paper"):
             raise PlanningError(f"search variant {self.variant!r}; choose memetic or paper")
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not (isinstance(value, int) and value >= least):
+        for each in fields(self):
+            value, least = getattr(self, each.name), 0 if each.name in _MAY_BE_NONE else 1
+            if isinstance(each.default, float) and not 0 <= value <= 1:
+                raise PlanningError(f"{each.name} = {value!r}; it must lie between 0 and 1")
+            if isinstance(each.default, int) and not (isinstance(value, int) and value >= least):
                 raise PlanningError(
-                    f"{name} = {value!r}; it must be a whole number, {least} or more"
-                )
-        for name in _SHARES:
-            if not 0 <= getattr(self, name) <= 1:
-                raise PlanningError(
-                    f"{name} = {getattr(self, name)!r}; it must lie between 0 and 1"
+                    f"{each.name} = {value!r}; it must be a whole number, {least} or more"
                 )
 
     @classmethod

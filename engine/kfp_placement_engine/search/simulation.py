@@ -106,39 +106,36 @@ def _arrays(problem: PlacementProblem, placement: Placement) -> tuple[Integers, 
 
 def simulate_policy(problem: PlacementProblem, policy: int, ties: TieBreak = AS_LISTED) -> Schedule:
     """Play a policy that needs no placement (kube-default, strict FIFO)."""
-    genes, priority = np.zeros(problem.genes, np.int64), np.zeros(problem.activities)
-    return _played(problem, policy, genes, priority, ties=ties)
+    return _played(problem, policy, ties=ties)
 
 
 def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
     """Play list scheduling: smallest priority first, on the node where it ends first."""
-    genes = np.zeros(problem.genes, np.int64)
-    return _played(problem, native.GREEDY, genes, np.ascontiguousarray(priority))
+    return _played(problem, native.GREEDY, priority=priority)
 
 
 def simulate_fullest(problem: PlacementProblem, priority: Floats) -> Schedule:
     """Play packing: each node takes the set of ready steps that fills it most; then by priority."""
-    genes = np.zeros(problem.genes, np.int64)
-    return _played(problem, native.FULLEST, genes, np.ascontiguousarray(priority))
+    return _played(problem, native.FULLEST, priority=priority)
 
 
 def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: Floats) -> Schedule:
     """Play backfilling: on its planned node each step that is ready and fits, by priority."""
-    nodes, order = np.ascontiguousarray(gene_nodes), np.ascontiguousarray(priority)
-    return _played(problem, native.BACKFILL, nodes, order)
+    return _played(problem, native.BACKFILL, gene_nodes, priority)
 
 
 def _played(
     problem: PlacementProblem,
     policy: int,
-    planned: Integers,
-    priority: Floats,
+    planned: Integers | None = None,
+    priority: Floats | None = None,
     not_before: Floats = _NONE,
     ties: TieBreak = AS_LISTED,
 ) -> Schedule:
-    listed = np.ascontiguousarray(ties.listed, np.int64)
-    played = native.play(problem, policy, planned, priority, not_before, listed, ties.draw)
-    return Schedule(**played)
+    nodes = np.zeros(problem.genes, np.int64) if planned is None else planned
+    order = np.zeros(problem.activities) if priority is None else priority
+    arrays = (np.ascontiguousarray(each) for each in (nodes, order, not_before, ties.listed))
+    return Schedule(**native.play(problem, policy, *arrays, ties.draw))
 
 
 def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:
