@@ -64,8 +64,8 @@ def assign_genes(
         for activity in activities
     ]
     usable, allowed_of = tables.usable, tables.usable & tables.within_limit
-    placeable = np.where(planned, allowed_of.any(axis=1)[class_of], usable.any(axis=1)[class_of])
-    unplaceable = waiting & ~placeable
+    may_go, fits = (np.asarray(each.any(axis=1))[class_of] for each in (allowed_of, usable))
+    unplaceable = waiting & ~np.where(planned, may_go, fits)
     members: list[tuple[int, ...]] = []
     notices: list[Notice] = []
     deciders = np.flatnonzero(planned & ~unplaceable)

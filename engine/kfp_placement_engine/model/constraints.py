@@ -144,7 +144,7 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
     One whose values are not label values cannot be parsed and never holds, not even NotIn.
     """
-    if not all(_is_label_value(value) for value in requirement.values):
+    if not all(is_label_value(value) for value in requirement.values):
         return False
     present = requirement.key in labels
     label = labels.get(requirement.key, "")
@@ -163,7 +163,8 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
             return False
 
 
-def _is_label_value(text: str) -> bool:
+def is_label_value(text: str) -> bool:
+    """Whether Kubernetes takes the text as the value of a label."""
     return len(text) <= MAX_LABEL_VALUE_LENGTH and _LABEL_VALUE.fullmatch(text) is not None
 
 

@@ -132,10 +132,10 @@ def _played(
     not_before: Floats = _NONE,
     ties: TieBreak = AS_LISTED,
 ) -> Schedule:
-    nodes = np.zeros(problem.genes, np.int64) if planned is None else planned
-    order = np.zeros(problem.activities) if priority is None else priority
-    arrays = (np.ascontiguousarray(each) for each in (nodes, order, not_before, ties.listed))
-    return Schedule(**native.play(problem, policy, *arrays, ties.draw))
+    nodes = np.zeros(problem.genes, np.int64) if planned is None else np.ascontiguousarray(planned)
+    order = np.zeros(problem.activities) if priority is None else np.ascontiguousarray(priority)
+    listed = np.ascontiguousarray(ties.listed)
+    return Schedule(**native.play(problem, policy, nodes, order, not_before, listed, ties.draw))
 
 
 def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:

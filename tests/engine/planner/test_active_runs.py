@@ -156,16 +156,11 @@ def test_a_running_step_keeps_its_node_and_its_time_so_far_counts():
     assert plan.figures.makespan_seconds == 8.5
 
 
-def test_a_step_that_overran_is_taken_to_need_a_share_of_its_time_still():
+@pytest.mark.parametrize(("since", "end"), [(9.5, 0.5), (3600, 5.0)])
+def test_a_step_needs_what_is_left_or_if_it_overran_a_share_of_its_time(since, end):
     run = a_run(a_step("a", seconds=10))
-    plan = planned(run, a_cluster(), progress={"a": running("n1", 3600)})
-    assert plan.step("a").finish_seconds == pytest.approx(5.0)
-
-
-def test_a_step_that_has_not_overrun_needs_what_is_left():
-    run = a_run(a_step("a", seconds=10))
-    plan = planned(run, a_cluster(), progress={"a": running("n1", 9.5)})
-    assert plan.step("a").finish_seconds == pytest.approx(0.5)
+    plan = planned(run, a_cluster(), progress={"a": running("n1", since)})
+    assert plan.step("a").finish_seconds == pytest.approx(end)
 
 
 def test_running_steps_hold_room_even_where_none_is_thought_to_be_left():

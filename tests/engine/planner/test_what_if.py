@@ -340,17 +340,6 @@ def test_what_a_step_requests_decides_where_and_when_it_runs():
         assert answer.gain_seconds == plan.figures.makespan_seconds - end
 
 
-def test_several_changes_are_planned_together():
-    run = a_run(*(a_step(f"s{n}", cpu=2, memory=40) for n in range(4)))
-    cluster = a_cluster(a_node("only", cpu=4, memory=64))
-    plan = plan_run(run, cluster, options())
-    gains = [
-        what_if(run, cluster, plan, list(map(read_change, texts)), options()).gain_seconds
-        for texts in (["only cpu=8"], ["only memory=256Gi"], ["only cpu=8", "only memory=256Gi"])
-    ]
-    assert gains == [0, 20, 30]
-
-
 def test_the_same_plan_has_the_same_suggestions():
     """On any number of threads; nothing rests on a clock."""
     run, cluster = a_wide_case()

@@ -88,6 +88,10 @@ def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:
     )
 
 
+_DriverTasks = dict[str, tuple[Fields, Fields | None]]
+"""Tasks by name, each with the one that prepares it."""
+
+
 class _WorkflowReader:
     def __init__(self, spec: Fields) -> None:
         self._file = spec.place
@@ -142,7 +146,7 @@ class _WorkflowReader:
             hook = task.fields("hooks").fields("exit").text("template")
             if hook:
                 exits.setdefault(hook, []).append(name)
-        groups = [(own, ())]
+        groups: list[tuple[_DriverTasks, tuple[str, ...]]] = [(own, ())]
         for hook, after in exits.items():
             inside = _with_drivers(self._templates.dag_tasks(hook))
             groups.append((inside, tuple(sorted(after))))
@@ -234,7 +238,7 @@ class _WorkflowReader:
         return driver, item, inside.get("iteration-item-driver"), limit
 
 
-def _with_drivers(tasks: dict[str, Fields]) -> dict[str, tuple[Fields, Fields | None]]:
+def _with_drivers(tasks: dict[str, Fields]) -> _DriverTasks:
     """Tasks of a DAG, each with the task of the same DAG that only prepares it, if there is one."""
     drivers = {
         name

@@ -1,6 +1,5 @@
 """A leaf of the task tree, in one iteration -> what a `Step` says about it."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from kfp_placement_engine.contract.keys import (
     UNPLANNED_LABEL,
 )
 from kfp_placement_engine.exceptions import HintsError
-from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
 from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.constraints import (
@@ -27,8 +26,6 @@ from kfp_placement_engine.readers.tree.expressions import Constant, Expression, 
 from kfp_placement_engine.readers.tree.leaf_resources import GAP, gapless, read_resources
 from kfp_placement_engine.readers.tree.tasks import Leaf
 from kfp_placement_engine.readers.tree.values import Known, Value, has_unknown, known_text
-
-_LABEL_VALUE = re.compile(r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -137,16 +134,13 @@ def _texts(expressions: Mapping[str, Expression], scope: Scope) -> dict[str, str
 
 def _label_warnings(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key, text in labels.items():
-        if len(text) > MAX_LABEL_VALUE_LENGTH:
-            problem = f"has {len(text)} characters; at most {MAX_LABEL_VALUE_LENGTH} are allowed"
-        elif not _LABEL_VALUE.match(text):
-            problem = "must be letters, digits, '-', '_', '.', a letter or digit at both ends"
-        else:
-            continue
-        yield (
-            "invalid-label",
-            f"its label {key:.80} = {text!r:.80} {problem}: Kubernetes will refuse its pod",
-        )
+        if not is_label_value(text):
+            yield (
+                "invalid-label",
+                f"its label {key:.80} = {text!r:.80} must be at most {MAX_LABEL_VALUE_LENGTH}"
+                " letters, digits, '-', '_', '.', a letter or digit at both ends: Kubernetes will"
+                " refuse its pod",
+            )
 
 
 def _no_text_warnings(
