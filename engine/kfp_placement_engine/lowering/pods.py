@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.latency import LatencyRule
 from kfp_placement_engine.model.resources import (
-    DEFAULT_CPU_REQUEST_MILLI,
-    DEFAULT_MEMORY_REQUEST_BYTES,
+    SCORED_DEFAULTS,
     Resources,
     add_to,
     bounded,
@@ -20,12 +19,6 @@ LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
 
 DRIVER_REQUESTS: Resources = {"cpu": 100, "memory": 64 * 2**20}
 """KFP driver pods, importers and createpvc pods (KFP 2.17, argo.go)."""
-
-_WITHOUT_REQUEST: Resources = {
-    "cpu": DEFAULT_CPU_REQUEST_MILLI,
-    "memory": DEFAULT_MEMORY_REQUEST_BYTES,
-}
-"""What kube-scheduler's scores count for a container that requests neither."""
 
 MAX_AMOUNT = 2**60
 """Amounts are cut here, so that sums of many stay within int64: an exbibyte."""
@@ -139,9 +132,9 @@ def _scored(main: Resources, sidecars: int, floor: Resources | None = None) -> t
     kube-scheduler counts 100m and 200 MiB for each container without a request; init containers
     only where they need more than all others together.
     """
-    scored = {name: main.get(name, amount) for name, amount in _WITHOUT_REQUEST.items()}
+    scored = {name: main.get(name, amount) for name, amount in SCORED_DEFAULTS.items()}
     for _ in range(sidecars):
-        add_to(scored, _WITHOUT_REQUEST)
+        add_to(scored, SCORED_DEFAULTS)
     if floor is not None:
         raise_to(scored, floor)
     cut = bounded(scored, MAX_AMOUNT)

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 Resources = Mapping[str, int]
 """Resource name -> amount in canonical units ("cpu" in milli-CPU, all else in whole units)."""
 
-DEFAULT_CPU_REQUEST_MILLI = 100
-DEFAULT_MEMORY_REQUEST_BYTES = 200 * 1024 * 1024
+SCORED_DEFAULTS: Resources = {"cpu": 100, "memory": 200 * 2**20}
 """What kube-scheduler's resource scores count for a container that requests nothing.
 
 Only scores use them, never the filter (`pkg/scheduler/util/pod_resources.go`).

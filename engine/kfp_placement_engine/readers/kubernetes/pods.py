@@ -9,18 +9,13 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kfp_placement_engine.model.resources import (
-    DEFAULT_CPU_REQUEST_MILLI,
-    DEFAULT_MEMORY_REQUEST_BYTES,
+    SCORED_DEFAULTS,
     Resources,
     add_to,
     raise_to,
 )
 from kfp_placement_engine.readers.fields import Fields
 
-_SCORED_DEFAULTS: Mapping[str, int] = {
-    "cpu": DEFAULT_CPU_REQUEST_MILLI,
-    "memory": DEFAULT_MEMORY_REQUEST_BYTES,
-}
 _PLAIN_NAMES = frozenset({"cpu", "memory", "ephemeral-storage"})
 _POD_LEVEL = ("cpu", "memory")
 
@@ -54,13 +49,13 @@ def read_requests(pod: Fields) -> PodRequests:
     pod_level = _pod_level(spec)
     overhead = spec.resources("overhead")
     real = _total(containers, {}, pod_level, overhead)
-    missing = _SCORED_DEFAULTS
+    missing = SCORED_DEFAULTS
     if pod_level:
-        missing = {name: each for name, each in _SCORED_DEFAULTS.items() if name not in real}
+        missing = {name: each for name, each in SCORED_DEFAULTS.items() if name not in real}
     scored = _total(containers, missing, pod_level, overhead)
     return PodRequests(
         {name: amount for name, amount in real.items() if is_schedulable(name)},
-        {name: scored.get(name, 0) for name in _SCORED_DEFAULTS},
+        {name: scored.get(name, 0) for name in SCORED_DEFAULTS},
     )
 
 
