@@ -31,7 +31,7 @@ def best_changes(
     graph: RunGraph,
     cluster: Cluster,
     present: Plan,
-    options: PlanOptions | None = None,
+    options: PlanOptions,
     progress: Progress = no_progress,
 ) -> Suggestions:
     """Try the single changes and rank those that make the run shorter.
@@ -47,7 +47,7 @@ def best_changes(
         options: how to plan; its budget is not used.
         progress: told how far it is.
     """
-    options, params = options or PlanOptions(), SuggestionParams()
+    params = SuggestionParams()
     trier = _Trier(graph, cluster, present, options)
     kinds = single_changes(graph, cluster, present, params)
     changes = list(kinds)

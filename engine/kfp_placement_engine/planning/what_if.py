@@ -33,7 +33,7 @@ def what_if(
     cluster: Cluster,
     present: Plan,
     changes: Sequence[Change],
-    options: PlanOptions | None = None,
+    options: PlanOptions,
     progress: Progress = no_progress,
 ) -> ChangedPlan:
     """Plan a run as it is after changes.
@@ -57,7 +57,6 @@ def what_if(
         UnknownStepError: a step that the run does not have.
     """
     after = with_changes(graph, cluster, changes)
-    options = options or PlanOptions()
     replan = partial(plan_run, *after, progress=progress, warm_start=present)
     plan = replan(options)
     may_be_anomaly = _is_only_more((graph, cluster), after)

@@ -15,11 +15,14 @@ _EXIT = "onExit"
 _ITERATIONS = "iteration-iterations"
 _ITERATION_ITEM = "iteration-item"
 
-_NAME = re.compile(r"[^.()\[\]]+")
-_GROUP = re.compile(r"\[[0-9]{1,9}\]")
-_RETRY = re.compile(r"\(([0-9]{1,9})\)")
-_ITEM = re.compile(r"\(([0-9]{1,9}):")
-_ITEM_END = re.compile(r"\)(?=$|[.(\[])")
+# A steps template writes its groups after its name, and after its attempt if it has one.
+_GROUPS = r"(?:\[[0-9]{1,9}\])*"
+_ATTEMPT = rf"{_GROUPS}(?:\(([0-9]{{1,9}})\))?{_GROUPS}"
+_AFTER_WORKFLOW = re.compile(_ATTEMPT)
+# The item of a loop is free text; it ends at the first bracket that a segment can follow.
+_SEGMENT = re.compile(
+    rf"\.([^.()\[\]]+)(?:\(([0-9]{{1,9}}):.*?\)(?=$|[.(\[]))?{_ATTEMPT}", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -46,49 +49,17 @@ def split_node_name(node_name: str, workflow: str) -> tuple[int | None, list[Seg
     """
     if not workflow or not node_name.startswith(workflow):
         return None
-    position = _skip_groups(node_name, len(workflow))
-    retry = None
-    if match := _RETRY.match(node_name, position):
-        retry = int(match.group(1))
-        position = match.end()
-    position = _skip_groups(node_name, position)
     segments: list[Segment] = []
-    while position < len(node_name):
-        if node_name[position] != ".":
-            return None
-        parsed = _segment(node_name, position + 1)
-        if parsed is None:
-            return None
-        segment, position = parsed
-        segments.append(segment)
-    return retry, segments
+    match = own = _AFTER_WORKFLOW.match(node_name, len(workflow))
+    while match is not None and match.end() < len(node_name):
+        match = _SEGMENT.match(node_name, match.end())
+        if match is not None:
+            segments.append(Segment(match[1], _number(match[2]), _number(match[3])))
+    return None if match is None or own is None else (_number(own[1]), segments)
 
 
-def _segment(text: str, position: int) -> tuple[Segment, int] | None:
-    match = _NAME.match(text, position)
-    if match is None:
-        return None
-    name, index, retry = match.group(0), None, None
-    position = match.end()
-    if item := _ITEM.match(text, position):
-        # The item is free text; it ends at the first bracket that one of our segments can follow.
-        end = _ITEM_END.search(text, item.end())
-        if end is None:
-            return None
-        index = int(item.group(1))
-        position = end.end()
-    # A steps template writes its groups after its name, and after its attempt if it has one.
-    position = _skip_groups(text, position)
-    if attempt := _RETRY.match(text, position):
-        retry = int(attempt.group(1))
-        position = attempt.end()
-    return Segment(name, index, retry), _skip_groups(text, position)
-
-
-def _skip_groups(text: str, position: int) -> int:
-    while match := _GROUP.match(text, position):
-        position = match.end()
-    return position
+def _number(digits: str | None) -> int | None:
+    return None if digits is None else int(digits)
 
 
 def plain_path(segments: Iterable[Segment]) -> str:

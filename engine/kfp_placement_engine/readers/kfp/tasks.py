@@ -64,9 +64,9 @@ def read_task(
     spec: Fields,
     body: Leaf | Dag,
     *,
-    depends_on: tuple[str, ...] = (),
-    exit_of: tuple[str, ...] = (),
-    extra_inputs: Mapping[str, Expression] | None = None,
+    depends_on: tuple[str, ...],
+    exit_of: tuple[str, ...],
+    extra_inputs: Mapping[str, Expression],
 ) -> Task:
     """A task of a DAG.
 
@@ -82,7 +82,7 @@ def read_task(
         InputError: malformed.
     """
     inputs, own_inputs = _parameters(spec)
-    inputs.update(extra_inputs or {})
+    inputs.update(extra_inputs)
     loop = _loop(spec, inputs)
     trigger = spec.fields("triggerPolicy")
     shown = spec.fields("taskInfo").text("name")[:MAX_DISPLAY_NAME]
