@@ -115,9 +115,9 @@ class _WorkflowReader:
         if len(drivers) != 1 or len(others) != 1:
             raise place.error("must hold the root driver and the root DAG")
         arguments = named_parameters(drivers[0])
-        runtime = self._templates.json_fields(arguments.get("runtime-config", "{}") or "{}", place)
+        runtime = self._templates.json_argument(arguments, "runtime-config", place)
         template = others[0].name("template")
-        component = self._templates.json_fields(arguments.get("component", "{}"), place)
+        component = self._templates.json_argument(arguments, "component", place)
         return component, runtime, template
 
     def pipeline_name(self) -> str:
@@ -178,7 +178,7 @@ class _WorkflowReader:
             parallelism = 0
             arguments = named_parameters(driver or task)
             body, inputs = self._body(task, driver, task.place)
-        spec = self._templates.json_fields(arguments.get("task", "{}"), task.place)
+        spec = self._templates.json_argument(arguments, "task", task.place)
         if parallelism:
             # What Argo obeys, should it differ from what the pipeline said.
             policy = {"iteratorPolicy": {"parallelismLimit": parallelism}}
@@ -200,20 +200,20 @@ class _WorkflowReader:
         template = task.name("template")
         own = named_parameters(task)
         arguments = named_parameters(driver or task)
-        component = self._templates.json_fields(arguments.get("component", "{}"), place)
+        component = self._templates.json_argument(arguments, "component", place)
         if template.startswith(IMPORTER):
-            importer = self._templates.json_fields(arguments.get("importer", "{}"), place)
+            importer = self._templates.json_argument(arguments, "importer", place)
             if template != IMPORTER:
                 importer = Fields({**importer.raw, "downloadToWorkspace": True}, place)
             return self._defaults.under(importer_leaf(importer, component), template), {}
         if template != CONTAINER_DRIVER and not template.endswith(EXECUTOR):
             return self.dag(template, component), {}
-        container = self._templates.json_fields(arguments.get("container", "{}"), place)
-        config = self._templates.json_fields(arguments.get("kubernetes-config") or "{}", place)
+        container = self._templates.json_argument(arguments, "container", place)
+        config = self._templates.json_argument(arguments, "kubernetes-config", place)
         metadata = _pod_metadata(own)
         if metadata:
             config = Fields({**config.raw, "podMetadata": metadata}, place)
-        spec = self._templates.json_fields(arguments.get("task", "{}"), place)
+        spec = self._templates.json_argument(arguments, "task", place)
         if not self._caching:
             spec = Fields({**spec.raw, "cachingOptions": {}}, place)
         leaf, inputs = container_leaf(container, config, component, spec)

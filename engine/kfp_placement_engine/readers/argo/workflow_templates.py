@@ -93,16 +93,18 @@ class WorkflowTemplates:
             tasks[task_name] = Fields(task.raw, place.then(": task {:.80}", task_name))
         return tasks
 
-    def json_fields(self, text: str, place: Place) -> Fields:
-        """A mapping from JSON text, or from that of the Workflow's argument that the text names.
+    def json_argument(self, arguments: Arguments, key: str, place: Place) -> Fields:
+        """A mapping that an argument holds as JSON, itself or in the Workflow's argument it names.
 
         Args:
-            text: JSON, or a reference to an argument.
+            arguments: of a task.
+            key: of the argument; one that is not there holds an empty mapping.
             place: of the text, and of the mapping.
 
         Raises:
             InputError: no JSON mapping, or no such argument.
         """
+        text = arguments.get(key) or "{}"
         match = _PARAMETER.match(text.strip())
         if match is None:
             return Fields.of(parse_json(text, place=place), place)
