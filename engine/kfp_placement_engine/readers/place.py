@@ -40,7 +40,7 @@ def scalar_text(value: Any) -> str:
 class Place:
     """Where a value is, spelled only when a message needs it; and what a value there must be.
 
-    Nothing (`null`) counts as the empty value of each type: people and programs leave fields out.
+    Nothing (`null`) counts as the empty text, list or mapping: people and programs leave fields out.
     """
 
     __slots__ = ("_above", "_form", "_joint", "_values")
@@ -183,9 +183,9 @@ class Place:
         Raises:
             InputError: it is something else.
         """
-        if value is not None and not isinstance(value, bool):
+        if not isinstance(value, bool):
             raise self.error(f"must be true or false, is {kind_of(value)}")
-        return bool(value)
+        return value
 
     def count(self, value: Any, *, maximum: int = MAX_COUNT) -> int:
         """A whole number from 0 to `maximum`; text with digits is accepted.
@@ -193,8 +193,6 @@ class Place:
         Raises:
             InputError: it is something else.
         """
-        if value is None:
-            return 0
         number = value
         if isinstance(number, str) and number.strip().lstrip("+").isdecimal() and len(number) < 20:
             number = int(number)
@@ -210,8 +208,6 @@ class Place:
         Raises:
             InputError: it is something else.
         """
-        if value is None:
-            return 0.0
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e300:
             raise self.error(f"{value!r:.40} must be a number of 0 or more")
         return float(value)
