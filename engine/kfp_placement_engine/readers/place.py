@@ -40,7 +40,7 @@ def scalar_text(value: Any) -> str:
 class Place:
     """Where a value is, spelled only when a message needs it; and what a value there must be.
 
-    Nothing (`null`) counts as the empty text, list or mapping: people and programs leave fields out.
+    Nothing (`null`) counts as the empty text, list or mapping: people leave fields out.
     """
 
     __slots__ = ("_above", "_form", "_joint", "_values")
