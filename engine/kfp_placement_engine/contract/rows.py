@@ -16,7 +16,7 @@ ones. Entries may be missing at the end, and a newer revision may add some there
 `model.reasons` knows what the arguments mean, and `rows_reading` reads the rows.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -181,6 +181,11 @@ def _without_empty_tail(entries: list[Any]) -> list[Any]:
     while entries and (entries[-1] in ("", []) or entries[-1] == -1):
         entries.pop()
     return entries
+
+
+def padded(row: Sequence[object], count: int) -> list[object]:
+    """As many entries of a row; None = it is missing at the end."""
+    return [*row[:count], *[None] * (count - len(row))]
 
 
 def state_counts(rows: Iterable[StateRow | None]) -> Mapping[StepState, int]:
