@@ -239,13 +239,9 @@ class PipelinePlacement(Resource):
     spec: PipelinePlacementSpec
     status: PipelinePlacementStatus | None = None
 
-    def planned_rows(self, *, with_reasons: bool = True) -> ReadRows[PlannedRow]:
-        """The plan's rows; None where one cannot be read.
-
-        Args:
-            with_reasons: whether rows have their reasons; a caller that reads none saves that time.
-        """
-        return read_planned_rows(self.spec.steps, len(self.spec.nodes), with_reasons=with_reasons)
+    def planned_rows(self) -> ReadRows[PlannedRow]:
+        """The plan's rows; None where one cannot be read."""
+        return read_planned_rows(self.spec.steps, len(self.spec.nodes))
 
     def state_rows(self) -> ReadRows[StateRow]:
         """What happened to the steps; empty while the status describes another revision."""
