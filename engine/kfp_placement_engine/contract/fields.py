@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import (
@@ -23,6 +24,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.durations import (
     duration_text,
@@ -65,14 +67,6 @@ def _parsed(parse: Callable[[object], object]) -> BeforeValidator:
 
 def _makespan_text(seconds: float) -> str:
     return duration_text(round(seconds, 1))
-
-
-def _bytes_text(amount: int) -> str:
-    return format_resource("memory", amount)
-
-
-def _cpu_text(amount: int) -> str:
-    return format_resource("cpu", amount)
 
 
 Seconds = Annotated[
@@ -136,7 +130,7 @@ Confidence = Annotated[
 Bytes = Annotated[
     int,
     _parsed(parse_quantity),
-    PlainSerializer(_bytes_text),
+    PlainSerializer(partial(format_resource, "memory")),
     WithJsonSchema(_QUANTITY_SCHEMA),
 ]
 """A size, or bytes per second."""
@@ -144,20 +138,17 @@ Bytes = Annotated[
 
 def _quantity_text(value: object) -> object:
     """A quantity as text, since what it means depends on the resource."""
-    try:
-        parse_quantity(value)
-    except QuantityError as error:
-        raise ValueError(str(error)) from error
+    parse_quantity(value)
     return value if isinstance(value, str) else str(value)
 
 
-QuantityText = Annotated[str, BeforeValidator(_quantity_text), WithJsonSchema(_QUANTITY_SCHEMA)]
+QuantityText = Annotated[str, _parsed(_quantity_text), WithJsonSchema(_QUANTITY_SCHEMA)]
 """An amount of a resource that is named beside it, as it is written."""
 
 MilliCpu = Annotated[
     int,
     _parsed(parse_cpu),
-    PlainSerializer(_cpu_text),
+    PlainSerializer(partial(format_resource, "cpu")),
     WithJsonSchema(_QUANTITY_SCHEMA),
 ]
 """An amount of CPU."""
@@ -252,7 +243,6 @@ class ObjectMetadata(ResourceModel):
     uid: str | None = None
     generation: int | None = None
     resource_version: str | None = None
-    creation_timestamp: AwareDatetime | None = None
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
@@ -323,7 +313,7 @@ class ResourceStatus(ResourceModel):
 class Resource(ResourceModel):
     """One of our custom resources as the API serves it."""
 
-    api_version: str = ""
+    api_version: str = API_VERSION
     metadata: ObjectMetadata = ObjectMetadata()
 
     def to_object(self) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from kfp_placement_engine.contract.fields import (
     ResourceModel,
     ResourceStatus,
 )
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
 
@@ -49,7 +48,6 @@ class LocationSpec(ResourceModel):
 class Location(Resource):
     """A place, cluster-wide; written by admins."""
 
-    api_version: str = API_VERSION
     kind: Literal["Location"] = "Location"
     spec: LocationSpec
     status: ResourceStatus | None = None

@@ -43,7 +43,6 @@ from kfp_placement_engine.contract.history_rows import (
     past_step,
     states_odd_time,
 )
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import NodeName
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import (
@@ -196,7 +195,6 @@ class ReadRuns(NamedTuple):
 class PipelineHistory(Resource):
     """The past runs of one pipeline; outlives its Workflows."""
 
-    api_version: str = API_VERSION
     kind: Literal["PipelineHistory"] = "PipelineHistory"
     spec: PipelineHistorySpec
     status: PipelineHistoryStatus | None = None

@@ -16,7 +16,6 @@ from kfp_placement_engine.contract.fields import (
     ResourceStatus,
     one_of,
 )
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
 from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
@@ -234,7 +233,6 @@ class PipelinePlacementStatus(ResourceStatus):
 class PipelinePlacement(Resource):
     """The plan of one run; named like its Workflow, owned by it."""
 
-    api_version: str = API_VERSION
     kind: Literal["PipelinePlacement"] = "PipelinePlacement"
     spec: PipelinePlacementSpec
     status: PipelinePlacementStatus | None = None

@@ -20,7 +20,6 @@ from kfp_placement_engine.contract.fields import (
     Seconds,
 )
 from kfp_placement_engine.contract.keys import (
-    API_VERSION,
     DEFAULT_SCHEDULER,
     KUBERNETES_SCHEDULER,
     LATENCY_RULED_TYPES,
@@ -252,7 +251,6 @@ class PlacementPolicyStatus(ResourceStatus):
 class PlacementPolicy(Resource):
     """How the controller works, cluster-wide."""
 
-    api_version: str = API_VERSION
     kind: Literal["PlacementPolicy"] = "PlacementPolicy"
     spec: PlacementPolicySpec = PlacementPolicySpec()
     status: PlacementPolicyStatus | None = None

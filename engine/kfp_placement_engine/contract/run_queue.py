@@ -19,7 +19,6 @@ from kfp_placement_engine.contract.fields import (
     one_of,
 )
 from kfp_placement_engine.contract.hints import MAX_PRIORITY
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.quantities import format_resource, parse_resource
 from kfp_placement_engine.model.resources import Resources
@@ -191,7 +190,6 @@ class RunQueueStatus(ResourceStatus):
 class RunQueue(Resource):
     """A queue of whole runs, in a namespace."""
 
-    api_version: str = API_VERSION
     kind: Literal["RunQueue"] = "RunQueue"
     spec: RunQueueSpec = RunQueueSpec()
     status: RunQueueStatus | None = None

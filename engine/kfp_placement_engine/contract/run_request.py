@@ -19,7 +19,6 @@ from kfp_placement_engine.contract.fields import (
     one_of,
 )
 from kfp_placement_engine.contract.hints import MAX_PRIORITY
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.run_queue import (
     DEFAULT_QUEUE,
     RESOURCE_NAME,
@@ -336,7 +335,6 @@ class RunRequestStatus(ResourceStatus):
 class RunRequest(Resource):
     """What one run needs and how it waits for it; of a namespace whose runs wait in queues."""
 
-    api_version: str = API_VERSION
     kind: Literal["RunRequest"] = "RunRequest"
     spec: RunRequestSpec
     status: RunRequestStatus | None = None

@@ -6,6 +6,7 @@ would act on (escape sequences, direction marks, line breaks) gets through as it
 
 import math
 
+from kfp_placement_engine.contract.memory_texts import memory_text
 from kfp_placement_engine.model.durations import format_addable_duration, round_trip_figure
 
 NONE = "-"
@@ -66,13 +67,7 @@ def latency(milliseconds: float | None) -> str:
 def size(size_bytes: float | None) -> str:
     """A size for people, to three figures: `52.4Mi`."""
     known = finite(size_bytes)
-    if known is None:
-        return NONE
-    for unit in ("", "Ki", "Mi", "Gi", "Ti", "Pi"):
-        if known < 999.5:
-            return f"{known:.3g}{unit}"
-        known /= 1024
-    return f"{known:.3g}Ei"
+    return NONE if known is None else memory_text(known)
 
 
 def counted(number: int, noun: str) -> str:
