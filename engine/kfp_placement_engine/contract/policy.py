@@ -1,6 +1,6 @@
 """PlacementPolicy: how the controller works; one object, `default`, written by admins."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal, Self
 
@@ -267,11 +267,13 @@ _PARTS: dict[str, Callable[..., Any]] = {
 
 def planning_policy(spec: PlacementPolicySpec) -> PlanningPolicy:
     """What a policy says of plans: the values that somebody has set."""
-    known = {name: value for name, value in _set_fields(spec).items() if name in PLANNED_BY}
-    parts = {name: _part(kind, known[name]) for name, kind in _PARTS.items() if name in known}
+    known = _set_fields(spec, PLANNED_BY)
+    for name in known.keys() & _PARTS:
+        kind = _PARTS[name]
+        known[name] = kind(**_set_fields(known[name], kind.__annotations__))
     if "defaults" in known:
-        parts["defaults"] = _assumption_policy(spec.defaults)
-    return PlanningPolicy(**known | parts)
+        known["defaults"] = _assumption_policy(spec.defaults)
+    return PlanningPolicy(**known)
 
 
 def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
@@ -289,24 +291,16 @@ def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
 def _assumption_policy(defaults: AssumedValues) -> AssumptionPolicy:
     known = _set_fields(defaults)
     by_type = known.pop("by_type", None)
-    return AssumptionPolicy(
-        values=known,
-        by_type=None
-        if by_type is None
-        else tuple(TypeAssumptions(**_set_fields(each)) for each in by_type),
-    )
+    types = by_type and tuple(TypeAssumptions(**_set_fields(each)) for each in by_type)
+    return AssumptionPolicy(values=known, by_type=types)
 
 
-def _part(kind: Callable[..., Any], model: ResourceModel) -> Any:
-    """The dataclass of a part, with those of its fields that somebody has set."""
-    known = _set_fields(model)
-    return kind(**{name: known[name] for name in kind.__annotations__ if name in known})
-
-
-def _set_fields(model: ResourceModel) -> dict[str, Any]:
-    """What somebody has set, by field, in the order of the fields."""
+def _set_fields(model: ResourceModel, names: Container[str] | None = None) -> dict[str, Any]:
+    """What somebody has set, of fields with these names, in the order of the fields."""
     return {
-        name: value for name, value in model if name in model.model_fields_set and value is not None
+        name: value
+        for name, value in model
+        if name in model.model_fields_set and value is not None and (not names or name in names)
     }
 
 

@@ -145,22 +145,22 @@ def run_demand(demand: Demand) -> RunDemand:
     Raises:
         LimitError: it lists more than a RunRequest can hold.
     """
-    lists = (demand.peak, demand.accelerator_shares, *(each.requests for each in demand.gangs))
-    if max(map(len, lists)) > MAX_RESOURCES or len(demand.gangs) > MAX_GANGS:
+    try:
+        return RunDemand(
+            peak=amounts_of(demand.peak),
+            accelerator_shares=tuple(
+                AcceleratorShare(name=name, amounts=amounts_of(amounts))
+                for name, amounts in sorted(demand.accelerator_shares.items())
+            ),
+            gangs=tuple(
+                Gang(count=each.count, requests=amounts_of(each.requests)) for each in demand.gangs
+            ),
+        )
+    except ValidationError as error:
         raise LimitError(
             f"the run requests more than {MAX_RESOURCES} resources, or has workers of more than"
             f" {MAX_GANGS} shapes: too many for a RunRequest"
-        )
-    return RunDemand(
-        peak=amounts_of(demand.peak),
-        accelerator_shares=tuple(
-            AcceleratorShare(name=name, amounts=amounts_of(amounts))
-            for name, amounts in sorted(demand.accelerator_shares.items())
-        ),
-        gangs=tuple(
-            Gang(count=each.count, requests=amounts_of(each.requests)) for each in demand.gangs
-        ),
-    )
+        ) from error
 
 
 Message = Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)]
@@ -202,16 +202,13 @@ def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
     Raises:
         LimitError: more than a RunRequest can hold, or what cannot be a label.
     """
-    listed = [sorted(selector.items()) for selector in selectors]
-    if len(listed) > MAX_NODE_GROUPS or max(map(len, listed), default=0) > MAX_LABELS:
-        raise LimitError(
-            f"the run is limited to more than {MAX_NODE_GROUPS} groups of nodes, or to nodes by"
-            f" more than {MAX_LABELS} labels: too many for a RunRequest"
-        )
+    listed = sorted(sorted(selector.items()) for selector in selectors)
+    if len(listed) > MAX_NODE_GROUPS:
+        raise LimitError(f"a run cannot be limited to more than {MAX_NODE_GROUPS} groups of nodes")
     try:
         return tuple(
             NodeGroup(labels=tuple(NodeLabel(key=key, value=value) for key, value in labels))
-            for labels in sorted(listed)
+            for labels in listed
         )
     except ValidationError as error:
         raise LimitError(f"a RunRequest cannot hold labels of nodes: {error}") from error
