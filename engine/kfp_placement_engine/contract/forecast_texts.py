@@ -105,14 +105,8 @@ def range_text(times: TimeRange, clock: Clock = DURATIONS, confidence: float = C
     typical = clock.text(times.typical_seconds, unit_seconds=unit)
     low = clock.text(times.low_seconds, 0, unit)
     high = clock.text(times.high_seconds, 1, unit)
-    share = unusual_share(confidence)
-    bracket = f"{share}: {low}-{high}" if share else f"{low}-{high}"
-    return typical if low == typical == high else f"{typical} ({bracket})"
-
-
-def unusual_share(confidence: float) -> str:
-    """How often a range is to hold, if it is not the usual share: `80%`; else ""."""
-    return "" if confidence == CONFIDENCE else confidence_text(confidence)
+    share = "" if confidence == CONFIDENCE else f"{confidence_text(confidence)}: "
+    return typical if low == typical == high else f"{typical} ({share}{low}-{high})"
 
 
 def ends_text(promise: Promise, clock: Clock = DURATIONS) -> str:

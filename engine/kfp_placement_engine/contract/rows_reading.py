@@ -3,7 +3,7 @@
 A row that cannot be used is refused with the reason; reading never fails.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -137,13 +137,13 @@ def _list(value: object, what: str) -> Sequence[object]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple):
-        raise InputError(f"{what} must be a list, not {_kind(value)}")
+        raise InputError(f"{what} must be a list, not {type(value).__name__}")
     return value
 
 
 def _text(value: object, what: str, empty: bool = False) -> str:
     if not isinstance(value, str) or not (value or empty):
-        raise InputError(f"{what} must be a string, not {_kind(value)}")
+        raise InputError(f"{what} must be a string, not {type(value).__name__}")
     if len(value) > MAX_TEXT_CHARACTERS or not value.isprintable():
         raise InputError(
             f"{what} must be at most {MAX_TEXT_CHARACTERS} printable characters: {value!r:.60}"
@@ -153,7 +153,7 @@ def _text(value: object, what: str, empty: bool = False) -> str:
 
 def _number(value: object, what: str, limit: float = MAX_SECONDS) -> float | int:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{what} must be a number, not {_kind(value)}")
+        raise InputError(f"{what} must be a number, not {type(value).__name__}")
     if not abs(value) <= limit:  # also refuses NaN
         raise InputError(f"{what} must be a number up to {limit:g}")
     return value
@@ -241,8 +241,3 @@ def _waiting(value: object) -> Waiting | None:
         until_seconds=_amount(until, "a time"),
         detail="" if detail is None else _text(detail, "a detail", empty=True),
     )
-
-
-def _kind(value: object) -> str:
-    names: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text", bool: "a bool"}
-    return "nothing" if value is None else names.get(type(value), type(value).__name__)

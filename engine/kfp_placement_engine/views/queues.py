@@ -194,9 +194,8 @@ def _remarks(view: QueueView) -> str:
 
 
 def _waited(view: QueueView, now: datetime) -> str:
-    until = now if view.is_waiting else view.admitted_at
-    is_said = view.waiting_since is not None and until is not None and view.waiting_since <= until
-    return _passed(view.waiting_since, until) if is_said else NONE
+    since, until = view.waiting_since, now if view.is_waiting else view.admitted_at
+    return _passed(since, until) if since and until and since <= until else NONE
 
 
 def _passed(since: datetime | None, until: datetime | None) -> str:
