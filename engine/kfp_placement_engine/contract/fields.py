@@ -6,6 +6,7 @@ schema is what the CRDs in `deploy/crds` say of it; a test compares both.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -24,8 +25,10 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from kfp_placement_engine.contract.hints import MAX_PRIORITY
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.durations import (
     duration_text,
     latency_text,
@@ -154,6 +157,29 @@ MilliCpu = Annotated[
 """An amount of CPU."""
 
 
+Count = Annotated[int, Field(ge=0)]
+"""A number of things."""
+
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+"""Of a random generator; also the number of its generations."""
+
+Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
+"""Importance of a run."""
+
+LabelValue = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_LABEL_VALUE_LENGTH,
+        pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$",
+    ),
+]
+"""A value of a label."""
+
+WorkflowUid = Annotated[str, Field(alias="workflowUID", min_length=1, max_length=63)]
+"""Uid of a Workflow; a new one of the same name is another run."""
+
+
 def one_of(words: type[StrEnum]) -> WithJsonSchema:
     """The schema of a field whose words we write, but that is read whatever it says.
 
@@ -162,11 +188,19 @@ def one_of(words: type[StrEnum]) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "enum": [str(word) for word in words]})
 
 
+_UNIT = re.compile(r"_(seconds|ms|bytes|milli)$")
+
+
+def _name_outside(field: str) -> str:
+    """The name of a field in a resource: without the unit, which the text there has."""
+    return to_camel(_UNIT.sub("", field))
+
+
 class ResourceModel(BaseModel):
     """Part of a resource: frozen; fields of a newer revision are skipped."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
+        frozen=True, extra="ignore", alias_generator=_name_outside, populate_by_name=True
     )
 
 
@@ -210,18 +244,14 @@ def readable_fields(model: type[ResourceModel], given: object) -> dict[str, Any]
     """
     if not isinstance(given, dict):
         return {}
-    names = (field.alias or name for name, field in model.model_fields.items())
-    return {name: given[name] for name in names if _is_readable(model, name, given.get(name))}
-
-
-def _is_readable(model: type[ResourceModel], name: str, value: object) -> bool:
-    if value is None:
-        return False
-    try:
-        model.model_validate({name: value})
-    except ValidationError:
-        return False
-    return True
+    readable = {}
+    for field, described in model.model_fields.items():
+        name = described.alias or field
+        if given.get(name) is not None:
+            with suppress(ValidationError):
+                model.model_validate({name: given[name]})
+                readable[name] = given[name]
+    return readable
 
 
 class OwnerReference(ResourceModel):
@@ -291,7 +321,7 @@ class Condition(ResourceModel):
     reason: str = Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z][A-Za-z0-9_,:]*$")
     message: str = Field(max_length=32768)
     last_transition_time: Moment
-    observed_generation: int | None = Field(default=None, ge=0)
+    observed_generation: Count | None = None
 
 
 Conditions = Annotated[tuple[Condition, ...], Field(max_length=32)]
@@ -300,7 +330,7 @@ Conditions = Annotated[tuple[Condition, ...], Field(max_length=32)]
 class ResourceStatus(ResourceModel):
     """What the status of our resources says, if it tells of the state of their spec."""
 
-    observed_generation: int | None = Field(default=None, ge=0)
+    observed_generation: Count | None = None
     """Generation of the object that the status describes."""
 
     conditions: Conditions = ()

@@ -25,6 +25,7 @@ from pydantic import Field
 
 from kfp_placement_engine.contract.fields import (
     Border,
+    Count,
     Makespan,
     Moment,
     Resource,
@@ -70,6 +71,9 @@ _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
 Row = Annotated[tuple[Any, ...], Field(max_length=16)]
 """More entries than are known now, so that what a later version has written can be read."""
+
+RunSeconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]
+"""How long a run took, or was to take."""
 
 
 def step_identity(pipeline: str, step: Step) -> StepIdentity:
@@ -139,10 +143,10 @@ class RecordedRun(ResourceModel):
     ended_at: Moment
     """When it ended."""
 
-    seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    seconds: RunSeconds | None = None
     """From its beginning to its end, without waits in a queue, if it ended well."""
 
-    planned_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    planned_seconds: RunSeconds | None = Field(default=None, alias="plannedSeconds")
     """The same by the plan with which it began; missing = that rested on assumed run times."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
@@ -167,7 +171,7 @@ class PipelineHistoryStatus(ResourceModel):
     runs: tuple[RecordedRun, ...] = Field(default=(), max_length=1000)
     """The last runs, the oldest first."""
 
-    runs_seen: int | None = Field(default=None, ge=0)
+    runs_seen: Count | None = None
     """Runs that were learned from, those that are no longer kept included."""
 
     typical: Makespan | None = None

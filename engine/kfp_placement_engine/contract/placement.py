@@ -10,19 +10,33 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AwareDatetime, Field
 
 from kfp_placement_engine.contract.fields import (
+    Count,
     Makespan,
     Resource,
     ResourceModel,
     ResourceStatus,
+    Seed,
+    WorkflowUid,
     one_of,
 )
 from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
 from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
+from kfp_placement_engine.model.promise import (
+    CONFIDENCE,
+    LEAST_CONFIDENCE,
+    MOST_CONFIDENCE,
+    Promise,
+    TimeRange,
+)
 
 Row = Annotated[tuple[Any, ...], Field(max_length=32)]
 """One step in a list of values; see `contract.rows`."""
+
+Rows = Annotated[tuple[Row, ...], Field(max_length=MAX_ROWS)]
+
+Share = Annotated[float, Field(ge=LEAST_CONFIDENCE, le=MOST_CONFIDENCE)]
+"""How often ranges are to hold."""
 
 MAX_UNKNOWN_CHARACTERS = 256
 """Of why nothing is promised."""
@@ -138,8 +152,8 @@ class FirstEnds(EndRange):
 class PipelinePlacementSpec(ResourceModel):
     """The plan in force. Times in rows are seconds since `submittedAt`."""
 
-    workflow_uid: str = Field(alias="workflowUID", min_length=1, max_length=63)
-    """The Workflow that is planned; a new one of the same name is another run."""
+    workflow_uid: WorkflowUid
+    """The Workflow that is planned."""
 
     revision: int = Field(ge=1, le=2**53)
     """Counts the plans of this run."""
@@ -156,41 +170,41 @@ class PipelinePlacementSpec(ResourceModel):
     dispatch: Annotated[str, one_of(Dispatch)] = "ready"
     """How ready pods get to their nodes."""
 
-    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    seed: Seed = 0
     """Of the random generator; with `generations` it replays the plan."""
 
-    generations: int = Field(default=0, ge=0, le=2**31 - 1)
+    generations: Seed = 0
     """Generations the search ran for."""
 
-    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
+    makespan_seconds: Makespan | None = None
     """End of the last step by this plan."""
 
-    first_makespan_seconds: Makespan | None = Field(default=None, alias="firstMakespan")
+    first_makespan_seconds: Makespan | None = None
     """The same by the run's first plan; what happened is compared with this."""
 
     first_ends: FirstEnds | None = None
     """What was promised first of its end; None = nothing was known then."""
 
-    confidence: float | None = Field(default=None, ge=0.5, le=0.95)
+    confidence: Share | None = None
     """How often promised ranges are to hold; None = 0.9."""
 
     nodes: tuple[NodeName, ...] = Field(default=(), max_length=5000)
     """Nodes that rows name by their index here."""
 
-    steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
+    steps: Rows = ()
     """Rows [name, node, start, finish, reason, alternatives, source of the run time]."""
 
 
 class StepCounts(ResourceModel):
     """Steps by state, those without a row included."""
 
-    pending: int = Field(default=0, ge=0)
-    waiting: int = Field(default=0, ge=0)
-    running: int = Field(default=0, ge=0)
-    succeeded: int = Field(default=0, ge=0)
-    failed: int = Field(default=0, ge=0)
-    cached: int = Field(default=0, ge=0)
-    skipped: int = Field(default=0, ge=0)
+    pending: Count = 0
+    waiting: Count = 0
+    running: Count = 0
+    succeeded: Count = 0
+    failed: Count = 0
+    cached: Count = 0
+    skipped: Count = 0
 
 
 class PipelinePlacementStatus(ResourceStatus):
@@ -205,13 +219,13 @@ class PipelinePlacementStatus(ResourceStatus):
     counts: StepCounts | None = None
     """Steps by state."""
 
-    folded_steps: int | None = Field(default=None, ge=0)
+    folded_steps: Count | None = None
     """Ended steps that are counted but have no row, because the object would be too large."""
 
     revision: int | None = Field(default=None, ge=1, le=2**53)
     """Revision of the plan whose steps the rows follow."""
 
-    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
+    makespan_seconds: Makespan | None = None
     """End of the last step, once the run has ended."""
 
     ends: EndRange | None = None
@@ -223,10 +237,10 @@ class PipelinePlacementStatus(ResourceStatus):
     ends_unknown: str | None = Field(default=None, max_length=MAX_UNKNOWN_CHARACTERS)
     """Why nothing is promised."""
 
-    confidence: float | None = Field(default=None, ge=0.5, le=0.95)
+    confidence: Share | None = None
     """How often what is promised now is to hold, where that is not as in the spec."""
 
-    steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
+    steps: Rows = ()
     """Rows [state, node, start, end, waiting for, promise], in the order of the plan's."""
 
 

@@ -11,13 +11,16 @@ from kfp_placement_engine.contract.fields import (
     Bytes,
     Confidence,
     Deadline,
+    LabelValue,
     MakespanWithinText,
     MilliCpu,
     Milliseconds,
+    Priority,
     Resource,
     ResourceModel,
     ResourceStatus,
     Seconds,
+    Seed,
 )
 from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
@@ -46,13 +49,9 @@ from kfp_placement_engine.model.promise import CONFIDENCE
 POLICY_NAME = "default"
 """Name of the only PlacementPolicy."""
 
-_LABEL_VALUE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 _HTTP_URL = r"^https?://[^\s]+$"
 _SCHEDULER = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
-StepType = Annotated[
-    str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE)
-]
 SchedulerName = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_SCHEDULER)
 ]
@@ -64,10 +63,10 @@ class EngineSettings(ResourceModel):
     search: Search = Search.MEMETIC
     """The default search, or the paper's algorithm."""
 
-    budget_seconds: Budget = Field(default=2.0, alias="budget")
+    budget_seconds: Budget = 2.0
     """Time for one improvement of the plans, at most."""
 
-    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    seed: Seed = 0
     """Of the random generator."""
 
     population_size: int = Field(default=16, ge=2, le=1000)
@@ -103,10 +102,10 @@ class ReplanningSettings(ResourceModel):
 class LatencyRules(ResourceModel):
     """Which steps go to the node of least round trip to their location."""
 
-    step_types: Annotated[tuple[StepType, ...], Field(max_length=64)] = LATENCY_RULED_TYPES
+    step_types: Annotated[tuple[LabelValue, ...], Field(max_length=64)] = LATENCY_RULED_TYPES
     """Step types that follow the rule, in any case; an empty list switches it off."""
 
-    tolerance_ms: Milliseconds = Field(default=0.5, alias="tolerance")
+    tolerance_ms: Milliseconds = 0.5
     """Nodes within this of the best count as best."""
 
     tolerance_percent: int = Field(default=5, ge=0, le=1000)
@@ -116,19 +115,19 @@ class LatencyRules(ResourceModel):
 class TypeDefaults(ResourceModel):
     """What is assumed of steps of one type that say nothing themselves."""
 
-    type: StepType
+    type: LabelValue
     """The step type, in any case."""
 
-    duration_seconds: Seconds | None = Field(default=None, alias="duration")
+    duration_seconds: Seconds | None = None
     """Run time on the reference node."""
 
-    output_bytes: Bytes | None = Field(default=None, alias="output")
+    output_bytes: Bytes | None = None
     """Size of each output."""
 
-    max_latency_ms: Milliseconds | None = Field(default=None, alias="maxLatency")
+    max_latency_ms: Milliseconds | None = None
     """Hard limit of the round trip to the step's location."""
 
-    priority: int | None = Field(default=None, ge=-1_000_000, le=1_000_000)
+    priority: Priority | None = None
     """Importance of the run among others planned at the same time."""
 
 
@@ -138,12 +137,12 @@ class AssumedValues(ResourceModel):
     What is left out has the planner's own value.
     """
 
-    duration_seconds: Seconds | None = Field(default=None, alias="duration")
-    output_bytes: Bytes | None = Field(default=None, alias="output")
-    image_bytes: Bytes | None = Field(default=None, alias="image")
+    duration_seconds: Seconds | None = None
+    output_bytes: Bytes | None = None
+    image_bytes: Bytes | None = None
     store_bytes_per_second: Bytes | None = Field(default=None, alias="storeBandwidth")
     pull_bytes_per_second: Bytes | None = Field(default=None, alias="pullRate")
-    driver_seconds: Seconds | None = Field(default=None, alias="driver")
+    driver_seconds: Seconds | None = None
     loop_width: int | None = Field(default=None, ge=1, le=10_000)
     by_type: Annotated[tuple[TypeDefaults, ...], Field(max_length=64)] = ()
 
@@ -156,8 +155,8 @@ class AssumedValues(ResourceModel):
 class Headroom(ResourceModel):
     """Room left free on a node where there is a choice; by default for two driver pods."""
 
-    cpu_milli: MilliCpu = Field(default=200, alias="cpu")
-    memory_bytes: Bytes = Field(default=128 * 2**20, alias="memory")
+    cpu_milli: MilliCpu = 200
+    memory_bytes: Bytes = 128 * 2**20
 
 
 class HistorySettings(ResourceModel):
@@ -222,13 +221,13 @@ class PlacementPolicySpec(ResourceModel):
     defaults: AssumedValues = AssumedValues()
     history: HistorySettings = HistorySettings()
 
-    gate_deadline_seconds: Deadline = Field(default=60.0, alias="gateDeadline")
+    gate_deadline_seconds: Deadline = 60.0
     """Our gate comes off at most this long after the pod's creation."""
 
-    scheduler_stale_after_seconds: Deadline = Field(default=15.0, alias="schedulerStaleAfter")
+    scheduler_stale_after_seconds: Deadline = 15.0
     """Our scheduler counts as dead when its Lease is older."""
 
-    unbound_deadline_seconds: Deadline = Field(default=60.0, alias="unboundDeadline")
+    unbound_deadline_seconds: Deadline = 60.0
     """Pods unbound for longer under a dead scheduler are made again for the default one."""
 
     headroom: Headroom = Headroom()

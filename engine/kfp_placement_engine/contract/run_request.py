@@ -13,16 +13,17 @@ from pydantic import Field, ValidationError
 from kfp_placement_engine.contract.fields import (
     Makespan,
     Moment,
+    Priority,
     Resource,
     ResourceModel,
     ResourceStatus,
+    WorkflowUid,
     one_of,
 )
-from kfp_placement_engine.contract.hints import MAX_PRIORITY
 from kfp_placement_engine.contract.run_queue import (
     DEFAULT_QUEUE,
-    RESOURCE_NAME,
     Amounts,
+    ResourceName,
     amounts_of,
     resources_of,
 )
@@ -99,7 +100,7 @@ class RequestReason(StrEnum):
 class AcceleratorShare(ResourceModel):
     """What pods with an accelerator take at most, of every resource."""
 
-    name: str = Field(min_length=1, max_length=317, pattern=RESOURCE_NAME)
+    name: ResourceName
     """The accelerator, an extended resource: `nvidia.com/gpu`."""
 
     amounts: Amounts = ()
@@ -166,6 +167,8 @@ def run_demand(demand: Demand) -> RunDemand:
 Message = Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)]
 """Text for people."""
 
+Remarks = Annotated[tuple[Message, ...], Field(max_length=8)]
+
 
 class NodeLabel(ResourceModel):
     """A label of nodes."""
@@ -217,8 +220,8 @@ def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
 class RunRequestSpec(ResourceModel):
     """What a run needs, as the planner sees it."""
 
-    workflow_uid: str = Field(alias="workflowUID", min_length=1, max_length=63)
-    """The Workflow; a new one of the same name is another run."""
+    workflow_uid: WorkflowUid
+    """The Workflow."""
 
     submitted_at: Moment
     """When the Workflow was created."""
@@ -229,13 +232,13 @@ class RunRequestSpec(ResourceModel):
     queue: str = Field(default=DEFAULT_QUEUE, min_length=1, max_length=253)
     """The RunQueue that its steps name; `default` if they name none or several."""
 
-    priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    priority: Priority = 0
     """The highest that its steps ask for."""
 
     demand: RunDemand | None = None
     """What is left of it takes; not there if it cannot be planned."""
 
-    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
+    makespan_seconds: Makespan | None = None
     """How long the whole run takes by a plan of it alone."""
 
     finishes_at: Moment | None = None
@@ -250,7 +253,7 @@ class RunRequestSpec(ResourceModel):
     planned_nodes: NodeGroups = ()
     """The nodes that this is planned for: those of `status.assignedNodes`, once it is."""
 
-    notes: tuple[Message, ...] = Field(default=(), max_length=8)
+    notes: Remarks = ()
     """What its author should know, such as that its steps name several queues."""
 
     end: Annotated[str, one_of(RequestedEnd)] | None = None
@@ -295,7 +298,7 @@ class RunRequestStatus(ResourceStatus):
     queue: str | None = Field(default=None, max_length=253)
     """The RunQueue that decides."""
 
-    priority: int | None = Field(default=None, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    priority: Priority | None = None
     """As the queue allows it."""
 
     position: int | None = Field(default=None, ge=1)
@@ -310,7 +313,7 @@ class RunRequestStatus(ResourceStatus):
     message: Message | None = None
     """The same for people: `3rd of 7, lacks 8 cpu of the quota`."""
 
-    notes: tuple[Message, ...] = Field(default=(), max_length=8)
+    notes: Remarks = ()
     """What its author should know, such as that its priority is more than the queue allows."""
 
     starts: StartRange | None = None
