@@ -5,10 +5,9 @@ schema is what the CRDs in `deploy/crds` say of it; a test compares both.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
 
@@ -166,6 +165,9 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
 """Importance of a run."""
 
+ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
+"""Name of a Kubernetes object, or no longer than one."""
+
 LabelValue = Annotated[
     str,
     Field(
@@ -180,12 +182,12 @@ WorkflowUid = Annotated[str, Field(alias="workflowUID", min_length=1, max_length
 """Uid of a Workflow; a new one of the same name is another run."""
 
 
-def one_of(words: type[StrEnum]) -> WithJsonSchema:
+def one_of(words: Iterable[str]) -> WithJsonSchema:
     """The schema of a field whose words we write, but that is read whatever it says.
 
     A newer revision may know more words than we do; the API server checks them.
     """
-    return WithJsonSchema({"type": "string", "enum": [str(word) for word in words]})
+    return WithJsonSchema({"type": "string", "enum": [*map(str, words)]})
 
 
 _UNIT = re.compile(r"_(seconds|ms|bytes|milli)$")
@@ -305,19 +307,11 @@ Border = Annotated[AwareDatetime, BeforeValidator(_in_the_nearest_year)]
 for "all there will ever be"; one beyond every `Moment` counts as the nearest that lies so, too."""
 
 
-class ConditionStatus(StrEnum):
-    """Kubernetes' three answers."""
-
-    TRUE = "True"
-    FALSE = "False"
-    UNKNOWN = "Unknown"
-
-
 class Condition(ResourceModel):
     """A condition as `metav1.Condition` defines it."""
 
     type: str = Field(min_length=1, max_length=316, pattern=r"^[A-Za-z][A-Za-z0-9./-]*$")
-    status: Annotated[str, one_of(ConditionStatus)]
+    status: Annotated[str, one_of(("True", "False", "Unknown"))]
     reason: str = Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z][A-Za-z0-9_,:]*$")
     message: str = Field(max_length=32768)
     last_transition_time: Moment

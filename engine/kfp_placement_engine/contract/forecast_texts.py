@@ -129,19 +129,5 @@ def latest_end_text(promise: Promise, clock: Clock = DURATIONS) -> str:
     return f"by {clock.text(promise.ends.high_seconds, 1, _unit_seconds(promise.ends))} ({share})"
 
 
-def end_sentence(promise: Promise, begin: datetime | None = None) -> str:
-    """Both as people read it: `ends after 12m (11m-14m), by 14m (95%)`, or `end: unknown (...)`.
-
-    Args:
-        promise: what is promised.
-        begin: the plan's time zero, for times of day: `ends 10:26 (10:22-10:31), by 10:31 (95%)`.
-    """
-    if promise.ends is None:
-        return f"end: {ends_text(promise)}"
-    clock = Clock(begin)
-    ends = "ends after" if begin is None else "ends"
-    return f"{ends} {ends_text(promise, clock)}, {latest_end_text(promise, clock)}"
-
-
 def _unit_seconds(times: TimeRange) -> int:
     return 1 if times.high_seconds - times.low_seconds < FINE_SECONDS else 60

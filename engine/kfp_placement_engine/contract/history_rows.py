@@ -210,7 +210,7 @@ class HistoryRows:
             step = (*step, int(each.asked_bytes))
         row: list[Any] = [
             self._index(self.steps, step),
-            None if each.seconds is None else rounded(each.seconds),
+            rounded(each.seconds),
             self._index(self.nodes, node) if node else -1,
             identity.iteration or "",
             _whole(each.input_bytes),
@@ -247,9 +247,9 @@ def _whole(amount: float | None) -> int | None:
     return None if amount is None else int(amount)
 
 
-def rounded(seconds: float) -> float:
-    """To a tenth of a second, in the shortest form."""
-    return shortest(round(float(seconds), 1))
+def rounded(seconds: float | None) -> float | None:
+    """To a tenth of a second, in the shortest form; None = not known."""
+    return None if seconds is None else shortest(round(float(seconds), 1))
 
 
 def shortest(number: float) -> float:

@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, Field
 from kfp_placement_engine.contract.fields import (
     Count,
     Makespan,
+    ObjectName,
     Resource,
     ResourceModel,
     ResourceStatus,
@@ -40,15 +41,6 @@ Share = Annotated[float, Field(ge=LEAST_CONFIDENCE, le=MOST_CONFIDENCE)]
 
 MAX_UNKNOWN_CHARACTERS = 256
 """Of why nothing is promised."""
-
-NodeName = Annotated[str, Field(min_length=1, max_length=253)]
-
-
-class Dispatch(StrEnum):
-    """How ready pods get to their nodes; as in a plan."""
-
-    READY = "ready"
-    ORDERED = "ordered"
 
 
 class Phase(StrEnum):
@@ -128,10 +120,9 @@ class EndRange(ResourceModel):
             times: when the run ends.
             others: values of further fields.
         """
-        ends = {
-            "low": times.low_seconds, "typical": times.typical_seconds, "high": times.high_seconds
-        }  # fmt: skip
-        return cls(**{name: bounded(seconds) for name, seconds in (ends | others).items()})
+        low, typical, high = times.low_seconds, times.typical_seconds, times.high_seconds
+        ends = {"low": low, "typical": typical, "high": high, **others}
+        return cls(**{name: bounded(seconds) for name, seconds in ends.items()})
 
     @property
     def times(self) -> TimeRange:
@@ -167,7 +158,7 @@ class PipelinePlacementSpec(ResourceModel):
     planned_at: AwareDatetime
     """When this revision was planned."""
 
-    dispatch: Annotated[str, one_of(Dispatch)] = "ready"
+    dispatch: Annotated[str, one_of(("ready", "ordered"))] = "ready"
     """How ready pods get to their nodes."""
 
     seed: Seed = 0
@@ -188,7 +179,7 @@ class PipelinePlacementSpec(ResourceModel):
     confidence: Share | None = None
     """How often promised ranges are to hold; None = 0.9."""
 
-    nodes: tuple[NodeName, ...] = Field(default=(), max_length=5000)
+    nodes: tuple[ObjectName, ...] = Field(default=(), max_length=5000)
     """Nodes that rows name by their index here."""
 
     steps: Rows = ()

@@ -57,6 +57,9 @@ SchedulerName = Annotated[
 ]
 
 
+Weight = Annotated[float, Field(ge=0, le=1_000_000)]
+
+
 class EngineSettings(ResourceModel):
     """Parameters of the search."""
 
@@ -79,8 +82,8 @@ class EngineSettings(ResourceModel):
 class Weights(ResourceModel):
     """How much a share of each resource counts in the objective paper, and in the use of all."""
 
-    cpu: float = Field(default=1.0, ge=0, le=1_000_000)
-    memory: float = Field(default=1.0, ge=0, le=1_000_000)
+    cpu: Weight = 1.0
+    memory: Weight = 1.0
 
     @model_validator(mode="after")
     def _weigh_something(self) -> Self:

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from kfp_placement_engine.contract.fields import (
     Makespan,
     Moment,
+    ObjectName,
     Priority,
     Resource,
     ResourceModel,
@@ -167,6 +168,8 @@ def run_demand(demand: Demand) -> RunDemand:
 Message = Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)]
 """Text for people."""
 
+Position = Annotated[int, Field(ge=1)]
+
 Remarks = Annotated[tuple[Message, ...], Field(max_length=8)]
 
 
@@ -229,7 +232,7 @@ class RunRequestSpec(ResourceModel):
     display_name: str = Field(default="", max_length=253)
     """What people call the run."""
 
-    queue: str = Field(default=DEFAULT_QUEUE, min_length=1, max_length=253)
+    queue: ObjectName = DEFAULT_QUEUE
     """The RunQueue that its steps name; `default` if they name none or several."""
 
     priority: Priority = 0
@@ -301,10 +304,10 @@ class RunRequestStatus(ResourceStatus):
     priority: Priority | None = None
     """As the queue allows it."""
 
-    position: int | None = Field(default=None, ge=1)
+    position: Position | None = None
     """Among the runs of its queue that wait, from 1."""
 
-    waiting: int | None = Field(default=None, ge=1)
+    waiting: Position | None = None
     """How many these are."""
 
     missing: tuple[MissingAmount, ...] = Field(default=(), max_length=MAX_RESOURCES)

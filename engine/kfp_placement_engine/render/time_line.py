@@ -5,9 +5,9 @@ from typing import Any
 
 from kfp_placement_engine.render.drawing import Drawing
 from kfp_placement_engine.render.environment import coordinate
-from kfp_placement_engine.render.fitting import fit, fit_all, text_width
 from kfp_placement_engine.render.palette import PlaceColours
 from kfp_placement_engine.render.scale import Scale, lanes
+from kfp_placement_engine.render.shortening import fit, fit_all, text_width
 from kfp_placement_engine.views.drawings import Bar, Lane, TimeLine
 from kfp_placement_engine.views.plans.promises import moment
 

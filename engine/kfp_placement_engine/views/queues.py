@@ -10,15 +10,15 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.views.document import Column, Table
-from kfp_placement_engine.views.formatting import NONE, duration, shown
-from kfp_placement_engine.views.words import (
-    Shown,
+from kfp_placement_engine.views.document import Column, NumberColumn, Shown, Table, table_of
+from kfp_placement_engine.views.formatting import (
+    NONE,
     age_text,
+    duration,
     facts,
     name_text,
     sentence,
-    table_of,
+    shown,
     word,
 )
 
@@ -179,9 +179,9 @@ def queue_table(
         (Column("RUN"), lambda view: name_text(view.key.name)),
         (Column("RUN NAME", shrink_to=8), lambda view: name_text(view.run_name)),
         (Column("PHASE"), lambda view: word(view.phase) or NONE),
-        (Column("PRIORITY", right=True, spare=2), lambda view: str(view.priority)),
-        (Column("AGE", right=True, spare=3), lambda view: _passed(view.submitted_at, now)),
-        (Column("WAITED", right=True, spare=1), lambda view: _waited(view, now)),
+        (NumberColumn("PRIORITY", spare=2), lambda view: str(view.priority)),
+        (NumberColumn("AGE", spare=3), lambda view: _passed(view.submitted_at, now)),
+        (NumberColumn("WAITED", spare=1), lambda view: _waited(view, now)),
         (Column("NOTES", wrap_from=_MIN_MESSAGE), _remarks),
     ]
     hidden = [*([] if namespaces else ["NAMESPACE"]), *([] if wide else ["RUN NAME"])]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 from kfp_placement_engine.contract.keys import (
@@ -235,7 +236,6 @@ def run_view(
     promise = placement.promise_after_start or placement.promise
     if promise is not None:
         promise = replace(promise, unknown=shown(promise.unknown, _MAX_WHY))
-    rows_of_states = [*states.rows, *[None] * len(planned.rows)]
     return replace(
         run,
         phase=phase,
@@ -262,7 +262,7 @@ def run_view(
                 state or StateRow(state=UNKNOWN_STATE),
                 (pods or {}).get(row.name),
             )
-            for row, state in zip(planned.rows, rows_of_states, strict=False)
+            for row, state in zip_longest(planned.rows, states.rows)
             if row is not None
         ),
     )

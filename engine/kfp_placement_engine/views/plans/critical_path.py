@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kfp_placement_engine.model.limits import CriticalPiece, PieceKind
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.views.document import Column, Row, Table
+from kfp_placement_engine.views.document import Column, NumberColumn, Row, Table
 from kfp_placement_engine.views.formatting import counted, duration, shown
 from kfp_placement_engine.views.plans.step_labels import told_names
 
@@ -56,8 +56,8 @@ def limits_table(plan: Plan) -> Table | None:
         title="What limits this run",
         lead="What the end of the run waits for, in order of time:",
         columns=[
-            Column("TIME", right=True),
-            Column("SHARE", right=True),
+            NumberColumn("TIME"),
+            NumberColumn("SHARE"),
             Column("WHAT", wrap_from=_LEAST_COLUMNS),
         ],
         rows=[Row([duration(seconds), f"{seconds / total:.0%}", text]) for seconds, text in rows],
