@@ -72,13 +72,12 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
             for node in nodes
         ]
 
-    schedules = [Schedule("", lanes(plan.steps, nodes, own=True))]
+    own = lanes(plan.steps, nodes, own=True)
+    schedules = [Schedule(f"This plan: {makespan(plan.figures)}" if compared else "", own)]
     if compared:
         others = _busiest(plan, _busy_seconds(compared), detail)
-        schedules = [
-            Schedule(f"This plan: {makespan(plan.figures)}", schedules[0].lanes),
-            Schedule(_default_title(plan, compared), lanes(compared, others, own=False)),
-        ]
+        title = _default_title(plan, compared)
+        schedules.append(Schedule(title, lanes(compared, others, own=False)))
     bound = plan.lower_bound.seconds
     return TimeLine(
         name=f"Time line of {plan.run_name} by node",
