@@ -217,11 +217,10 @@ def unknown_fields(
     names = {name: field.alias or name for name, field in type(model).model_fields.items()}
     fields = {alias: name for name, alias in names.items()} | {name: name for name in names}
     for key, value in given.items():
-        part = getattr(model, fields[key]) if key in fields else None
         if key not in fields:
             yield str(key), tuple(names.values())
             continue
-        for place, inner, given_there in _parts(str(key), part, value):
+        for place, inner, given_there in _parts(str(key), getattr(model, fields[key]), value):
             for below, known in unknown_fields(inner, given_there):
                 yield f"{place}.{below}", known
 
@@ -295,11 +294,9 @@ _DATE = re.compile(r"([0-9]{4})-[0-9]{2}-[0-9]{2}[Tt]")
 def _in_the_nearest_year(value: object) -> object:
     text = value.isoformat() if isinstance(value, datetime) else value
     found = _DATE.match(text) if isinstance(text, str) else None
-    if found is not None and int(found[1]) > _LAST_YEAR:
-        return datetime(_LAST_YEAR + 1, 1, 1, tzinfo=UTC)
-    if found is not None and int(found[1]) < _FIRST_YEAR:
-        return datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC)
-    return value
+    year = _FIRST_YEAR if found is None else int(found[1])
+    nearest = min(max(year, _FIRST_YEAR), _LAST_YEAR + 1)
+    return value if year == nearest else datetime(nearest, 1, 1, tzinfo=UTC)
 
 
 Border = Annotated[AwareDatetime, BeforeValidator(_in_the_nearest_year)]

@@ -1,6 +1,6 @@
 """PlacementPolicy: how the controller works; one object, `default`, written by admins."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal, Self
 
@@ -284,10 +284,12 @@ def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
     Raises:
         ValidationError: a value that no PlacementPolicy may have.
     """
-    settings = asdict(policy) | {"makespan_within": policy.makespan_within}
+    settings = asdict(policy, dict_factory=_without_none)
+    if policy.makespan_within is not None:
+        settings["makespan_within"] = policy.makespan_within
     if policy.defaults is not None:
         settings["defaults"].update(settings["defaults"].pop("values"))
-    return PlacementPolicySpec.model_validate(_without_none(settings))
+    return PlacementPolicySpec.model_validate(settings)
 
 
 def _assumption_policy(defaults: AssumedValues) -> AssumptionPolicy:
@@ -306,9 +308,5 @@ def _set_fields(model: ResourceModel, names: Container[str] | None = None) -> di
     }
 
 
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_none(each) for key, each in value.items() if each is not None}
-    if isinstance(value, tuple):
-        return tuple(_without_none(each) for each in value)
-    return value
+def _without_none(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in items if value is not None}

@@ -18,7 +18,6 @@ from kfp_placement_engine.contract.run_request import RunRequest
 from kfp_placement_engine.exceptions import InputError
 
 __all__ = [
-    "KINDS",
     "Condition",
     "Location",
     "ObjectMetadata",
@@ -29,16 +28,6 @@ __all__ = [
     "RunRequest",
     "read_resource",
 ]
-
-KINDS: tuple[type[Resource], ...] = (
-    PipelinePlacement,
-    PlacementPolicy,
-    Location,
-    RunQueue,
-    RunRequest,
-    PipelineHistory,
-)
-"""All custom resources."""
 
 _WRONG, _OURS = "Input should", "Value error, "
 """What messages begin with: pydantic's of a wrong kind or size, and those of our own checks."""

@@ -19,6 +19,7 @@ from kfp_placement_engine.contract.placement import (
 )
 from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
 from kfp_placement_engine.contract.rows import StateRow
+from kfp_placement_engine.contract.texts import waiting_text
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
@@ -180,7 +181,7 @@ class RunView:
 
     def waits(self, step: StepView) -> str:
         """What one of its steps waits for, since and until when; "" = nothing."""
-        return step.waits(self.age_seconds or 0.0)
+        return "" if step.waiting is None else waiting_text(step.waiting, self.age_seconds or 0.0)
 
     def in_queue(self, queue: QueueView | None) -> "RunView":
         """The run with how it waits; while it does, without times that count from another moment.
