@@ -73,12 +73,7 @@ def test_long_names_and_many_take_no_time(size, count):
     assert len(set(distinct_columns(names, 20, clip_path).values())) == count
 
 
-def test_names_without_end_are_drawn_at_once():
-    names = [f"{'x' * 30_000}{end}{'y' * 30_000}" for end in "ab"]
-    assert len(set(fit_all(names, 200, 12.0).values())) == 2
-
-
 def test_names_that_cannot_be_printed_are_still_told_apart():
-    short = fit_all(["a\nb", "a\\nb", "\u202e" * 90], 80, 12.0)
+    short = fit_all(["a\nb", "a\\nb", "\u202e" * 90_000], 80, 12.0)
     assert len(set(short.values())) == 3
     assert all(form.isprintable() for form in short.values())

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine.model.limits import ScheduledStep
 from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.render.text_time_line import time_lines
-from kfp_placement_engine.views.drawings import Bar, Lane, Schedule
+from tests.support.renderings import schedule_of
 
 MINUTE = 60.0
 TRAININGS = (
@@ -14,15 +14,6 @@ TRAININGS = (
     ScheduledStep("forest", "worker-1", 2 * MINUTE, 11 * MINUTE),
     ScheduledStep("notify", "worker-1", 4 * MINUTE, 4 * MINUTE + 1),
 )
-
-
-def schedule_of(title, steps):
-    """A lane for each node of the steps, in order of their names."""
-    bars = [
-        (each.node, Bar(each.name, "", each.start_seconds, each.finish_seconds)) for each in steps
-    ]
-    nodes = sorted({node for node, _ in bars})
-    return Schedule(title, [Lane(node, "", [b for at, b in bars if at == node]) for node in nodes])
 
 
 @pytest.mark.golden
