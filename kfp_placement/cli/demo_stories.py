@@ -18,8 +18,8 @@ from kfp_placement_engine.render.text_time_line import time_lines
 from kfp_placement_engine.views.document import Column, Row, Table
 from kfp_placement_engine.views.formatting import duration, latency
 from kfp_placement_engine.views.plans.comparison import makespan, verdict
-from kfp_placement_engine.views.plans.detail import TEXT, WITH_REASONS, Detail
-from kfp_placement_engine.views.plans.time_line import schedule_of
+from kfp_placement_engine.views.plans.detail import PAGE, TEXT, WITH_REASONS, Detail
+from kfp_placement_engine.views.plans.time_line import plan_time_line
 from kfp_placement_engine.views.plans.view import plan_view
 
 LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
@@ -82,13 +82,9 @@ def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Pro
     default = plan.baselines["kube-default"]
     change = verdict(plan, default)
     columns = min(style.columns or _TIME_LINE_COLUMNS, _TIME_LINE_COLUMNS)
-    lines = time_lines(
-        (
-            schedule_of(f"The default scheduler: {makespan(default)}", plan.default_schedule),
-            schedule_of(f"The plan: {makespan(plan.figures)}, {change}", plan.steps),
-        ),
-        columns,
-    )
+    own, others = plan_time_line(plan, PAGE).schedules
+    own = replace(own, title=f"The plan: {makespan(plan.figures)}, {change}")
+    lines = time_lines((others, own), columns)
     parts = [
         _MARKED + _UNEQUAL_MARKS,
         "\n".join(lines) + "\n",

@@ -12,8 +12,7 @@ from kfp_placement_engine.model.policy import Actuator
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import Place
-from kfp_placement_engine.views.formatting import shown
-from kfp_placement_engine.views.words import sentence
+from kfp_placement_engine.views.formatting import sentence, shown
 
 _GATES_READY = "GatesReady"
 _NO_PLANNER = "NoPlanner"

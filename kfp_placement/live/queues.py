@@ -25,9 +25,8 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.views.formatting import counted, shown
+from kfp_placement_engine.views.formatting import counted, name_text, shown
 from kfp_placement_engine.views.queues import QueueView, queue_view, starts_text
-from kfp_placement_engine.views.words import name_text
 
 MAX_REQUESTS = 20_000
 """RunRequests that are listed."""

@@ -21,11 +21,10 @@ from kfp_placement.live.queues import queue_of
 from kfp_placement.live.workflows import failure_of
 from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.run_request import RequestedEnd, RequestPhase
-from kfp_placement_engine.views.formatting import visible
+from kfp_placement_engine.views.formatting import clock_text, visible
 from kfp_placement_engine.views.queues import QueueView, place_text, queue_text, queue_view
 from kfp_placement_engine.views.run_changes import changes, is_news
 from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
-from kfp_placement_engine.views.words import clock_text
 from kfp_placement_kube.kinds import Kind
 
 LOOK_SECONDS = 1.0

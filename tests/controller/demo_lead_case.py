@@ -9,13 +9,13 @@ import yaml
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL, STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.model.limits import ScheduledStep
 from kfp_placement_engine.render.text_time_line import time_lines
-from kfp_placement_engine.views.plans.time_line import schedule_of
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod
 from tests.controller.cluster_bench.runs import UNMARKED_LABEL, JsonObject, unmarked
 from tests.controller.demonstration import Say
 from tests.controlplane import objects
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.support.installation import Installation
+from tests.support.renderings import schedule_of
 from tests.support.runnable_workflow import read_package
 from tests.support.samples import SAMPLES
 from tests.support.taxi_cluster import with_durations

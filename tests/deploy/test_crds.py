@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kfp_placement_engine.contract.fields import Resource
 from kfp_placement_engine.contract.keys import API_GROUP, API_VERSION
-from kfp_placement_engine.contract.resources import KINDS, read_resource
+from kfp_placement_engine.contract.resources import read_resource
 from tests.support.structural_schemas import (
     CRDS,
     MANIFESTS,
@@ -19,7 +20,7 @@ from tests.support.structural_schemas import (
     with_defaults,
 )
 
-MODELS = {kind.__name__: kind for kind in KINDS}
+MODELS = {kind.__name__: kind for kind in Resource.__subclasses__()}
 EXAMPLES = {
     f"{path.name}-{number}": each
     for path in sorted(MANIFESTS.glob("*.yaml"))

@@ -1,8 +1,13 @@
 """A plan as people see it: as text, as a page, in a notebook."""
 
+from collections import defaultdict
+from collections.abc import Iterable
+
+from kfp_placement_engine.model.limits import ScheduledStep
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.render.html import html_fragment, html_page
 from kfp_placement_engine.render.text import TextStyle, document_text
+from kfp_placement_engine.views.drawings import Bar, Lane, Schedule
 from kfp_placement_engine.views.plans.detail import NOTEBOOK, PAGE, TEXT, WIDE, WITH_REASONS
 from kfp_placement_engine.views.plans.view import plan_view
 from kfp_placement_engine.views.plans.what_if import Answer
@@ -29,3 +34,11 @@ def plan_page(plan: Plan, answer: Answer | None = None) -> str:
 def plan_fragment(plan: Plan) -> str:
     """What a notebook shows."""
     return html_fragment(plan_view(plan, NOTEBOOK))
+
+
+def schedule_of(title: str, steps: Iterable[ScheduledStep]) -> Schedule:
+    """Where and when steps run, a lane for each node in order of their names."""
+    bars = defaultdict[str, list[Bar]](list)
+    for each in steps:
+        bars[each.node].append(Bar(each.name, "", each.start_seconds, each.finish_seconds))
+    return Schedule(title, [Lane(node, "", bars[node]) for node in sorted(bars)])

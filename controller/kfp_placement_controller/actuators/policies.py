@@ -13,7 +13,6 @@ from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicy
 from kfp_placement_engine.contract.policy_status import (
     PolicyFinding,
-    StoredStatus,
     new_policy,
     pause_patch,
     status_patch,
@@ -103,10 +102,5 @@ def findings_patch(
     metadata, status = raw.mapping("metadata"), raw.flat("status")
     place = status.where("condition")
     conditions = [place.mapping(each) for each in status.entries("conditions")]
-    stored = StoredStatus(
-        metadata.get("resourceVersion"),
-        metadata.get("generation"),
-        status.raw,
-        {str(each.get("type")): each for each in conditions},
-    )
-    return status_patch(stored, findings, now)
+    by_type = {str(each.get("type")): each for each in conditions}
+    return status_patch(metadata, status.raw, by_type, findings, now)

@@ -179,7 +179,7 @@ def read_plan(raw: Mapping[str, Any]) -> KnownPlan:
     placement = read_resource(PipelinePlacement, raw)
     spec = placement.spec
     steps = {}
-    for row in placement.planned_rows(with_reasons=False).rows:
+    for row in placement.planned_rows().rows:
         if row is None:
             continue
         start, finish = row.start_seconds or 0.0, row.finish_seconds or 0.0

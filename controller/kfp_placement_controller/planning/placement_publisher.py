@@ -275,7 +275,7 @@ def _promise(placement: PipelinePlacement) -> Promise | None:
     promise = placement.promise
     if promise is None or promise.ends is None:
         return None
-    planned, states = placement.planned_rows(with_reasons=False), placement.state_rows()
+    planned, states = placement.planned_rows(), placement.state_rows()
     steps = {
         row.name: state.promise
         for row, state in zip(planned.rows, states.rows, strict=False)

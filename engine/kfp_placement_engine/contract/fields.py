@@ -5,9 +5,10 @@ schema is what the CRDs in `deploy/crds` say of it; a test compares both.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import (
@@ -23,7 +24,10 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from kfp_placement_engine.contract.hints import MAX_PRIORITY
+from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.durations import (
     duration_text,
     latency_text,
@@ -65,14 +69,6 @@ def _parsed(parse: Callable[[object], object]) -> BeforeValidator:
 
 def _makespan_text(seconds: float) -> str:
     return duration_text(round(seconds, 1))
-
-
-def _bytes_text(amount: int) -> str:
-    return format_resource("memory", amount)
-
-
-def _cpu_text(amount: int) -> str:
-    return format_resource("cpu", amount)
 
 
 Seconds = Annotated[
@@ -136,7 +132,7 @@ Confidence = Annotated[
 Bytes = Annotated[
     int,
     _parsed(parse_quantity),
-    PlainSerializer(_bytes_text),
+    PlainSerializer(partial(format_resource, "memory")),
     WithJsonSchema(_QUANTITY_SCHEMA),
 ]
 """A size, or bytes per second."""
@@ -144,38 +140,69 @@ Bytes = Annotated[
 
 def _quantity_text(value: object) -> object:
     """A quantity as text, since what it means depends on the resource."""
-    try:
-        parse_quantity(value)
-    except QuantityError as error:
-        raise ValueError(str(error)) from error
+    parse_quantity(value)
     return value if isinstance(value, str) else str(value)
 
 
-QuantityText = Annotated[str, BeforeValidator(_quantity_text), WithJsonSchema(_QUANTITY_SCHEMA)]
+QuantityText = Annotated[str, _parsed(_quantity_text), WithJsonSchema(_QUANTITY_SCHEMA)]
 """An amount of a resource that is named beside it, as it is written."""
 
 MilliCpu = Annotated[
     int,
     _parsed(parse_cpu),
-    PlainSerializer(_cpu_text),
+    PlainSerializer(partial(format_resource, "cpu")),
     WithJsonSchema(_QUANTITY_SCHEMA),
 ]
 """An amount of CPU."""
 
 
-def one_of(words: type[StrEnum]) -> WithJsonSchema:
+Count = Annotated[int, Field(ge=0)]
+"""A number of things."""
+
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+"""Of a random generator; also the number of its generations."""
+
+Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
+"""Importance of a run."""
+
+ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
+"""Name of a Kubernetes object, or no longer than one."""
+
+LabelValue = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_LABEL_VALUE_LENGTH,
+        pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$",
+    ),
+]
+"""A value of a label."""
+
+WorkflowUid = Annotated[str, Field(alias="workflowUID", min_length=1, max_length=63)]
+"""Uid of a Workflow; a new one of the same name is another run."""
+
+
+def one_of(words: Iterable[str]) -> WithJsonSchema:
     """The schema of a field whose words we write, but that is read whatever it says.
 
     A newer revision may know more words than we do; the API server checks them.
     """
-    return WithJsonSchema({"type": "string", "enum": [str(word) for word in words]})
+    return WithJsonSchema({"type": "string", "enum": [*map(str, words)]})
+
+
+_UNIT = re.compile(r"_(seconds|ms|bytes|milli)$")
+
+
+def _name_outside(field: str) -> str:
+    """The name of a field in a resource: without the unit, which the text there has."""
+    return to_camel(_UNIT.sub("", field))
 
 
 class ResourceModel(BaseModel):
     """Part of a resource: frozen; fields of a newer revision are skipped."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
+        frozen=True, extra="ignore", alias_generator=_name_outside, populate_by_name=True
     )
 
 
@@ -190,11 +217,10 @@ def unknown_fields(
     names = {name: field.alias or name for name, field in type(model).model_fields.items()}
     fields = {alias: name for name, alias in names.items()} | {name: name for name in names}
     for key, value in given.items():
-        part = getattr(model, fields[key]) if key in fields else None
         if key not in fields:
             yield str(key), tuple(names.values())
             continue
-        for place, inner, given_there in _parts(str(key), part, value):
+        for place, inner, given_there in _parts(str(key), getattr(model, fields[key]), value):
             for below, known in unknown_fields(inner, given_there):
                 yield f"{place}.{below}", known
 
@@ -219,18 +245,14 @@ def readable_fields(model: type[ResourceModel], given: object) -> dict[str, Any]
     """
     if not isinstance(given, dict):
         return {}
-    names = (field.alias or name for name, field in model.model_fields.items())
-    return {name: given[name] for name in names if _is_readable(model, name, given.get(name))}
-
-
-def _is_readable(model: type[ResourceModel], name: str, value: object) -> bool:
-    if value is None:
-        return False
-    try:
-        model.model_validate({name: value})
-    except ValidationError:
-        return False
-    return True
+    readable = {}
+    for field, described in model.model_fields.items():
+        name = described.alias or field
+        if given.get(name) is not None:
+            with suppress(ValidationError):
+                model.model_validate({name: given[name]})
+                readable[name] = given[name]
+    return readable
 
 
 class OwnerReference(ResourceModel):
@@ -252,7 +274,6 @@ class ObjectMetadata(ResourceModel):
     uid: str | None = None
     generation: int | None = None
     resource_version: str | None = None
-    creation_timestamp: AwareDatetime | None = None
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
@@ -273,11 +294,9 @@ _DATE = re.compile(r"([0-9]{4})-[0-9]{2}-[0-9]{2}[Tt]")
 def _in_the_nearest_year(value: object) -> object:
     text = value.isoformat() if isinstance(value, datetime) else value
     found = _DATE.match(text) if isinstance(text, str) else None
-    if found is not None and int(found[1]) > _LAST_YEAR:
-        return datetime(_LAST_YEAR + 1, 1, 1, tzinfo=UTC)
-    if found is not None and int(found[1]) < _FIRST_YEAR:
-        return datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC)
-    return value
+    year = _FIRST_YEAR if found is None else int(found[1])
+    nearest = min(max(year, _FIRST_YEAR), _LAST_YEAR + 1)
+    return value if year == nearest else datetime(nearest, 1, 1, tzinfo=UTC)
 
 
 Border = Annotated[AwareDatetime, BeforeValidator(_in_the_nearest_year)]
@@ -285,23 +304,15 @@ Border = Annotated[AwareDatetime, BeforeValidator(_in_the_nearest_year)]
 for "all there will ever be"; one beyond every `Moment` counts as the nearest that lies so, too."""
 
 
-class ConditionStatus(StrEnum):
-    """Kubernetes' three answers."""
-
-    TRUE = "True"
-    FALSE = "False"
-    UNKNOWN = "Unknown"
-
-
 class Condition(ResourceModel):
     """A condition as `metav1.Condition` defines it."""
 
     type: str = Field(min_length=1, max_length=316, pattern=r"^[A-Za-z][A-Za-z0-9./-]*$")
-    status: Annotated[str, one_of(ConditionStatus)]
+    status: Annotated[str, one_of(("True", "False", "Unknown"))]
     reason: str = Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z][A-Za-z0-9_,:]*$")
     message: str = Field(max_length=32768)
     last_transition_time: Moment
-    observed_generation: int | None = Field(default=None, ge=0)
+    observed_generation: Count | None = None
 
 
 Conditions = Annotated[tuple[Condition, ...], Field(max_length=32)]
@@ -310,7 +321,7 @@ Conditions = Annotated[tuple[Condition, ...], Field(max_length=32)]
 class ResourceStatus(ResourceModel):
     """What the status of our resources says, if it tells of the state of their spec."""
 
-    observed_generation: int | None = Field(default=None, ge=0)
+    observed_generation: Count | None = None
     """Generation of the object that the status describes."""
 
     conditions: Conditions = ()
@@ -323,7 +334,7 @@ class ResourceStatus(ResourceModel):
 class Resource(ResourceModel):
     """One of our custom resources as the API serves it."""
 
-    api_version: str = ""
+    api_version: str = API_VERSION
     metadata: ObjectMetadata = ObjectMetadata()
 
     def to_object(self) -> dict[str, Any]:

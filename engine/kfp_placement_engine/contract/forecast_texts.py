@@ -105,14 +105,8 @@ def range_text(times: TimeRange, clock: Clock = DURATIONS, confidence: float = C
     typical = clock.text(times.typical_seconds, unit_seconds=unit)
     low = clock.text(times.low_seconds, 0, unit)
     high = clock.text(times.high_seconds, 1, unit)
-    share = unusual_share(confidence)
-    bracket = f"{share}: {low}-{high}" if share else f"{low}-{high}"
-    return typical if low == typical == high else f"{typical} ({bracket})"
-
-
-def unusual_share(confidence: float) -> str:
-    """How often a range is to hold, if it is not the usual share: `80%`; else ""."""
-    return "" if confidence == CONFIDENCE else confidence_text(confidence)
+    share = "" if confidence == CONFIDENCE else f"{confidence_text(confidence)}: "
+    return typical if low == typical == high else f"{typical} ({share}{low}-{high})"
 
 
 def ends_text(promise: Promise, clock: Clock = DURATIONS) -> str:
@@ -133,20 +127,6 @@ def latest_end_text(promise: Promise, clock: Clock = DURATIONS) -> str:
         return ""
     share = confidence_text((1 + promise.confidence) / 2)
     return f"by {clock.text(promise.ends.high_seconds, 1, _unit_seconds(promise.ends))} ({share})"
-
-
-def end_sentence(promise: Promise, begin: datetime | None = None) -> str:
-    """Both as people read it: `ends after 12m (11m-14m), by 14m (95%)`, or `end: unknown (...)`.
-
-    Args:
-        promise: what is promised.
-        begin: the plan's time zero, for times of day: `ends 10:26 (10:22-10:31), by 10:31 (95%)`.
-    """
-    if promise.ends is None:
-        return f"end: {ends_text(promise)}"
-    clock = Clock(begin)
-    ends = "ends after" if begin is None else "ends"
-    return f"{ends} {ends_text(promise, clock)}, {latest_end_text(promise, clock)}"
 
 
 def _unit_seconds(times: TimeRange) -> int:

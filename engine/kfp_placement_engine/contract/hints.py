@@ -5,11 +5,13 @@ The annotation is JSON text.
 
 import difflib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeGuard
 
 from kfp_placement_engine.exceptions import HintsError, QuantityError
 from kfp_placement_engine.model.demand import PodGroup
@@ -91,8 +93,13 @@ def _sizes(value: object) -> dict[str, int]:
     return {name: parse_quantity(size) for name, size in value.items()}
 
 
+def _is_whole(value: object, least: int, most: float) -> TypeGuard[int]:
+    """Whether a value is a whole number in a range; no truth value is."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
 def _priority(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > MAX_PRIORITY:
+    if not _is_whole(value, -MAX_PRIORITY, MAX_PRIORITY):
         raise QuantityError(
             f"{value!r:.40} is not a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
         )
@@ -120,7 +127,7 @@ def _workers(value: object) -> PodGroup:
             ' {"count": 3, "requests": {"cpu": "4"}}'
         )
     count = value["count"]
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_WORKERS:
+    if not _is_whole(count, 1, MAX_WORKERS):
         raise QuantityError(f"count {shown_value(count)} is not a whole number to {MAX_WORKERS:,}")
     return PodGroup(count, _requests(value.get("requests", {})))
 
@@ -148,8 +155,7 @@ def _flag(value: object) -> bool:
     return value
 
 
-def _bytes_text(size: int) -> str:
-    return format_resource("memory", size)
+_bytes_text = partial(format_resource, "memory")
 
 
 def _sizes_text(sizes: Mapping[str, int]) -> dict[str, str]:
@@ -204,7 +210,7 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
     """
     entries, repeated = _load(text)
     version = entries.get("v", CURRENT_VERSION)
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+    if not _is_whole(version, 1, math.inf):
         raise HintsError(f"hints version {version!r:.40} is not a positive whole number")
     warnings = [f"key {key:.40} appears twice; the last value counts" for key in repeated[:10]]
     if version > CURRENT_VERSION:

@@ -1,14 +1,13 @@
 """Rows of PipelineHistories: steps of ended runs, in the form in which thousands of them fit."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kfp_placement_engine.contract.placement_size import json_bytes
+from kfp_placement_engine.contract.rows import padded
 from kfp_placement_engine.model.history import (
     MOST_ITERATIONS,
     MOST_SECONDS,
@@ -26,11 +25,19 @@ MAX_PATH_CHARACTERS = 512
 MAX_LOOPS = 200
 """Loops of one run."""
 
-_NUMBERS, _SECONDS, _ITERATION, _PEAK, _KILLED, _ARGUMENTS = (0, 1, 2, 4), 1, 3, 5, 6, 7
-"""Where the row of a step has what."""
-
 DIGITS, ITERATION_DIGITS = 16, 8
 """Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
+
+
+Row = tuple[Any, ...]
+ItemT = TypeVar("ItemT")
+
+
+class KnownStep(NamedTuple):
+    """A step, and the memory that it asked for; None = nothing, or unknown."""
+
+    identity: StepIdentity
+    asked_bytes: float | None
 
 
 class StepRows:
@@ -43,70 +50,59 @@ class StepRows:
             pipeline: name of the pipeline.
             rows: [path, component, image, asked bytes]; a row that cannot be read is not a step.
         """
-        read = list(rows)
-        self._steps = [_identity(pipeline, row) for row in read]
-        self._asked = [_asked_bytes(row) for row in read]
+        self._steps = [_known_step(pipeline, row) for row in rows]
         self._iterations: dict[tuple[int, str], StepIdentity] = {}
 
-    def of(self, index: int, iteration: str) -> StepIdentity | None:
-        """The step with this index; None = there is none, or its row cannot be read."""
-        step = self._steps[index] if 0 <= index < len(self._steps) else None
-        if step is None or not iteration:
+    def of(self, index: object, iteration: object = "") -> KnownStep | None:
+        """The step with this index; None = there is none, or its row cannot be read.
+
+        Args:
+            index: as a row has it.
+            iteration: likewise; of what is no text, the step has none.
+        """
+        at = _number(index)
+        step = self._steps[int(at)] if at is not None and 0 <= at < len(self._steps) else None
+        if at is None or step is None or not iteration or not isinstance(iteration, str):
             return step
-        found = self._iterations.get((index, iteration))
-        if found is None:
-            found = self._iterations[index, iteration] = replace(step, iteration=iteration)
-        return found
-
-    def asked_bytes(self, index: int) -> float | None:
-        """The memory that the step with this index asked for; None = nothing, or unknown."""
-        return self._asked[index] if 0 <= index < len(self._asked) else None
+        key = int(at), iteration[:ITERATION_DIGITS]
+        if key not in self._iterations:
+            self._iterations[key] = replace(step.identity, iteration=key[1])
+        return KnownStep(self._iterations[key], step.asked_bytes)
 
 
-def _identity(pipeline: str, row: Sequence[object]) -> StepIdentity | None:
+def _known_step(pipeline: str, row: Sequence[object]) -> KnownStep | None:
     """The step of a row, without its iteration; None = it cannot be read."""
-    texts = [*row[:3], "", ""][:3]
-    if not row or not all(isinstance(each, str) for each in texts):
+    path, *digests, asked_bytes = padded(row, 4)
+    texts = [each for each in digests if isinstance(each, str | None)]
+    if not isinstance(path, str) or not _fits(path) or len(texts) < len(digests):
         return None
-    path, component, image = map(str, texts)
-    if not 0 < len(path) <= MAX_PATH_CHARACTERS:
-        return None
-    return StepIdentity(pipeline, path, "", component[:DIGITS], image[:DIGITS])
-
-
-def _asked_bytes(row: Sequence[object]) -> float | None:
-    return _amount(_entry(row, 3))
+    component, image = ((each or "")[:DIGITS] for each in texts)
+    return KnownStep(StepIdentity(pipeline, path, "", component, image), _amount(asked_bytes))
 
 
 def past_step(row: Sequence[object], steps: StepRows, nodes: Sequence[str]) -> PastStep | None:
     """What a row says of a step; None = it cannot be read, or nothing of it can be true."""
-    index, seconds, node, size = (_number(_entry(row, at)) for at in _NUMBERS)
-    iteration = _entry(row, _ITERATION)
-    name = iteration[:ITERATION_DIGITS] if isinstance(iteration, str) else ""
-    identity = None if index is None else steps.of(int(index), name)
-    if index is None or identity is None:
+    index, took, node, iteration, size, peak, killed, arguments = padded(row, 8)
+    step = steps.of(index, iteration)
+    if step is None:
         return None
+    seconds, at = _number(took), _number(node)
     found = PastStep(
-        identity,
+        step.identity,
         seconds if seconds is not None and 0 <= seconds <= MOST_SECONDS else None,
-        nodes[int(node)] if node is not None and 0 <= node < len(nodes) else "",
-        size,
-        _arguments(_entry(row, _ARGUMENTS)),
-        _amount(_entry(row, _PEAK)),
-        _amount(_entry(row, _KILLED)),
-        steps.asked_bytes(int(index)),
+        nodes[int(at)] if at is not None and 0 <= at < len(nodes) else "",
+        _number(size),
+        _arguments(arguments),
+        _amount(peak),
+        _amount(killed),
+        step.asked_bytes,
     )
     return found if found.is_usable else None
 
 
 def states_odd_time(row: Sequence[object], step: PastStep) -> bool:
     """Whether a row says a time of its step that cannot be true."""
-    return step.seconds is None and _entry(row, _SECONDS) is not None
-
-
-def _entry(row: Sequence[object], at: int) -> object:
-    """An entry of a row; None = it is missing."""
-    return row[at] if len(row) > at else None
+    return step.seconds is None and padded(row, 2)[1] is not None
 
 
 def _arguments(value: object) -> tuple[float, ...]:
@@ -118,14 +114,11 @@ def _arguments(value: object) -> tuple[float, ...]:
 
 def loop_width(row: Sequence[object], steps: StepRows) -> LoopWidth | None:
     """What a row says of a loop; None = it cannot be read, or cannot be true."""
-    index, width = (_count(_entry(row, at)) for at in (0, 1))
-    loop = None if index is None else steps.of(index, "")
-    return None if loop is None or width is None else LoopWidth(loop.step, width)
-
-
-def _count(value: object) -> int | None:
-    number = _number(value)
-    return None if number is None or not 0 <= number <= MOST_ITERATIONS else int(number)
+    index, width = padded(row, 2)
+    loop, count = steps.of(index), _number(width)
+    if loop is None or count is None or not 0 <= count <= MOST_ITERATIONS:
+        return None
+    return LoopWidth(loop.identity.step, int(count))
 
 
 def _amount(value: object) -> float | None:
@@ -138,14 +131,6 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:
         return None
     return float(value)
-
-
-class RowsMark(NamedTuple):
-    """How much there was at a moment: steps, nodes, and the size of all rows."""
-
-    steps: int
-    nodes: int
-    json_bytes: int
 
 
 class HistoryRows:
@@ -168,18 +153,18 @@ class HistoryRows:
         """Whether there are more steps or nodes than an object may have."""
         return len(self.steps) > MAX_STEPS or len(self.nodes) > MAX_NODES
 
-    def mark(self) -> RowsMark:
-        """What there is now, to go back to."""
-        return RowsMark(len(self.steps), len(self.nodes), self.json_bytes)
+    def mark(self) -> tuple[int, int, int]:
+        """How much there is now, to go back to: steps, nodes, and the size of all rows."""
+        return len(self.steps), len(self.nodes), self.json_bytes
 
-    def go_back(self, mark: RowsMark) -> None:
+    def go_back(self, mark: tuple[int, int, int]) -> None:
         """Leave nothing of what has come since a mark."""
-        for known, length in ((self.steps, mark.steps), (self.nodes, mark.nodes)):
+        steps, nodes, self.json_bytes = mark
+        for known, length in ((self.steps, steps), (self.nodes, nodes)):
             while len(known) > length:
                 known.popitem()
-        self.json_bytes = mark.json_bytes
 
-    def add(self, steps: Sequence[PastStep], limit_bytes: int) -> tuple[tuple[Any, ...], ...]:
+    def add(self, steps: Sequence[PastStep], limit_bytes: int) -> tuple[Row, ...]:
         """The rows of one run, in the order of its steps.
 
         Args:
@@ -187,56 +172,45 @@ class HistoryRows:
             limit_bytes: of its rows. Of steps that do not fit the last iterations are left out: the
                 first ones of wide loops tell enough.
         """
-        most_bytes = self.json_bytes + limit_bytes
-        rows: dict[int, tuple[Any, ...]] = {}
         kept = [each for each in steps if each.is_usable and _fits(each.identity.step)]
-        for position in _first_iterations_first(kept)[:MAX_ROWS]:
-            row = self._fitting(partial(self._row, kept[position]), most_bytes)
-            if row is None:
-                break
-            rows[position] = row
-        return tuple(row for _, row in sorted(rows.items(), key=itemgetter(0)))
+        positions = _first_iterations_first(kept)[:MAX_ROWS]
+        rows = self._fitting(self._row, (kept[at] for at in positions), limit_bytes)
+        return tuple(row for _, row in sorted(zip(positions, rows, strict=False)))
 
-    def add_loops(
-        self, loops: Iterable[LoopWidth], limit_bytes: int
-    ) -> tuple[tuple[float, ...], ...]:
+    def add_loops(self, loops: Iterable[LoopWidth], limit_bytes: int) -> tuple[Row, ...]:
         """The rows of one run's loops; the last ones that do not fit are left out.
 
         Args:
             loops: of the run; what cannot be true is left out.
             limit_bytes: of the rows, with the paths of the loops.
         """
-        most_bytes, rows = self.json_bytes + limit_bytes, list[tuple[float, ...]]()
         kept = (each for each in loops if 0 <= each.width <= MOST_ITERATIONS and _fits(each.loop))
-        for each in islice(kept, MAX_LOOPS):
-            row = self._fitting(partial(self._loop_row, each), most_bytes)
-            if row is None:
-                break
-            rows.append(row)
-        return tuple(rows)
+        return tuple(self._fitting(self._loop_row, islice(kept, MAX_LOOPS), limit_bytes))
 
     def _fitting(
-        self, make: Callable[[], tuple[Any, ...]], most_bytes: int
-    ) -> tuple[Any, ...] | None:
-        """A row; None = it does not fit, and nothing of it is left, its step and node included."""
-        before, row = self.mark(), make()
-        self.json_bytes += json_bytes(row) + 1
-        if self.json_bytes <= most_bytes:
-            return row
-        self.go_back(before)
-        return None
+        self, row_of: Callable[[ItemT], Row], items: Iterable[ItemT], limit_bytes: int
+    ) -> Iterator[Row]:
+        """Rows up to the first that does not fit: nothing of it is left, its step included."""
+        most_bytes = self.json_bytes + limit_bytes
+        for each in items:
+            before, row = self.mark(), row_of(each)
+            self.json_bytes += json_bytes(row) + 1
+            if self.json_bytes > most_bytes:
+                self.go_back(before)
+                return
+            yield row
 
-    def _loop_row(self, each: LoopWidth) -> tuple[float, ...]:
+    def _loop_row(self, each: LoopWidth) -> Row:
         return (self._index(self.steps, (each.loop, "", "")), each.width)
 
-    def _row(self, each: PastStep) -> tuple[Any, ...]:
+    def _row(self, each: PastStep) -> Row:
         identity, node = each.identity, each.node[:253]
         step: tuple[Any, ...] = (identity.step, identity.component, identity.image)
         if each.asked_bytes is not None:
             step = (*step, int(each.asked_bytes))
         row: list[Any] = [
             self._index(self.steps, step),
-            None if each.seconds is None else rounded(each.seconds),
+            rounded(each.seconds),
             self._index(self.nodes, node) if node else -1,
             identity.iteration or "",
             _whole(each.input_bytes),
@@ -256,7 +230,7 @@ class HistoryRows:
 
 
 def _fits(path: str) -> bool:
-    return len(path) <= MAX_PATH_CHARACTERS
+    return 0 < len(path) <= MAX_PATH_CHARACTERS
 
 
 def _first_iterations_first(steps: Iterable[PastStep]) -> list[int]:
@@ -273,9 +247,9 @@ def _whole(amount: float | None) -> int | None:
     return None if amount is None else int(amount)
 
 
-def rounded(seconds: float) -> float:
-    """To a tenth of a second, in the shortest form."""
-    return shortest(round(float(seconds), 1))
+def rounded(seconds: float | None) -> float | None:
+    """To a tenth of a second, in the shortest form; None = not known."""
+    return None if seconds is None else shortest(round(float(seconds), 1))
 
 
 def shortest(number: float) -> float:

@@ -66,12 +66,11 @@ def as_stored(run: PastRun) -> PastRun:
 def _recorded(run: PastRun, rows: HistoryRows, limit_bytes: int) -> RecordedRun:
     """A run, of which no more is kept than three quarters of what all may have."""
     rows.json_bytes += _RUN_BYTES
-    planned = run.planned_seconds
     return RecordedRun(
         uid=run.uid,
         ended_at=run.ended_at,
-        seconds=None if run.seconds is None else rounded(run.seconds),
-        planned_seconds=None if planned is None else rounded(planned),
+        seconds=rounded(run.seconds),
+        planned_seconds=rounded(run.planned_seconds),
         steps=rows.add(run.steps, min(MAX_RUN_BYTES, limit_bytes // 2)),
         loops=rows.add_loops(run.loops, min(MAX_LOOP_BYTES, limit_bytes // 12)),
     )

@@ -5,16 +5,14 @@ from typing import Literal
 from pydantic import Field
 
 from kfp_placement_engine.contract.fields import (
+    LabelValue,
     Milliseconds,
     Resource,
     ResourceModel,
     ResourceStatus,
 )
-from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
 
-_LABEL_VALUE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 _LABEL_KEY = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 
 
@@ -24,19 +22,17 @@ class StaticLatency(ResourceModel):
     topology_key: str = Field(min_length=1, max_length=317, pattern=_LABEL_KEY)
     """Key of a node label, such as `topology.kubernetes.io/zone`."""
 
-    value: str = Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE)
+    value: LabelValue
     """Its value."""
 
-    rtt_ms: Milliseconds = Field(alias="rtt")
+    rtt_ms: Milliseconds
     """Round trip between such a node and the place."""
 
 
 class LocationSpec(ResourceModel):
     """What people say of a place."""
 
-    name: str | None = Field(
-        default=None, min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE
-    )
+    name: LabelValue | None = None
     """Name in the location label, in any case; without it, the object's name."""
 
     display_name: str | None = Field(default=None, max_length=256)
@@ -49,7 +45,6 @@ class LocationSpec(ResourceModel):
 class Location(Resource):
     """A place, cluster-wide; written by admins."""
 
-    api_version: str = API_VERSION
     kind: Literal["Location"] = "Location"
     spec: LocationSpec
     status: ResourceStatus | None = None

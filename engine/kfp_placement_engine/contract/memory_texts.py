@@ -1,5 +1,7 @@
 """What steps used of the memory that they ask for, in words; the same wherever it is shown."""
 
+from functools import partial
+
 from kfp_placement_engine.model.memory import MemoryForecast
 from kfp_placement_engine.model.quantities import format_resource
 
@@ -76,9 +78,8 @@ def used_text(found: MemoryForecast) -> str:
     return f"used at most {memory_text(found.largest_bytes)} in {runs}"
 
 
-def memory_quantity(amount: int) -> str:
-    """An amount as KFP takes one, in whole units: `1536Mi`."""
-    return format_resource("memory", amount)
+memory_quantity = partial(format_resource, "memory")
+"""Return an amount as KFP takes one, in whole units: `1536Mi`."""
 
 
 def rounded_up(amount: float) -> int:

@@ -25,8 +25,10 @@ from pydantic import Field
 
 from kfp_placement_engine.contract.fields import (
     Border,
+    Count,
     Makespan,
     Moment,
+    ObjectName,
     Resource,
     ResourceModel,
 )
@@ -43,8 +45,6 @@ from kfp_placement_engine.contract.history_rows import (
     past_step,
     states_odd_time,
 )
-from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.placement import NodeName
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import (
     MOST_SECONDS,
@@ -71,6 +71,9 @@ _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
 Row = Annotated[tuple[Any, ...], Field(max_length=16)]
 """More entries than are known now, so that what a later version has written can be read."""
+
+RunSeconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]
+"""How long a run took, or was to take."""
 
 
 def step_identity(pipeline: str, step: Step) -> StepIdentity:
@@ -113,7 +116,7 @@ class ForgottenStep(ResourceModel):
 class PipelineHistorySpec(ResourceModel):
     """What people decide."""
 
-    pipeline: str = Field(min_length=1, max_length=MAX_PIPELINE_CHARACTERS)
+    pipeline: ObjectName
     """Name of the pipeline."""
 
     forget_before: Border | None = None
@@ -140,10 +143,10 @@ class RecordedRun(ResourceModel):
     ended_at: Moment
     """When it ended."""
 
-    seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    seconds: RunSeconds | None = None
     """From its beginning to its end, without waits in a queue, if it ended well."""
 
-    planned_seconds: float | None = Field(default=None, ge=0, le=MAX_DURATION_SECONDS)
+    planned_seconds: RunSeconds | None = Field(default=None, alias="plannedSeconds")
     """The same by the plan with which it began; missing = that rested on assumed run times."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
@@ -159,7 +162,7 @@ EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)
 class PipelineHistoryStatus(ResourceModel):
     """What has been seen."""
 
-    nodes: tuple[NodeName, ...] = Field(default=(), max_length=MAX_NODES)
+    nodes: tuple[ObjectName, ...] = Field(default=(), max_length=MAX_NODES)
     """Nodes that rows name by their index here."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_STEPS)
@@ -168,7 +171,7 @@ class PipelineHistoryStatus(ResourceModel):
     runs: tuple[RecordedRun, ...] = Field(default=(), max_length=1000)
     """The last runs, the oldest first."""
 
-    runs_seen: int | None = Field(default=None, ge=0)
+    runs_seen: Count | None = None
     """Runs that were learned from, those that are no longer kept included."""
 
     typical: Makespan | None = None
@@ -196,7 +199,6 @@ class ReadRuns(NamedTuple):
 class PipelineHistory(Resource):
     """The past runs of one pipeline; outlives its Workflows."""
 
-    api_version: str = API_VERSION
     kind: Literal["PipelineHistory"] = "PipelineHistory"
     spec: PipelineHistorySpec
     status: PipelineHistoryStatus | None = None
@@ -255,12 +257,12 @@ def _read_run(
     run: RecordedRun, steps: StepRows, nodes: Sequence[str], spec: PipelineHistorySpec
 ) -> tuple[PastRun, list[str]]:
     """A run that counts, without the steps that are forgotten; and where it cannot be read."""
-    rows = [(row, past_step(row, steps, nodes)) for row in run.steps]
+    read = [past_step(row, steps, nodes) for row in run.steps]
     loops = [loop_width(row, steps) for row in run.loops]
     seconds, planned_seconds = _if_true(run.seconds), _if_true(run.planned_seconds)
     odd = [
         f"steps[{at}]"
-        for at, (row, step) in enumerate(rows)
+        for at, (row, step) in enumerate(zip(run.steps, read, strict=True))
         if step is None or states_odd_time(row, step)
     ]
     odd += [f"loops[{at}]" for at, loop in enumerate(loops) if loop is None]
@@ -270,10 +272,10 @@ def _read_run(
         uid=run.uid,
         pipeline=spec.pipeline,
         ended_at=run.ended_at,
-        steps=tuple(step for _, step in rows if step is not None),
+        steps=tuple(filter(None, read)),
         seconds=seconds,
         planned_seconds=planned_seconds,
-        loops=tuple(loop for loop in loops if loop is not None),
+        loops=tuple(filter(None, loops)),
     )
     left_out = [f"{where} of run {run.uid!r:.80}" for where in odd]
     return found.without(spec.forgotten_steps(run.ended_at)), left_out

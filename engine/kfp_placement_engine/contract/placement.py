@@ -10,32 +10,37 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AwareDatetime, Field
 
 from kfp_placement_engine.contract.fields import (
+    Count,
     Makespan,
+    ObjectName,
     Resource,
     ResourceModel,
     ResourceStatus,
+    Seed,
+    WorkflowUid,
     one_of,
 )
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
 from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
+from kfp_placement_engine.model.promise import (
+    CONFIDENCE,
+    LEAST_CONFIDENCE,
+    MOST_CONFIDENCE,
+    Promise,
+    TimeRange,
+)
 
 Row = Annotated[tuple[Any, ...], Field(max_length=32)]
 """One step in a list of values; see `contract.rows`."""
 
+Rows = Annotated[tuple[Row, ...], Field(max_length=MAX_ROWS)]
+
+Share = Annotated[float, Field(ge=LEAST_CONFIDENCE, le=MOST_CONFIDENCE)]
+"""How often ranges are to hold."""
+
 MAX_UNKNOWN_CHARACTERS = 256
 """Of why nothing is promised."""
-
-NodeName = Annotated[str, Field(min_length=1, max_length=253)]
-
-
-class Dispatch(StrEnum):
-    """How ready pods get to their nodes; as in a plan."""
-
-    READY = "ready"
-    ORDERED = "ordered"
 
 
 class Phase(StrEnum):
@@ -115,10 +120,9 @@ class EndRange(ResourceModel):
             times: when the run ends.
             others: values of further fields.
         """
-        ends = {
-            "low": times.low_seconds, "typical": times.typical_seconds, "high": times.high_seconds
-        }  # fmt: skip
-        return cls(**{name: bounded(seconds) for name, seconds in (ends | others).items()})
+        low, typical, high = times.low_seconds, times.typical_seconds, times.high_seconds
+        ends = {"low": low, "typical": typical, "high": high, **others}
+        return cls(**{name: bounded(seconds) for name, seconds in ends.items()})
 
     @property
     def times(self) -> TimeRange:
@@ -139,8 +143,8 @@ class FirstEnds(EndRange):
 class PipelinePlacementSpec(ResourceModel):
     """The plan in force. Times in rows are seconds since `submittedAt`."""
 
-    workflow_uid: str = Field(alias="workflowUID", min_length=1, max_length=63)
-    """The Workflow that is planned; a new one of the same name is another run."""
+    workflow_uid: WorkflowUid
+    """The Workflow that is planned."""
 
     revision: int = Field(ge=1, le=2**53)
     """Counts the plans of this run."""
@@ -154,44 +158,44 @@ class PipelinePlacementSpec(ResourceModel):
     planned_at: AwareDatetime
     """When this revision was planned."""
 
-    dispatch: Annotated[str, one_of(Dispatch)] = "ready"
+    dispatch: Annotated[str, one_of(("ready", "ordered"))] = "ready"
     """How ready pods get to their nodes."""
 
-    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    seed: Seed = 0
     """Of the random generator; with `generations` it replays the plan."""
 
-    generations: int = Field(default=0, ge=0, le=2**31 - 1)
+    generations: Seed = 0
     """Generations the search ran for."""
 
-    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
+    makespan_seconds: Makespan | None = None
     """End of the last step by this plan."""
 
-    first_makespan_seconds: Makespan | None = Field(default=None, alias="firstMakespan")
+    first_makespan_seconds: Makespan | None = None
     """The same by the run's first plan; what happened is compared with this."""
 
     first_ends: FirstEnds | None = None
     """What was promised first of its end; None = nothing was known then."""
 
-    confidence: float | None = Field(default=None, ge=0.5, le=0.95)
+    confidence: Share | None = None
     """How often promised ranges are to hold; None = 0.9."""
 
-    nodes: tuple[NodeName, ...] = Field(default=(), max_length=5000)
+    nodes: tuple[ObjectName, ...] = Field(default=(), max_length=5000)
     """Nodes that rows name by their index here."""
 
-    steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
+    steps: Rows = ()
     """Rows [name, node, start, finish, reason, alternatives, source of the run time]."""
 
 
 class StepCounts(ResourceModel):
     """Steps by state, those without a row included."""
 
-    pending: int = Field(default=0, ge=0)
-    waiting: int = Field(default=0, ge=0)
-    running: int = Field(default=0, ge=0)
-    succeeded: int = Field(default=0, ge=0)
-    failed: int = Field(default=0, ge=0)
-    cached: int = Field(default=0, ge=0)
-    skipped: int = Field(default=0, ge=0)
+    pending: Count = 0
+    waiting: Count = 0
+    running: Count = 0
+    succeeded: Count = 0
+    failed: Count = 0
+    cached: Count = 0
+    skipped: Count = 0
 
 
 class PipelinePlacementStatus(ResourceStatus):
@@ -206,13 +210,13 @@ class PipelinePlacementStatus(ResourceStatus):
     counts: StepCounts | None = None
     """Steps by state."""
 
-    folded_steps: int | None = Field(default=None, ge=0)
+    folded_steps: Count | None = None
     """Ended steps that are counted but have no row, because the object would be too large."""
 
     revision: int | None = Field(default=None, ge=1, le=2**53)
     """Revision of the plan whose steps the rows follow."""
 
-    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
+    makespan_seconds: Makespan | None = None
     """End of the last step, once the run has ended."""
 
     ends: EndRange | None = None
@@ -224,28 +228,23 @@ class PipelinePlacementStatus(ResourceStatus):
     ends_unknown: str | None = Field(default=None, max_length=MAX_UNKNOWN_CHARACTERS)
     """Why nothing is promised."""
 
-    confidence: float | None = Field(default=None, ge=0.5, le=0.95)
+    confidence: Share | None = None
     """How often what is promised now is to hold, where that is not as in the spec."""
 
-    steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
+    steps: Rows = ()
     """Rows [state, node, start, end, waiting for, promise], in the order of the plan's."""
 
 
 class PipelinePlacement(Resource):
     """The plan of one run; named like its Workflow, owned by it."""
 
-    api_version: str = API_VERSION
     kind: Literal["PipelinePlacement"] = "PipelinePlacement"
     spec: PipelinePlacementSpec
     status: PipelinePlacementStatus | None = None
 
-    def planned_rows(self, *, with_reasons: bool = True) -> ReadRows[PlannedRow]:
-        """The plan's rows; None where one cannot be read.
-
-        Args:
-            with_reasons: whether rows have their reasons; a caller that reads none saves that time.
-        """
-        return read_planned_rows(self.spec.steps, len(self.spec.nodes), with_reasons=with_reasons)
+    def planned_rows(self) -> ReadRows[PlannedRow]:
+        """The plan's rows; None where one cannot be read."""
+        return read_planned_rows(self.spec.steps, len(self.spec.nodes))
 
     def state_rows(self) -> ReadRows[StateRow]:
         """What happened to the steps; empty while the status describes another revision."""

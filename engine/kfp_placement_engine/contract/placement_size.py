@@ -27,14 +27,12 @@ class FittedRows:
         states: of the same steps, in the same order.
         folded: the others by state; they have ended.
         without_alternatives: alternatives were left out too.
-        json_bytes: size of all rows.
     """
 
     planned: tuple[PlannedRow, ...] = ()
     states: tuple[StateRow, ...] = ()
     folded: Mapping[StepState, int] = field(default_factory=dict)
     without_alternatives: bool = False
-    json_bytes: int = 0
 
     @property
     def folded_steps(self) -> int:
@@ -84,7 +82,7 @@ def fit_rows(
         rows = step(rows)
         size = rows_bytes(rows.planned, rows.states)
         if size <= limit_bytes:
-            return replace(rows, json_bytes=size)
+            return rows
     raise LimitError(
         f"{len(rows.planned)} steps that have not ended take {size} bytes; at most {limit_bytes} "
         "fit into a PipelinePlacement: split the pipeline"

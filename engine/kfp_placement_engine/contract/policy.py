@@ -1,6 +1,6 @@
 """PlacementPolicy: how the controller works; one object, `default`, written by admins."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal, Self
 
@@ -11,16 +11,18 @@ from kfp_placement_engine.contract.fields import (
     Bytes,
     Confidence,
     Deadline,
+    LabelValue,
     MakespanWithinText,
     MilliCpu,
     Milliseconds,
+    Priority,
     Resource,
     ResourceModel,
     ResourceStatus,
     Seconds,
+    Seed,
 )
 from kfp_placement_engine.contract.keys import (
-    API_VERSION,
     DEFAULT_SCHEDULER,
     KUBERNETES_SCHEDULER,
     LATENCY_RULED_TYPES,
@@ -47,16 +49,15 @@ from kfp_placement_engine.model.promise import CONFIDENCE
 POLICY_NAME = "default"
 """Name of the only PlacementPolicy."""
 
-_LABEL_VALUE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 _HTTP_URL = r"^https?://[^\s]+$"
 _SCHEDULER = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
-StepType = Annotated[
-    str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE)
-]
 SchedulerName = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_SCHEDULER)
 ]
+
+
+Weight = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
 class EngineSettings(ResourceModel):
@@ -65,10 +66,10 @@ class EngineSettings(ResourceModel):
     search: Search = Search.MEMETIC
     """The default search, or the paper's algorithm."""
 
-    budget_seconds: Budget = Field(default=2.0, alias="budget")
+    budget_seconds: Budget = 2.0
     """Time for one improvement of the plans, at most."""
 
-    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    seed: Seed = 0
     """Of the random generator."""
 
     population_size: int = Field(default=16, ge=2, le=1000)
@@ -81,8 +82,8 @@ class EngineSettings(ResourceModel):
 class Weights(ResourceModel):
     """How much a share of each resource counts in the objective paper, and in the use of all."""
 
-    cpu: float = Field(default=1.0, ge=0, le=1_000_000)
-    memory: float = Field(default=1.0, ge=0, le=1_000_000)
+    cpu: Weight = 1.0
+    memory: Weight = 1.0
 
     @model_validator(mode="after")
     def _weigh_something(self) -> Self:
@@ -104,10 +105,10 @@ class ReplanningSettings(ResourceModel):
 class LatencyRules(ResourceModel):
     """Which steps go to the node of least round trip to their location."""
 
-    step_types: Annotated[tuple[StepType, ...], Field(max_length=64)] = LATENCY_RULED_TYPES
+    step_types: Annotated[tuple[LabelValue, ...], Field(max_length=64)] = LATENCY_RULED_TYPES
     """Step types that follow the rule, in any case; an empty list switches it off."""
 
-    tolerance_ms: Milliseconds = Field(default=0.5, alias="tolerance")
+    tolerance_ms: Milliseconds = 0.5
     """Nodes within this of the best count as best."""
 
     tolerance_percent: int = Field(default=5, ge=0, le=1000)
@@ -117,19 +118,19 @@ class LatencyRules(ResourceModel):
 class TypeDefaults(ResourceModel):
     """What is assumed of steps of one type that say nothing themselves."""
 
-    type: StepType
+    type: LabelValue
     """The step type, in any case."""
 
-    duration_seconds: Seconds | None = Field(default=None, alias="duration")
+    duration_seconds: Seconds | None = None
     """Run time on the reference node."""
 
-    output_bytes: Bytes | None = Field(default=None, alias="output")
+    output_bytes: Bytes | None = None
     """Size of each output."""
 
-    max_latency_ms: Milliseconds | None = Field(default=None, alias="maxLatency")
+    max_latency_ms: Milliseconds | None = None
     """Hard limit of the round trip to the step's location."""
 
-    priority: int | None = Field(default=None, ge=-1_000_000, le=1_000_000)
+    priority: Priority | None = None
     """Importance of the run among others planned at the same time."""
 
 
@@ -139,12 +140,12 @@ class AssumedValues(ResourceModel):
     What is left out has the planner's own value.
     """
 
-    duration_seconds: Seconds | None = Field(default=None, alias="duration")
-    output_bytes: Bytes | None = Field(default=None, alias="output")
-    image_bytes: Bytes | None = Field(default=None, alias="image")
+    duration_seconds: Seconds | None = None
+    output_bytes: Bytes | None = None
+    image_bytes: Bytes | None = None
     store_bytes_per_second: Bytes | None = Field(default=None, alias="storeBandwidth")
     pull_bytes_per_second: Bytes | None = Field(default=None, alias="pullRate")
-    driver_seconds: Seconds | None = Field(default=None, alias="driver")
+    driver_seconds: Seconds | None = None
     loop_width: int | None = Field(default=None, ge=1, le=10_000)
     by_type: Annotated[tuple[TypeDefaults, ...], Field(max_length=64)] = ()
 
@@ -157,8 +158,8 @@ class AssumedValues(ResourceModel):
 class Headroom(ResourceModel):
     """Room left free on a node where there is a choice; by default for two driver pods."""
 
-    cpu_milli: MilliCpu = Field(default=200, alias="cpu")
-    memory_bytes: Bytes = Field(default=128 * 2**20, alias="memory")
+    cpu_milli: MilliCpu = 200
+    memory_bytes: Bytes = 128 * 2**20
 
 
 class HistorySettings(ResourceModel):
@@ -223,13 +224,13 @@ class PlacementPolicySpec(ResourceModel):
     defaults: AssumedValues = AssumedValues()
     history: HistorySettings = HistorySettings()
 
-    gate_deadline_seconds: Deadline = Field(default=60.0, alias="gateDeadline")
+    gate_deadline_seconds: Deadline = 60.0
     """Our gate comes off at most this long after the pod's creation."""
 
-    scheduler_stale_after_seconds: Deadline = Field(default=15.0, alias="schedulerStaleAfter")
+    scheduler_stale_after_seconds: Deadline = 15.0
     """Our scheduler counts as dead when its Lease is older."""
 
-    unbound_deadline_seconds: Deadline = Field(default=60.0, alias="unboundDeadline")
+    unbound_deadline_seconds: Deadline = 60.0
     """Pods unbound for longer under a dead scheduler are made again for the default one."""
 
     headroom: Headroom = Headroom()
@@ -252,7 +253,6 @@ class PlacementPolicyStatus(ResourceStatus):
 class PlacementPolicy(Resource):
     """How the controller works, cluster-wide."""
 
-    api_version: str = API_VERSION
     kind: Literal["PlacementPolicy"] = "PlacementPolicy"
     spec: PlacementPolicySpec = PlacementPolicySpec()
     status: PlacementPolicyStatus | None = None
@@ -269,11 +269,13 @@ _PARTS: dict[str, Callable[..., Any]] = {
 
 def planning_policy(spec: PlacementPolicySpec) -> PlanningPolicy:
     """What a policy says of plans: the values that somebody has set."""
-    known = {name: value for name, value in _set_fields(spec).items() if name in PLANNED_BY}
-    parts = {name: _part(kind, known[name]) for name, kind in _PARTS.items() if name in known}
+    known = _set_fields(spec, PLANNED_BY)
+    for name in known.keys() & _PARTS:
+        kind = _PARTS[name]
+        known[name] = kind(**_set_fields(known[name], kind.__annotations__))
     if "defaults" in known:
-        parts["defaults"] = _assumption_policy(spec.defaults)
-    return PlanningPolicy(**known | parts)
+        known["defaults"] = _assumption_policy(spec.defaults)
+    return PlanningPolicy(**known)
 
 
 def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
@@ -282,39 +284,29 @@ def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
     Raises:
         ValidationError: a value that no PlacementPolicy may have.
     """
-    settings = asdict(policy) | {"makespan_within": policy.makespan_within}
+    settings = asdict(policy, dict_factory=_without_none)
+    if policy.makespan_within is not None:
+        settings["makespan_within"] = policy.makespan_within
     if policy.defaults is not None:
         settings["defaults"].update(settings["defaults"].pop("values"))
-    return PlacementPolicySpec.model_validate(_without_none(settings))
+    return PlacementPolicySpec.model_validate(settings)
 
 
 def _assumption_policy(defaults: AssumedValues) -> AssumptionPolicy:
     known = _set_fields(defaults)
     by_type = known.pop("by_type", None)
-    return AssumptionPolicy(
-        values=known,
-        by_type=None
-        if by_type is None
-        else tuple(TypeAssumptions(**_set_fields(each)) for each in by_type),
-    )
+    types = by_type and tuple(TypeAssumptions(**_set_fields(each)) for each in by_type)
+    return AssumptionPolicy(values=known, by_type=types)
 
 
-def _part(kind: Callable[..., Any], model: ResourceModel) -> Any:
-    """The dataclass of a part, with those of its fields that somebody has set."""
-    known = _set_fields(model)
-    return kind(**{name: known[name] for name in kind.__annotations__ if name in known})
-
-
-def _set_fields(model: ResourceModel) -> dict[str, Any]:
-    """What somebody has set, by field, in the order of the fields."""
+def _set_fields(model: ResourceModel, names: Container[str] | None = None) -> dict[str, Any]:
+    """What somebody has set, of fields with these names, in the order of the fields."""
     return {
-        name: value for name, value in model if name in model.model_fields_set and value is not None
+        name: value
+        for name, value in model
+        if name in model.model_fields_set and value is not None and (not names or name in names)
     }
 
 
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_none(each) for key, each in value.items() if each is not None}
-    if isinstance(value, tuple):
-        return tuple(_without_none(each) for each in value)
-    return value
+def _without_none(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in items if value is not None}

@@ -28,23 +28,6 @@ class PolicyFinding:
     flag: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredStatus:
-    """What the policy says now, as it is.
-
-    Attributes:
-        resource_version: of the object.
-        generation: of its spec.
-        status: all of it.
-        conditions: by type, in their order.
-    """
-
-    resource_version: object
-    generation: object
-    status: Mapping[str, Any]
-    conditions: Mapping[str, Mapping[str, Any]]
-
-
 def new_policy(*, paused: bool = False) -> dict[str, Any]:
     """A policy with defaults only."""
     return {"metadata": {"name": POLICY_NAME}, "spec": {"paused": True} if paused else {}}
@@ -56,46 +39,52 @@ def pause_patch(paused: bool) -> dict[str, Any]:
 
 
 def status_patch(
-    stored: StoredStatus, findings: Sequence[PolicyFinding], now: datetime
+    metadata: Mapping[str, Any],
+    status: Mapping[str, Any],
+    conditions: Mapping[str, Mapping[str, Any]],
+    findings: Sequence[PolicyFinding],
+    now: datetime,
 ) -> dict[str, Any] | None:
     """The merge patch of the status; None = it says all that already.
 
     A message alone, which may hold an age, is not a change.
 
     Args:
-        stored: what the policy says.
+        metadata: of the policy.
+        status: all that it says now.
+        conditions: the conditions in it, by type, in their order.
         findings: what to report; conditions of other types stay as they are.
         now: the time.
     """
-    changed = [each for each in findings if _is_news(stored, each)]
+    changed = [
+        each
+        for each in findings
+        if _is_news(conditions.get(each.condition, {}), each)
+        or (each.flag and status.get(each.flag) is not each.holds)
+    ]
     if not changed:
         return None
-    conditions = {
-        **stored.conditions,
-        **{each.condition: _condition(stored, each, now) for each in changed},
+    generation = metadata.get("generation")
+    found = {
+        each.condition: _condition(conditions.get(each.condition, {}), each, now)
+        | {"observedGeneration": generation}
+        for each in changed
     }
     return {
-        "metadata": {"resourceVersion": stored.resource_version},
+        "metadata": {"resourceVersion": metadata.get("resourceVersion")},
         "status": {
             **{each.flag: each.holds for each in changed if each.flag},
-            "observedGeneration": stored.generation,
-            "conditions": list(conditions.values()),
+            "observedGeneration": generation,
+            "conditions": list({**conditions, **found}.values()),
         },
     }
 
 
-def _is_news(stored: StoredStatus, finding: PolicyFinding) -> bool:
-    condition = stored.conditions.get(finding.condition)
-    if condition is None:
-        return True
-    stored_state = condition.get("status"), condition.get("reason")
-    if stored_state != (str(finding.holds), finding.reason):
-        return True
-    return bool(finding.flag) and stored.status.get(finding.flag) is not finding.holds
+def _is_news(old: Mapping[str, Any], finding: PolicyFinding) -> bool:
+    return (old.get("status"), old.get("reason")) != (str(finding.holds), finding.reason)
 
 
-def _condition(stored: StoredStatus, finding: PolicyFinding, now: datetime) -> dict[str, Any]:
-    old = stored.conditions.get(finding.condition, {})
+def _condition(old: Mapping[str, Any], finding: PolicyFinding, now: datetime) -> dict[str, Any]:
     since = old.get("lastTransitionTime") if old.get("status") == str(finding.holds) else None
     return {
         "type": finding.condition,
@@ -103,5 +92,4 @@ def _condition(stored: StoredStatus, finding: PolicyFinding, now: datetime) -> d
         "reason": finding.reason,
         "message": finding.message,
         "lastTransitionTime": since or time_text(now),
-        "observedGeneration": stored.generation,
     }

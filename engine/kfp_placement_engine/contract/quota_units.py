@@ -65,7 +65,8 @@ def quota_units(demand: Demand) -> tuple[QuotaUnits, ...]:
     for name, share in _disjoint_shares(demand).items():
         found.append(_accelerator_units(name, share))
         left = _without(left, found[-1])
-    found += [_units(name, left[name]) for name in sorted(left, key=_usual_first) if left[name]]
+    cpu_first = sorted(left, key=lambda name: (name not in _SHARED, name))
+    found += [_units(name, left[name]) for name in cpu_first if left[name]]
     if len(found) > MAX_POD_SETS:
         found[MAX_POD_SETS - 1 :] = [_as_one(found[MAX_POD_SETS - 1 :])]
     return tuple(_with_own_names(found))
@@ -157,10 +158,6 @@ def _without(left: Resources, taken: QuotaUnits) -> dict[str, int]:
         name: max(0, amount - taken.count * taken.requests.get(name, 0))
         for name, amount in left.items()
     }
-
-
-def _usual_first(name: str) -> tuple[bool, str]:
-    return name not in _SHARED, name
 
 
 def _as_one(units: Sequence[QuotaUnits]) -> QuotaUnits:

@@ -16,7 +16,7 @@ ones. Entries may be missing at the end, and a newer revision may add some there
 `model.reasons` knows what the arguments mean, and `rows_reading` reads the rows.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -114,16 +114,15 @@ def planned_row(row: PlannedRow) -> list[Any]:
 
 def state_row(row: StateRow) -> list[Any]:
     """Write what happened to a step."""
-    waiting = row.waiting
-    written = [str(row.state), _index(row.node), _seconds(row.start_seconds)]
-    written.append(_seconds(row.end_seconds))
-    written.append([])
-    if waiting is not None:
-        since, until = _seconds(waiting.since_seconds), _seconds(waiting.until_seconds)
-        detail = _printable(waiting.detail[:MAX_TEXT_CHARACTERS])
-        written[-1] = _without_empty_tail([str(waiting.what), since, until, detail])
-    if row.promise is not None:
-        written.append([*_range(row.promise.starts), *_range(row.promise.ends)])
+    promise = row.promise
+    written = [
+        str(row.state),
+        _index(row.node),
+        _seconds(row.start_seconds),
+        _seconds(row.end_seconds),
+        [] if row.waiting is None else _waiting(row.waiting),
+        [] if promise is None else [*_range(promise.starts), *_range(promise.ends)],
+    ]
     return _without_empty_tail(written)
 
 
@@ -132,10 +131,15 @@ def _reason(reason: Reason) -> list[Any]:
 
 
 def _alternative(alternative: Alternative) -> list[Any]:
-    written: list[Any] = [alternative.node, _seconds(alternative.loss_seconds)]
-    if alternative.latency_ms is not None:
-        written.append(_argument(round(alternative.latency_ms, 3)))
-    return written
+    trip_ms = -1 if alternative.latency_ms is None else round(alternative.latency_ms, 3)
+    written = [alternative.node, _seconds(alternative.loss_seconds), _argument(trip_ms)]
+    return _without_empty_tail(written)
+
+
+def _waiting(waiting: Waiting) -> list[Any]:
+    since, until = _seconds(waiting.since_seconds), _seconds(waiting.until_seconds)
+    detail = _printable(waiting.detail[:MAX_TEXT_CHARACTERS])
+    return _without_empty_tail([str(waiting.what), since, until, detail])
 
 
 def _index(node: int | None) -> int:
@@ -181,6 +185,11 @@ def _without_empty_tail(entries: list[Any]) -> list[Any]:
     while entries and (entries[-1] in ("", []) or entries[-1] == -1):
         entries.pop()
     return entries
+
+
+def padded(row: Sequence[object], count: int) -> list[object]:
+    """As many entries of a row; None = it is missing at the end."""
+    return [*row[:count], *[None] * (count - len(row))]
 
 
 def state_counts(rows: Iterable[StateRow | None]) -> Mapping[StepState, int]:

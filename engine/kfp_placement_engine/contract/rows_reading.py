@@ -3,7 +3,7 @@
 A row that cannot be used is refused with the reason; reading never fails.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -14,6 +14,7 @@ from kfp_placement_engine.contract.rows import (
     MAX_TEXT_CHARACTERS,
     PlannedRow,
     StateRow,
+    padded,
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.forecast import Basis, Level
@@ -50,29 +51,26 @@ class ReadRows(Generic[RowT]):
     problems: tuple[str, ...] = ()
 
 
-def read_planned_row(row: object, nodes: int, *, with_reason: bool = True) -> PlannedRow:
+def read_planned_row(row: object, nodes: int) -> PlannedRow:
     """Read a planned row of a plan with this many nodes.
-
-    Args:
-        row: as it is stored.
-        nodes: of the plan.
-        with_reason: whether the reason is made of its code and arguments; without, the row's is
-            None, and the same rows are refused.
 
     Raises:
         InputError: it cannot be used; the message says what is wrong.
     """
-    entries = _list(row, "a row")
-    source, basis = _source(_entry(entries, 6))
+    name, node, start, finish, reason, others, source = padded(_list(row, "a row"), 7)
+    duration_source, duration_basis = _source(source)
     return PlannedRow(
-        name=_text(_entry(entries, 0), "a step's name"),
-        node=_node(_entry(entries, 1), nodes),
-        start_seconds=_time(_entry(entries, 2)),
-        finish_seconds=_time(_entry(entries, 3)),
-        reason=_reason(_entry(entries, 4), made=with_reason),
-        alternatives=_alternatives(_entry(entries, 5), nodes),
-        duration_source=source,
-        duration_basis=basis,
+        name=_text(name, "a step's name"),
+        node=_node(node, nodes),
+        start_seconds=_amount(start, "a time"),
+        finish_seconds=_amount(finish, "a time"),
+        reason=_reason(reason),
+        alternatives=tuple(
+            _alternative(each, nodes)
+            for each in _list(others, "the alternatives")[:MAX_ALTERNATIVES]
+        ),
+        duration_source=duration_source,
+        duration_basis=duration_basis,
     )
 
 
@@ -82,32 +80,28 @@ def read_state_row(row: object, nodes: int) -> StateRow:
     Raises:
         InputError: it cannot be used; the message says what is wrong.
     """
-    entries = _list(row, "a row")
+    state, node, start, end, waiting, promise = padded(_list(row, "a row"), 6)
     return StateRow(
-        state=_text(_entry(entries, 0), "a state"),
-        node=_node(_entry(entries, 1), nodes),
-        start_seconds=_time(_entry(entries, 2)),
-        end_seconds=_time(_entry(entries, 3)),
-        waiting=_waiting(_entry(entries, 4)),
-        promise=_promise(_entry(entries, 5)),
+        state=_text(state, "a state"),
+        node=_node(node, nodes),
+        start_seconds=_amount(start, "a time"),
+        end_seconds=_amount(end, "a time"),
+        waiting=_waiting(waiting),
+        promise=_promise(promise),
     )
 
 
-def read_planned_rows(
-    rows: Sequence[object], nodes: int, *, with_reasons: bool = True
-) -> ReadRows[PlannedRow]:
+def read_planned_rows(rows: Sequence[object], nodes: int) -> ReadRows[PlannedRow]:
     """Read all rows of a plan; of two of the same name only the first counts.
 
     Args:
         rows: as they are stored.
         nodes: of the plan.
-        with_reasons: whether reasons are made of their codes and arguments; without, those of all
-            rows are None, and the same rows are refused.
     """
     names: set[str] = set()
 
     def read(row: object) -> PlannedRow:
-        planned = read_planned_row(row, nodes, with_reason=with_reasons)
+        planned = read_planned_row(row, nodes)
         if planned.name in names:
             raise InputError(f"step {planned.name!r:.120} has a row already")
         names.add(planned.name)
@@ -138,19 +132,18 @@ def _read_all(rows: Sequence[object], read: Callable[[object], RowT]) -> ReadRow
     return ReadRows(tuple(result), tuple(problems))
 
 
-def _entry(entries: Sequence[object], position: int) -> object:
-    return entries[position] if position < len(entries) else None
-
-
 def _list(value: object, what: str) -> Sequence[object]:
+    """A list; an empty one where it is missing."""
+    if value is None:
+        return ()
     if not isinstance(value, list | tuple):
-        raise InputError(f"{what} must be a list, not {_kind(value)}")
+        raise InputError(f"{what} must be a list, not {type(value).__name__}")
     return value
 
 
 def _text(value: object, what: str, empty: bool = False) -> str:
     if not isinstance(value, str) or not (value or empty):
-        raise InputError(f"{what} must be a string, not {_kind(value)}")
+        raise InputError(f"{what} must be a string, not {type(value).__name__}")
     if len(value) > MAX_TEXT_CHARACTERS or not value.isprintable():
         raise InputError(
             f"{what} must be at most {MAX_TEXT_CHARACTERS} printable characters: {value!r:.60}"
@@ -160,7 +153,7 @@ def _text(value: object, what: str, empty: bool = False) -> str:
 
 def _number(value: object, what: str, limit: float = MAX_SECONDS) -> float | int:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{what} must be a number, not {_kind(value)}")
+        raise InputError(f"{what} must be a number, not {type(value).__name__}")
     if not abs(value) <= limit:  # also refuses NaN
         raise InputError(f"{what} must be a number up to {limit:g}")
     return value
@@ -177,22 +170,17 @@ def _node(value: object, nodes: int) -> int | None:
     return int(index)
 
 
-def _time(value: object) -> float | None:
-    if value is None:
-        return None
-    seconds = float(_number(value, "a time"))
-    return None if seconds < 0 else seconds
+def _amount(value: object, what: str) -> float | None:
+    """A time or a round trip; None where there is none, which is negative in a row."""
+    amount = -1.0 if value is None else float(_number(value, what))
+    return None if amount < 0 else amount
 
 
-def _reason(value: object, *, made: bool) -> Reason | None:
-    """Check the code and arguments of a reason; they are made into one only if it is wanted."""
-    if value is None:
-        return None
+def _reason(value: object) -> Reason | None:
     entries = _list(value, "a reason")
     if not entries:
         return None
-    code, arguments = _text(entries[0], "a reason's code"), _arguments(entries[1:], depth=0)
-    return Reason(code, arguments) if made else None
+    return Reason(_text(entries[0], "a reason's code"), _arguments(entries[1:], depth=0))
 
 
 def _arguments(values: Sequence[object], depth: int) -> tuple[Argument, ...]:
@@ -209,30 +197,24 @@ def _arguments(values: Sequence[object], depth: int) -> tuple[Argument, ...]:
     return tuple(read)
 
 
-def _alternatives(value: object, nodes: int) -> tuple[Alternative, ...]:
-    if value is None:
-        return ()
-    result = []
-    for entry in _list(value, "the alternatives")[:MAX_ALTERNATIVES]:
-        parts = _list(entry, "an alternative")
-        node, loss = _node(_entry(parts, 0), nodes), _number(_entry(parts, 1), "a loss")
-        if node is None:
-            raise InputError("an alternative names no node")
-        result.append(Alternative(node, float(loss), _latency(_entry(parts, 2))))
-    return tuple(result)
+def _alternative(value: object, nodes: int) -> Alternative:
+    node, loss, trip = padded(_list(value, "an alternative"), 3)
+    index, loss_seconds = _node(node, nodes), float(_number(loss, "a loss"))
+    if index is None:
+        raise InputError("an alternative names no node")
+    return Alternative(index, loss_seconds, _amount(trip, "a round trip"))
 
 
 def _source(value: object) -> tuple[str, Basis | None]:
     """Where a run time comes from; a level of a newer revision is as if there were none."""
     if not isinstance(value, list | tuple) or not value:
         return "", None
-    entries: Sequence[object] = value
-    source, level = _text(entries[0], "the source of a run time"), _entry(entries, 1)
+    first, level, number, by_size, argument = padded(value, 5)
+    source = _text(first, "the source of a run time")
     if level not in list(Level):
         return source, None
-    runs = int(_number(_entry(entries, 2), "a number of runs"))
-    by_size, argument = _entry(entries, 3) == 1, _entry(entries, 4)
-    return source, Basis(Level(str(level)), max(0, runs), by_size, _argument_name(argument))
+    runs = int(_number(number, "a number of runs"))
+    return source, Basis(Level(str(level)), max(0, runs), by_size == 1, _argument_name(argument))
 
 
 def _argument_name(value: object) -> str:
@@ -248,28 +230,14 @@ def _promise(value: object) -> StepPromise | None:
     return StepPromise(TimeRange(*moments[:3]), TimeRange(*moments[3:]))
 
 
-def _latency(value: object) -> float | None:
-    if value is None:
-        return None
-    latency_ms = float(_number(value, "a round trip"))
-    return None if latency_ms < 0 else latency_ms
-
-
 def _waiting(value: object) -> Waiting | None:
-    if value is None:
-        return None
     entries = _list(value, "what a step waits for")
     if not entries:
         return None
-    detail = _entry(entries, 3)
+    what, since, until, detail = padded(entries, 4)
     return Waiting(
-        what=_text(entries[0], "what a step waits for"),
-        since_seconds=_time(_entry(entries, 1)) or 0.0,
-        until_seconds=_time(_entry(entries, 2)),
+        what=_text(what, "what a step waits for"),
+        since_seconds=_amount(since, "a time") or 0.0,
+        until_seconds=_amount(until, "a time"),
         detail="" if detail is None else _text(detail, "a detail", empty=True),
     )
-
-
-def _kind(value: object) -> str:
-    names: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text", bool: "a bool"}
-    return "nothing" if value is None else names.get(type(value), type(value).__name__)

@@ -10,8 +10,10 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from kfp_placement_engine.contract.fields import (
+    Count,
     Deadline,
     LongWait,
+    Priority,
     QuantityText,
     Resource,
     ResourceModel,
@@ -19,7 +21,6 @@ from kfp_placement_engine.contract.fields import (
     one_of,
 )
 from kfp_placement_engine.contract.hints import MAX_PRIORITY
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.quantities import format_resource, parse_resource
 from kfp_placement_engine.model.resources import Resources
@@ -27,8 +28,15 @@ from kfp_placement_engine.model.resources import Resources
 DEFAULT_QUEUE = "default"
 """Name of the RunQueue by which a namespace takes part, and of runs that name no other."""
 
-RESOURCE_NAME = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
-"""Names of resources, as requests of pods have them."""
+ResourceName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=317,
+        pattern=r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$",
+    ),
+]
+"""Name of a resource, as requests of pods have it."""
 
 _OBJECT_NAME = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
@@ -56,7 +64,7 @@ class ControllerDown(StrEnum):
 class ResourceAmount(ResourceModel):
     """An amount of one resource."""
 
-    name: str = Field(min_length=1, max_length=317, pattern=RESOURCE_NAME)
+    name: ResourceName
     """As in requests of pods: `cpu`, `memory`, `nvidia.com/gpu`."""
 
     amount: QuantityText
@@ -100,10 +108,10 @@ class QueueQuota(ResourceModel):
 class PriorityRange(ResourceModel):
     """Priorities that runs of the queue may have; others are moved to the nearest one."""
 
-    min: int = Field(default=-MAX_PRIORITY, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    min: Priority = -MAX_PRIORITY
     """The least."""
 
-    max: int = Field(default=MAX_PRIORITY, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    max: Priority = MAX_PRIORITY
     """The greatest."""
 
     @model_validator(mode="after")
@@ -140,7 +148,7 @@ class RunQueueSpec(ResourceModel):
     aging_per_hour: float = Field(default=1.0, ge=0.0, le=1_000_000.0)
     """Priority that a run gains for each hour that it waits."""
 
-    reserve_after_seconds: LongWait = Field(default=12 * 3600.0, alias="reserveAfter")
+    reserve_after_seconds: LongWait = 12 * 3600.0
     """How long after its submission room is kept for a run that waits.
 
     Until then runs behind it may begin first, if they fit; forever, if they kept coming.
@@ -149,7 +157,7 @@ class RunQueueSpec(ResourceModel):
     on_controller_down: Annotated[str, one_of(ControllerDown)] = ControllerDown.RUN.value
     """What happens to runs while nobody admits them."""
 
-    hold_deadline_seconds: Deadline = Field(default=120.0, alias="holdDeadline")
+    hold_deadline_seconds: Deadline = 120.0
     """How long a dead controller may hold runs up, where they are to run then."""
 
     @model_validator(mode="after")
@@ -175,10 +183,10 @@ class RunQueueStatus(ResourceStatus):
     ready: bool | None = None
     """Runs are admitted: new ones may be held. Admission asks for it."""
 
-    waiting: int | None = Field(default=None, ge=0)
+    waiting: Count | None = None
     """Runs that wait."""
 
-    admitted: int | None = Field(default=None, ge=0)
+    admitted: Count | None = None
     """Runs that were admitted and have not ended."""
 
     used: Amounts = ()
@@ -191,7 +199,6 @@ class RunQueueStatus(ResourceStatus):
 class RunQueue(Resource):
     """A queue of whole runs, in a namespace."""
 
-    api_version: str = API_VERSION
     kind: Literal["RunQueue"] = "RunQueue"
     spec: RunQueueSpec = RunQueueSpec()
     status: RunQueueStatus | None = None

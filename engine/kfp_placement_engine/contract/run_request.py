@@ -13,17 +13,18 @@ from pydantic import Field, ValidationError
 from kfp_placement_engine.contract.fields import (
     Makespan,
     Moment,
+    ObjectName,
+    Priority,
     Resource,
     ResourceModel,
     ResourceStatus,
+    WorkflowUid,
     one_of,
 )
-from kfp_placement_engine.contract.hints import MAX_PRIORITY
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.run_queue import (
     DEFAULT_QUEUE,
-    RESOURCE_NAME,
     Amounts,
+    ResourceName,
     amounts_of,
     resources_of,
 )
@@ -100,7 +101,7 @@ class RequestReason(StrEnum):
 class AcceleratorShare(ResourceModel):
     """What pods with an accelerator take at most, of every resource."""
 
-    name: str = Field(min_length=1, max_length=317, pattern=RESOURCE_NAME)
+    name: ResourceName
     """The accelerator, an extended resource: `nvidia.com/gpu`."""
 
     amounts: Amounts = ()
@@ -146,26 +147,30 @@ def run_demand(demand: Demand) -> RunDemand:
     Raises:
         LimitError: it lists more than a RunRequest can hold.
     """
-    lists = (demand.peak, demand.accelerator_shares, *(each.requests for each in demand.gangs))
-    if max(map(len, lists)) > MAX_RESOURCES or len(demand.gangs) > MAX_GANGS:
+    try:
+        return RunDemand(
+            peak=amounts_of(demand.peak),
+            accelerator_shares=tuple(
+                AcceleratorShare(name=name, amounts=amounts_of(amounts))
+                for name, amounts in sorted(demand.accelerator_shares.items())
+            ),
+            gangs=tuple(
+                Gang(count=each.count, requests=amounts_of(each.requests)) for each in demand.gangs
+            ),
+        )
+    except ValidationError as error:
         raise LimitError(
             f"the run requests more than {MAX_RESOURCES} resources, or has workers of more than"
             f" {MAX_GANGS} shapes: too many for a RunRequest"
-        )
-    return RunDemand(
-        peak=amounts_of(demand.peak),
-        accelerator_shares=tuple(
-            AcceleratorShare(name=name, amounts=amounts_of(amounts))
-            for name, amounts in sorted(demand.accelerator_shares.items())
-        ),
-        gangs=tuple(
-            Gang(count=each.count, requests=amounts_of(each.requests)) for each in demand.gangs
-        ),
-    )
+        ) from error
 
 
 Message = Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)]
 """Text for people."""
+
+Position = Annotated[int, Field(ge=1)]
+
+Remarks = Annotated[tuple[Message, ...], Field(max_length=8)]
 
 
 class NodeLabel(ResourceModel):
@@ -203,16 +208,13 @@ def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
     Raises:
         LimitError: more than a RunRequest can hold, or what cannot be a label.
     """
-    listed = [sorted(selector.items()) for selector in selectors]
-    if len(listed) > MAX_NODE_GROUPS or max(map(len, listed), default=0) > MAX_LABELS:
-        raise LimitError(
-            f"the run is limited to more than {MAX_NODE_GROUPS} groups of nodes, or to nodes by"
-            f" more than {MAX_LABELS} labels: too many for a RunRequest"
-        )
+    listed = sorted(sorted(selector.items()) for selector in selectors)
+    if len(listed) > MAX_NODE_GROUPS:
+        raise LimitError(f"a run cannot be limited to more than {MAX_NODE_GROUPS} groups of nodes")
     try:
         return tuple(
             NodeGroup(labels=tuple(NodeLabel(key=key, value=value) for key, value in labels))
-            for labels in sorted(listed)
+            for labels in listed
         )
     except ValidationError as error:
         raise LimitError(f"a RunRequest cannot hold labels of nodes: {error}") from error
@@ -221,8 +223,8 @@ def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
 class RunRequestSpec(ResourceModel):
     """What a run needs, as the planner sees it."""
 
-    workflow_uid: str = Field(alias="workflowUID", min_length=1, max_length=63)
-    """The Workflow; a new one of the same name is another run."""
+    workflow_uid: WorkflowUid
+    """The Workflow."""
 
     submitted_at: Moment
     """When the Workflow was created."""
@@ -230,16 +232,16 @@ class RunRequestSpec(ResourceModel):
     display_name: str = Field(default="", max_length=253)
     """What people call the run."""
 
-    queue: str = Field(default=DEFAULT_QUEUE, min_length=1, max_length=253)
+    queue: ObjectName = DEFAULT_QUEUE
     """The RunQueue that its steps name; `default` if they name none or several."""
 
-    priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    priority: Priority = 0
     """The highest that its steps ask for."""
 
     demand: RunDemand | None = None
     """What is left of it takes; not there if it cannot be planned."""
 
-    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
+    makespan_seconds: Makespan | None = None
     """How long the whole run takes by a plan of it alone."""
 
     finishes_at: Moment | None = None
@@ -254,7 +256,7 @@ class RunRequestSpec(ResourceModel):
     planned_nodes: NodeGroups = ()
     """The nodes that this is planned for: those of `status.assignedNodes`, once it is."""
 
-    notes: tuple[Message, ...] = Field(default=(), max_length=8)
+    notes: Remarks = ()
     """What its author should know, such as that its steps name several queues."""
 
     end: Annotated[str, one_of(RequestedEnd)] | None = None
@@ -299,13 +301,13 @@ class RunRequestStatus(ResourceStatus):
     queue: str | None = Field(default=None, max_length=253)
     """The RunQueue that decides."""
 
-    priority: int | None = Field(default=None, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    priority: Priority | None = None
     """As the queue allows it."""
 
-    position: int | None = Field(default=None, ge=1)
+    position: Position | None = None
     """Among the runs of its queue that wait, from 1."""
 
-    waiting: int | None = Field(default=None, ge=1)
+    waiting: Position | None = None
     """How many these are."""
 
     missing: tuple[MissingAmount, ...] = Field(default=(), max_length=MAX_RESOURCES)
@@ -314,7 +316,7 @@ class RunRequestStatus(ResourceStatus):
     message: Message | None = None
     """The same for people: `3rd of 7, lacks 8 cpu of the quota`."""
 
-    notes: tuple[Message, ...] = Field(default=(), max_length=8)
+    notes: Remarks = ()
     """What its author should know, such as that its priority is more than the queue allows."""
 
     starts: StartRange | None = None
@@ -336,7 +338,6 @@ class RunRequestStatus(ResourceStatus):
 class RunRequest(Resource):
     """What one run needs and how it waits for it; of a namespace whose runs wait in queues."""
 
-    api_version: str = API_VERSION
     kind: Literal["RunRequest"] = "RunRequest"
     spec: RunRequestSpec
     status: RunRequestStatus | None = None

@@ -49,12 +49,12 @@ _ACTIVITIES = {
     "Evaluate": "evaluation evaluator validation assessment metrics benchmarking",
 }
 _PHRASES = {
-    ("train", "test", "split"): "Transform",
-    ("train", "validation", "split"): "Transform",
-    ("train", "val", "split"): "Transform",
-    ("fine", "tune"): "Training",
-    ("fine", "tuning"): "Training",
-    ("feature", "engineering"): "Transform",
+    "train test split": "Transform",
+    "train validation split": "Transform",
+    "train val split": "Transform",
+    "fine tune": "Training",
+    "fine tuning": "Training",
+    "feature engineering": "Transform",
 }
 _PURPOSES = frozenset(
     {"train", "training", "test", "validation", "evaluation", "prediction", "inference"}
@@ -71,8 +71,9 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 def guess_type(name: str) -> str:
     """The type that a step of this name probably has, as written in the type label, or ""."""
     words = [word.lower() for word in _WORD.findall(name)]
+    text = f" {' '.join(words)} "
     for phrase, kind in _PHRASES.items():
-        if any(tuple(words[at : at + len(phrase)]) == phrase for at in range(len(words))):
+        if f" {phrase} " in text:
             return kind
     words = _without_things(words)
     for word in words:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from kfp_placement_engine.render.drawing import Drawing
 from kfp_placement_engine.render.environment import coordinate
-from kfp_placement_engine.render.fitting import fit, fit_all
 from kfp_placement_engine.render.layering import (
     Layout,
     layered,
@@ -13,6 +12,7 @@ from kfp_placement_engine.render.layering import (
     without_shortcuts,
 )
 from kfp_placement_engine.render.palette import PlaceColours
+from kfp_placement_engine.render.shortening import fit, fit_all
 from kfp_placement_engine.views.drawings import Box, Graph
 from kfp_placement_engine.views.formatting import counted
 

@@ -24,39 +24,23 @@ FILLS: tuple[tuple[str, str], ...] = (
 NEUTRAL = "#7d8796"
 """Neither a place's colour nor lost on light or dark ground."""
 
-LIGHT: dict[str, str] = {
-    "page": "#f5f6f8",
-    "card": "#ffffff",
-    "ink": "#14181f",
-    "muted": "#565f6d",
-    "line": "#dfe3e8",
-    "grid": "#e8ebef",
-    "edge": "#7d8796",
-    "accent": "#1f4fc4",
-    "good": "#0b6b4f",
-    "warn": "#8a4b00",
-    "warn-back": "#fff6e5",
-    "bad": "#b3123c",
-    "bad-back": "#ffeef1",
-    "hatch": "#14181f",
+THEMES: dict[str, tuple[str, str]] = {
+    "page": ("#f5f6f8", "#0b0e13"),
+    "card": ("#ffffff", "#12171d"),
+    "ink": ("#14181f", "#eceff4"),
+    "muted": ("#565f6d", "#9aa5b5"),
+    "line": ("#dfe3e8", "#2a323d"),
+    "grid": ("#e8ebef", "#222a34"),
+    "edge": ("#7d8796", "#6f7b8c"),
+    "accent": ("#1f4fc4", "#8fb0ff"),
+    "good": ("#0b6b4f", "#5fd3aa"),
+    "warn": ("#8a4b00", "#ffc46b"),
+    "warn-back": ("#fff6e5", "#2a2113"),
+    "bad": ("#b3123c", "#ff8fa6"),
+    "bad-back": ("#ffeef1", "#311820"),
+    "hatch": ("#14181f", "#0b0e13"),
 }
-
-DARK: dict[str, str] = {
-    "page": "#0b0e13",
-    "card": "#12171d",
-    "ink": "#eceff4",
-    "muted": "#9aa5b5",
-    "line": "#2a323d",
-    "grid": "#222a34",
-    "edge": "#6f7b8c",
-    "accent": "#8fb0ff",
-    "good": "#5fd3aa",
-    "warn": "#ffc46b",
-    "warn-back": "#2a2113",
-    "bad": "#ff8fa6",
-    "bad-back": "#311820",
-    "hatch": "#0b0e13",
-}
+"""Colours of all else, on light and on dark ground."""
 
 
 class PlaceColours:
@@ -104,6 +88,7 @@ def fill_rules(scope: str) -> str:
 
 
 def _theme(selector: str, name: str) -> str:
-    colours = LIGHT if name == "light" else DARK
-    variables = "".join(f"--{key}:{value};" for key, value in colours.items())
+    variables = "".join(
+        f"--{key}:{dark if name == 'dark' else light};" for key, (light, dark) in THEMES.items()
+    )
     return f"{selector}{{{variables}color-scheme:{name}}}"

@@ -97,20 +97,6 @@ def number(value: float | None) -> float | None:
     return round(float(value), _SECONDS_DIGITS)
 
 
-def basis_document(basis: Basis | None) -> dict[str, Any] | None:
-    """Which past runs a run time rests on; None = on none."""
-    if basis is None:
-        return None
-    fields = _fields(basis, "level runs by_size by_argument")
-    return {**fields, "byArgument": basis.by_argument or None}
-
-
-def range_document(times: TimeRange | None) -> dict[str, Any] | None:
-    """A range of times in seconds; None = not known."""
-    names = "low_seconds typical_seconds high_seconds"
-    return None if times is None else _fields(times, names)
-
-
 def _fields(noun: object, names: str) -> dict[str, Any]:
     """Some attributes of one of the model's nouns, with their names as JSON has them."""
     return {
@@ -122,6 +108,11 @@ def _fields(noun: object, names: str) -> dict[str, Any]:
 def _plain(value: object) -> object:
     if isinstance(value, float):
         return number(value)
+    if isinstance(value, TimeRange):
+        return _fields(value, "low_seconds typical_seconds high_seconds")
+    if isinstance(value, Basis):
+        by_argument = value.by_argument or None
+        return _fields(value, "level runs by_size") | {"byArgument": by_argument}
     if isinstance(value, StrEnum):
         return str(value)
     if isinstance(value, tuple):
@@ -175,22 +166,15 @@ def _step(plan: Plan, step: PlannedStep) -> dict[str, Any]:
     if plan.promise is None:
         return document
     known = plan.promise.steps.get(step.name)
-    return document | {
-        "starts": None if known is None else range_document(known.starts),
-        "ends": None if known is None else range_document(known.ends),
-        "durationBasis": basis_document(step.duration_basis),
-    }
+    times = {"starts": None, "ends": None} if known is None else _fields(known, "starts ends")
+    return document | times | _fields(step, "duration_basis")
 
 
 def _promise(plan: Plan) -> dict[str, Any]:
     """When the run ends by past runs, where somebody asked; and when it is submitted, likewise."""
     document: dict[str, Any] = {}
     if plan.promise is not None:
-        document["promise"] = {
-            "confidence": number(plan.promise.confidence),
-            "ends": range_document(plan.promise.ends),
-            "unknown": plan.promise.unknown,
-        }
+        document["promise"] = _fields(plan.promise, "confidence ends unknown")
     if plan.submitted_at is not None:
         document["submittedAt"] = plan.submitted_at.isoformat(timespec="seconds")
     return document
@@ -219,7 +203,7 @@ def _changed(answer: ChangedPlan) -> dict[str, Any]:
         "changes": [each.text for each in answer.changes],
         "makespanSeconds": number(end_seconds(plan.figures)),
         "gainSeconds": number(answer.gain_seconds),
-        **({} if ends is None else {"ends": range_document(ends)}),
+        **({} if ends is None else {"ends": _plain(ends)}),
         "steps": [_fields(step, _SCHEDULED) for step in plan.steps],
         "unschedulable": _unschedulable(plan),
     }

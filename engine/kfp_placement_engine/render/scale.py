@@ -46,12 +46,11 @@ def lanes(spans: Sequence[tuple[float, float]]) -> list[list[int]]:
         The indexes of the spans of each lane, in order of time.
     """
     result: list[list[int]] = []
-    ends: list[float] = []
     for index in sorted(range(len(spans)), key=lambda at: (spans[at][0], at)):
-        start, end = spans[index]
-        lane = next((at for at, busy in enumerate(ends) if busy <= start + 1e-9), len(ends))
-        if lane == len(ends):
-            result.append([])
-        result[lane].append(index)
-        ends[lane:] = [max(end, start), *ends[lane + 1 :]]
+        begin = spans[index][0] + 1e-9
+        lane = next((lane for lane in result if max(spans[lane[-1]]) <= begin), None)
+        if lane is None:
+            result.append([index])
+        else:
+            lane.append(index)
     return result

@@ -5,9 +5,9 @@ from typing import Any
 
 from kfp_placement_engine.render.drawing import Drawing
 from kfp_placement_engine.render.environment import coordinate
-from kfp_placement_engine.render.fitting import fit, fit_all, text_width
 from kfp_placement_engine.render.palette import PlaceColours
 from kfp_placement_engine.render.scale import Scale, lanes
+from kfp_placement_engine.render.shortening import fit, fit_all, text_width
 from kfp_placement_engine.views.drawings import Bar, Lane, TimeLine
 from kfp_placement_engine.views.plans.promises import moment
 
@@ -64,15 +64,16 @@ def draw_time_line(line: TimeLine, colours: PlaceColours, width: float) -> Drawi
         for lane in schedule.lanes:
             row = _row(lane, labels, scale, y + _PADDING)
             height = max(row["bottom"] - y + _PADDING, _LEAST_ROW)
-            note = fit(lane.note, left - _NAME_GAP, _LABEL_SIZE)
             place = {
                 "name": names[lane.name],
                 "whole": lane.name,
-                "note": note,
+                "note": fit(lane.note, left - _NAME_GAP, _LABEL_SIZE),
                 "whole_note": lane.note,
+                "css_class": colours.css_class(lane.name),
+                "middle": y + height / 2,
+                "bottom": y + height,
             }
-            place["css_class"] = colours.css_class(lane.name)
-            rows.append({**row, **place, "middle": y + height / 2, "bottom": y + height})
+            rows.append(row | place)
             y += height
     shapes = {
         "key": key,

@@ -5,10 +5,11 @@ A view decides what is said: titles, columns, sentences. A renderer decides how 
 names: renderers make it safe to show.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Union
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, Union
 
 if TYPE_CHECKING:
     # Here and not above: a table in a terminal comes without drawings.
@@ -67,6 +68,10 @@ class Column:
     spare: int = 0
     under: str = ""
     reads: str = "{}"
+
+
+NumberColumn = partial(Column, right=True)
+"""A column of numbers, aligned at the right."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,33 @@ class Table:
 
         columns = [self.columns[at] for at in kept]
         return replace(self, columns=columns, rows=[narrowed(row) for row in self.rows])
+
+
+ItemT = TypeVar("ItemT")
+Shown = tuple[Column, Callable[[ItemT], str]]
+"""A column, and what it shows of an item."""
+
+
+def table_of(
+    title: str,
+    columns: Sequence[Shown[ItemT]],
+    items: Iterable[ItemT],
+    *,
+    optional: Collection[str] = (),
+    hidden: Collection[str] = (),
+) -> Table:
+    """A row for each item.
+
+    Args:
+        title: of the table.
+        columns: from left to right.
+        items: from top to bottom.
+        optional: titles of columns that are left out where they say nothing of any item.
+        hidden: titles of columns that are left out.
+    """
+    kept = [(column, text) for column, text in columns if column.title not in hidden]
+    rows = [Row([text(item) for _, text in kept]) for item in items]
+    return Table(title, [column for column, _ in kept], rows).without_empty(optional)
 
 
 @dataclass(frozen=True)

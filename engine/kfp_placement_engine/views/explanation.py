@@ -8,8 +8,26 @@ from kfp_placement_engine.model.durations import format_duration, round_trip_tex
 from kfp_placement_engine.model.reasons import FAR_FROM_USERS, NEAR_USERS
 from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.views.document import Column, Document, Line, Note, Notes, Table
-from kfp_placement_engine.views.formatting import counted, shown
+from kfp_placement_engine.views.document import (
+    Column,
+    Document,
+    Line,
+    Note,
+    Notes,
+    Shown,
+    Table,
+    table_of,
+)
+from kfp_placement_engine.views.formatting import (
+    age_text,
+    clock_text,
+    counted,
+    facts,
+    name_text,
+    sentence,
+    shown,
+    word,
+)
 from kfp_placement_engine.views.queues import waiting_text
 from kfp_placement_engine.views.run_texts import (
     actual_text,
@@ -28,16 +46,6 @@ from kfp_placement_engine.views.run_texts import (
 )
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import OtherNode, StepView
-from kfp_placement_engine.views.words import (
-    Shown,
-    age_text,
-    clock_text,
-    facts,
-    name_text,
-    sentence,
-    table_of,
-    word,
-)
 
 _MIN_STEP = 24
 _MIN_WHY = 30

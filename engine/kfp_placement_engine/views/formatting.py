@@ -5,11 +5,20 @@ would act on (escape sequences, direction marks, line breaks) gets through as it
 """
 
 import math
+from datetime import UTC, datetime
 
-from kfp_placement_engine.model.durations import format_addable_duration, round_trip_figure
+from kfp_placement_engine.model.durations import (
+    format_addable_duration,
+    format_duration,
+    round_trip_figure,
+)
 
 NONE = "-"
 """Shown where there is no figure."""
+
+MAX_NAME = 253
+MAX_SENTENCE = 1200
+"""Characters shown of a name and of a sentence."""
 
 _NOTICEABLE_SECONDS = 1e-3
 
@@ -63,18 +72,6 @@ def latency(milliseconds: float | None) -> str:
     return NONE if known is None else round_trip_figure(known)
 
 
-def size(size_bytes: float | None) -> str:
-    """A size for people, to three figures: `52.4Mi`."""
-    known = finite(size_bytes)
-    if known is None:
-        return NONE
-    for unit in ("", "Ki", "Mi", "Gi", "Ti", "Pi"):
-        if known < 999.5:
-            return f"{known:.3g}{unit}"
-        known /= 1024
-    return f"{known:.3g}Ei"
-
-
 def counted(number: int, noun: str) -> str:
     """`1 step`, `2 steps`, `1,000 steps`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -83,3 +80,38 @@ def counted(number: int, noun: str) -> str:
 def finite(value: float | None) -> float | None:
     """The figure, or None where there is none."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def name_text(name: str | None) -> str:
+    """A name, or what stands for none."""
+    return shown(name, MAX_NAME) if name else NONE
+
+
+def word(text: str) -> str:
+    """One of our words, or whatever else an object holds there."""
+    return shown(text, 20)
+
+
+def sentence(*parts: str, between: str = "; ") -> str:
+    """Somebody's texts in one; those that say nothing are left out."""
+    return shown(between.join(filter(None, parts)), MAX_SENTENCE)
+
+
+def facts(*parts: str) -> str:
+    """Our texts, with commas between them; those that say nothing are left out."""
+    return ", ".join(part for part in parts if part and part != NONE)
+
+
+def age_text(seconds: float | None) -> str:
+    """How long ago, in two units."""
+    return NONE if seconds is None else format_duration(round(seconds))
+
+
+def ago_text(seconds: float | None) -> str:
+    """The same, as a moment: `3m ago`."""
+    return NONE if seconds is None else f"{age_text(seconds)} ago"
+
+
+def clock_text(moment: datetime) -> str:
+    """The time of day, UTC."""
+    return f"{moment.astimezone(UTC):%H:%M:%S}"

@@ -9,10 +9,17 @@ from kfp_placement_engine.contract.memory_texts import memory_text
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.views.document import Column, Document, Line, Table
-from kfp_placement_engine.views.formatting import NONE, counted, size
+from kfp_placement_engine.views.document import (
+    Column,
+    Document,
+    Line,
+    NumberColumn,
+    Shown,
+    Table,
+    table_of,
+)
+from kfp_placement_engine.views.formatting import NONE, ago_text, counted, name_text, sentence
 from kfp_placement_engine.views.past_runs import PipelineDetails, PipelineTimes, StepTimes
-from kfp_placement_engine.views.words import Shown, ago_text, name_text, sentence, table_of
 
 _MIN_NAME = 24
 _MIN_NOTE = 24
@@ -34,9 +41,9 @@ def pipelines_table(
     columns: list[Shown[PipelineTimes]] = [
         (Column("NAMESPACE"), lambda each: name_text(each.namespace)),
         (Column("PIPELINE"), lambda each: name_text(each.name)),
-        (Column("RUNS", right=True), lambda each: f"{each.runs:,}"),
+        (NumberColumn("RUNS"), lambda each: f"{each.runs:,}"),
         (Column("TAKES"), lambda each: _takes(each.takes)),
-        (Column("LAST RUN", right=True, spare=1), lambda each: _ago(each.last_run_at, now)),
+        (NumberColumn("LAST RUN", spare=1), lambda each: _ago(each.last_run_at, now)),
         (
             Column("NOTES", wrap_from=_MIN_NOTE),
             lambda each: sentence(_forgotten(each.forget_before), _of_later(each, now)),
@@ -55,14 +62,14 @@ def details_view(details: PipelineDetails, now: datetime) -> Document:
     """
     columns: list[Shown[StepTimes]] = [
         (Column("STEP", shrink_to=_MIN_NAME, is_path=True), lambda step: name_text(step.step)),
-        (Column("RUNS", right=True), lambda step: f"{step.runs:,}"),
+        (NumberColumn("RUNS"), lambda step: f"{step.runs:,}"),
         (
-            Column("ITEMS SEEN", right=True, spare=3),
+            NumberColumn("ITEMS SEEN", spare=3),
             lambda step: f"{step.iterations:,}" if step.iterations > 1 else NONE,
         ),
         (Column("TAKES"), lambda step: _takes(step.takes)),
         (Column("RESTS ON", spare=1), _rests_on),
-        (Column("INPUTS", right=True, spare=2), lambda step: size(step.input_bytes)),
+        (NumberColumn("INPUTS", spare=2), _inputs),
         (Column("MEMORY", spare=4), _used),
         (
             Column("NOTES", wrap_from=_MIN_NOTE),
@@ -107,6 +114,10 @@ def _head(details: PipelineDetails, now: datetime) -> Iterator[str]:
 
 def _rests_on(step: StepTimes) -> str:
     return NONE if step.basis is None else basis_text(DurationSource.HISTORY, step.basis)
+
+
+def _inputs(step: StepTimes) -> str:
+    return NONE if step.input_bytes is None else memory_text(step.input_bytes)
 
 
 def _used(step: StepTimes) -> str:

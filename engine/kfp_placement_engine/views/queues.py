@@ -10,15 +10,15 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.views.document import Column, Table
-from kfp_placement_engine.views.formatting import NONE, duration, shown
-from kfp_placement_engine.views.words import (
-    Shown,
+from kfp_placement_engine.views.document import Column, NumberColumn, Shown, Table, table_of
+from kfp_placement_engine.views.formatting import (
+    NONE,
     age_text,
+    duration,
     facts,
     name_text,
     sentence,
-    table_of,
+    shown,
     word,
 )
 
@@ -179,9 +179,9 @@ def queue_table(
         (Column("RUN"), lambda view: name_text(view.key.name)),
         (Column("RUN NAME", shrink_to=8), lambda view: name_text(view.run_name)),
         (Column("PHASE"), lambda view: word(view.phase) or NONE),
-        (Column("PRIORITY", right=True, spare=2), lambda view: str(view.priority)),
-        (Column("AGE", right=True, spare=3), lambda view: _passed(view.submitted_at, now)),
-        (Column("WAITED", right=True, spare=1), lambda view: _waited(view, now)),
+        (NumberColumn("PRIORITY", spare=2), lambda view: str(view.priority)),
+        (NumberColumn("AGE", spare=3), lambda view: _passed(view.submitted_at, now)),
+        (NumberColumn("WAITED", spare=1), lambda view: _waited(view, now)),
         (Column("NOTES", wrap_from=_MIN_MESSAGE), _remarks),
     ]
     hidden = [*([] if namespaces else ["NAMESPACE"]), *([] if wide else ["RUN NAME"])]
@@ -194,9 +194,8 @@ def _remarks(view: QueueView) -> str:
 
 
 def _waited(view: QueueView, now: datetime) -> str:
-    until = now if view.is_waiting else view.admitted_at
-    is_said = view.waiting_since is not None and until is not None and view.waiting_since <= until
-    return _passed(view.waiting_since, until) if is_said else NONE
+    since, until = view.waiting_since, now if view.is_waiting else view.admitted_at
+    return _passed(since, until) if since and until and since <= until else NONE
 
 
 def _passed(since: datetime | None, until: datetime | None) -> str:

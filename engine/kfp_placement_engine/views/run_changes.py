@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
-from kfp_placement_engine.views.formatting import duration
+from kfp_placement_engine.views.formatting import duration, facts, name_text, sentence, word
 from kfp_placement_engine.views.run_texts import (
     alarm_text,
     drift_text,
@@ -16,7 +16,6 @@ from kfp_placement_engine.views.run_texts import (
 )
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
-from kfp_placement_engine.views.words import facts, name_text, sentence, word
 
 _NEWS_SECONDS = 5.0
 """A planned end that moves by less is not reported: every end of a step moves it a little."""

@@ -5,12 +5,19 @@ from math import inf
 
 from kfp_placement_engine.contract.run_request import RequestPhase
 from kfp_placement_engine.model.step_state import StepState
-from kfp_placement_engine.views.document import Column, Table
-from kfp_placement_engine.views.formatting import NONE, counted, duration
+from kfp_placement_engine.views.document import Column, NumberColumn, Shown, Table, table_of
+from kfp_placement_engine.views.formatting import (
+    NONE,
+    ago_text,
+    counted,
+    duration,
+    name_text,
+    sentence,
+    word,
+)
 from kfp_placement_engine.views.queues import queue_text
 from kfp_placement_engine.views.run_texts import alarm_text, is_alike, run_ends, waiting_summary
 from kfp_placement_engine.views.runs import RunView
-from kfp_placement_engine.views.words import Shown, ago_text, name_text, sentence, table_of, word
 
 _MIN_WAITS = 24
 _MIN_NOTE = 24
@@ -31,17 +38,17 @@ def runs_table(runs: Iterable[RunView], *, wide: bool, namespaces: bool) -> Tabl
         (Column("RUN ID"), lambda run: name_text(run.run_id)),
         (Column("RUN NAME", shrink_to=8), lambda run: name_text(run.run_name)),
         (Column("PHASE"), lambda run: word(run.phase or RequestPhase.WAITING)),
-        (Column("STEPS", right=True), lambda run: word(run.progress) or NONE),
-        (Column("PLANNED", right=True, spare=1), lambda run: duration(run.makespan_seconds)),
-        (Column("FIRST PLAN", right=True, spare=4), _first_plan),
+        (NumberColumn("STEPS"), lambda run: word(run.progress) or NONE),
+        (NumberColumn("PLANNED", spare=1), lambda run: duration(run.makespan_seconds)),
+        (NumberColumn("FIRST PLAN", spare=4), _first_plan),
         (Column("ENDS", spare=2), lambda run: run_ends(run, reasons=wide)),
         (
-            Column("ACTUAL", right=True, spare=2),
+            NumberColumn("ACTUAL", spare=2),
             lambda run: duration(run.actual_makespan_seconds),
         ),
         (Column("DISPATCH", spare=6), lambda run: word(run.dispatch) or NONE),
-        (Column("REVISION", right=True, spare=5), lambda run: str(run.revision or NONE)),
-        (Column("SUBMITTED", right=True, spare=3), lambda run: ago_text(run.age_seconds)),
+        (NumberColumn("REVISION", spare=5), lambda run: str(run.revision or NONE)),
+        (NumberColumn("SUBMITTED", spare=3), lambda run: ago_text(run.age_seconds)),
         (Column("WAITS FOR", shrink_to=_MIN_WAITS), waiting_summary),
         (Column("NOTES", wrap_from=_MIN_NOTE), notes),
     ]

@@ -17,11 +17,20 @@ from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.promise import PromiseOutcome, TimeRange
 from kfp_placement_engine.model.step_state import StepState, WaitingFor
-from kfp_placement_engine.views.formatting import NONE, counted, duration, shown
+from kfp_placement_engine.views.formatting import (
+    NONE,
+    age_text,
+    counted,
+    duration,
+    facts,
+    name_text,
+    sentence,
+    shown,
+    word,
+)
 from kfp_placement_engine.views.queues import queue_text
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
-from kfp_placement_engine.views.words import age_text, facts, name_text, sentence, word
 
 _ON_TIME_SECONDS = 1.0
 """A step that starts or ends so close to its plan is on time: API times are whole seconds."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 from kfp_placement_engine.contract.keys import (
@@ -18,6 +19,7 @@ from kfp_placement_engine.contract.placement import (
 )
 from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
 from kfp_placement_engine.contract.rows import StateRow
+from kfp_placement_engine.contract.texts import waiting_text
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange
@@ -179,7 +181,7 @@ class RunView:
 
     def waits(self, step: StepView) -> str:
         """What one of its steps waits for, since and until when; "" = nothing."""
-        return step.waits(self.age_seconds or 0.0)
+        return "" if step.waiting is None else waiting_text(step.waiting, self.age_seconds or 0.0)
 
     def in_queue(self, queue: QueueView | None) -> "RunView":
         """The run with how it waits; while it does, without times that count from another moment.
@@ -235,7 +237,6 @@ def run_view(
     promise = placement.promise_after_start or placement.promise
     if promise is not None:
         promise = replace(promise, unknown=shown(promise.unknown, _MAX_WHY))
-    rows_of_states = [*states.rows, *[None] * len(planned.rows)]
     return replace(
         run,
         phase=phase,
@@ -262,7 +263,7 @@ def run_view(
                 state or StateRow(state=UNKNOWN_STATE),
                 (pods or {}).get(row.name),
             )
-            for row, state in zip(planned.rows, rows_of_states, strict=False)
+            for row, state in zip_longest(planned.rows, states.rows)
             if row is not None
         ),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
-from kfp_placement_engine.contract.texts import reason_text, waiting_text
+from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.model.durations import round_trip_text
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.latency import is_within
@@ -132,14 +132,6 @@ class StepView:
             f"placed by {pod.scheduler}, which knows no limits: that of"
             f" {round_trip_text(limit_ms)}{to} {kept}"
         )
-
-    def waits(self, age_seconds: float) -> str:
-        """What it waits for, since and until when, in a sentence; "" = nothing.
-
-        Args:
-            age_seconds: time since the submission of its run.
-        """
-        return "" if self.waiting is None else waiting_text(self.waiting, age_seconds)
 
     def with_state_of(self, old: "StepView | None") -> "StepView":
         """The step, with the state seen before where the status does not have it yet."""

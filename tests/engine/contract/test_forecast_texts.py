@@ -7,7 +7,6 @@ import pytest
 from kfp_placement_engine.contract.forecast_texts import (
     Clock,
     basis_text,
-    end_sentence,
     ends_text,
     latest_end_text,
     range_text,
@@ -68,9 +67,8 @@ def test_durations_are_rounded_outwards_too(times, text):
     assert range_text(times) == text
 
 
-def test_a_promise_as_a_sentence():
+def test_a_promise_and_its_latest_end():
     promise = Promise(ends=TIMES)
-    assert end_sentence(promise) == "ends after 12m (11m-14m), by 14m (95%)"
     assert (ends_text(promise), latest_end_text(promise)) == ("12m (11m-14m)", "by 14m (95%)")
     assert latest_end_text(Promise(0.8, ends=TIMES)) == "by 14m (90%)"
     assert ends_text(Promise(0.8, ends=TIMES)) == "12m (80%: 11m-14m)"
@@ -79,7 +77,7 @@ def test_a_promise_as_a_sentence():
 
 def test_too_little_known_is_said_in_place_of_a_wide_number():
     promise = Promise(unknown="no run seen")
-    assert end_sentence(promise) == "end: unknown (no run seen)"
+    assert ends_text(promise) == "unknown (no run seen)"
     assert latest_end_text(promise) == ""
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfp_placement_engine.contract.fields import Resource
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.policy import PLANNED_BY, planning_policy, policy_spec
 from kfp_placement_engine.contract.resources import (
-    KINDS,
     Location,
     PipelinePlacement,
     PlacementPolicy,
@@ -197,7 +197,7 @@ def deep(levels):
     return value
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", Resource.__subclasses__())
 @pytest.mark.parametrize(
     "found",
     [

@@ -334,7 +334,12 @@ def test_large_plans_are_summed_up(golden):
 
 def test_iterations_share_a_box_in_a_large_graph(golden):
     steps = [
-        a_step(f"loop[{index}].work", task="loop[*].work", node=f"node-{index % 2}")
+        a_step(
+            f"loop[{index}].work",
+            task="loop[*].work",
+            iteration=(index,),
+            node=f"node-{index % 2}",
+        )
         for index in range(400)
     ]
     source = plan_page(a_plan(*steps, cluster_nodes=("node-0", "node-1")))

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine.model.limits import ScheduledStep
 from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.render.text_time_line import time_lines
-from kfp_placement_engine.views.plans.time_line import schedule_of
-from tests.support.plans import a_plan, a_step, unplaced_step
+from tests.support.renderings import schedule_of
 
 MINUTE = 60.0
 TRAININGS = (
@@ -49,13 +48,6 @@ def test_steps_that_follow_each_other_share_a_line():
 def test_steps_at_the_same_time_have_a_line_each():
     steps = [ScheduledStep("a", "worker", 0, 50), ScheduledStep("b", "worker", 49.9, 100)]
     assert len(time_lines([schedule_of("", steps)], 60)[1:-2]) == 2
-
-
-def test_only_steps_with_a_node_are_drawn():
-    plan = a_plan(a_step("train"), unplaced_step("huge"))
-    assert schedule_of("", plan.steps) == schedule_of(
-        "", [ScheduledStep("train", "node-0", 0.0, 60.0)]
-    )
 
 
 TIMES = st.floats(0, 1e6)

@@ -7,7 +7,7 @@ baseline are compared in words.
 import math
 
 from kfp_placement_engine.model.plan import Figures, Plan
-from kfp_placement_engine.views.document import Cell, Column, Row, Table, Tone
+from kfp_placement_engine.views.document import Cell, Column, NumberColumn, Row, Table, Tone
 from kfp_placement_engine.views.formatting import NONE, counted, duration, finite, latency
 
 NEVER_ENDS = "does not end"
@@ -30,11 +30,11 @@ def comparison_table(plan: Plan) -> Table:
     longest = max([*filter(math.isfinite, ending), plan.lower_bound.seconds, 1e-9])
     columns = [
         Column("SCHEDULE", shrink_to=_LEAST_NAME),
-        Column("MAKESPAN", right=True),
+        NumberColumn("MAKESPAN"),
         Column("THE PLAN IS"),
-        Column("UNPLACED", right=True, under="MAKESPAN", reads="{} unplaced"),
-        Column("LATENCY", right=True),
-        Column("BEYOND RULE", right=True, under="LATENCY", reads="{} beyond the rule"),
+        NumberColumn("UNPLACED", under="MAKESPAN", reads="{} unplaced"),
+        NumberColumn("LATENCY"),
+        NumberColumn("BEYOND RULE", under="LATENCY", reads="{} beyond the rule"),
     ]
     rows = []
     for name, figures in schedules.items():

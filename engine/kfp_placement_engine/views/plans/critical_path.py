@@ -1,10 +1,11 @@
 """What limits a run, for people: its critical path in few rows, by kind, and what is scarcest."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 from kfp_placement_engine.model.limits import CriticalPiece, PieceKind
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.views.document import Column, Row, Table
+from kfp_placement_engine.views.document import Column, NumberColumn, Row, Table
 from kfp_placement_engine.views.formatting import counted, duration, shown
 from kfp_placement_engine.views.plans.step_labels import told_names
 
@@ -56,8 +57,8 @@ def limits_table(plan: Plan) -> Table | None:
         title="What limits this run",
         lead="What the end of the run waits for, in order of time:",
         columns=[
-            Column("TIME", right=True),
-            Column("SHARE", right=True),
+            NumberColumn("TIME"),
+            NumberColumn("SHARE"),
             Column("WHAT", wrap_from=_LEAST_COLUMNS),
         ],
         rows=[Row([duration(seconds), f"{seconds / total:.0%}", text]) for seconds, text in rows],
@@ -67,9 +68,9 @@ def limits_table(plan: Plan) -> Table | None:
 
 def _notes(plan: Plan, total: float) -> list[str]:
     """How much of the run each kind of piece takes, the largest first; what is scarcest."""
-    seconds: dict[PieceKind, float] = {}
+    seconds: dict[PieceKind, float] = defaultdict(float)
     for piece in plan.critical_path:
-        seconds[piece.kind] = seconds.get(piece.kind, 0.0) + piece.seconds
+        seconds[piece.kind] += piece.seconds
     ranked = sorted(seconds.items(), key=lambda item: -item[1])
     kinds = [
         f"{_KINDS[kind]} {each / total:.0%}" for kind, each in ranked if each >= _LEAST * total
@@ -83,14 +84,13 @@ def _notes(plan: Plan, total: float) -> list[str]:
 
 def _scarcest(plan: Plan) -> str:
     """The resource that is scarcest for the longest: `cpu: 56% of the free room on average`."""
-    lasting: dict[str, float] = {}
+    lasting: dict[str, float] = defaultdict(float)
     for use in plan.binding_resources:
         if use.resource:
-            seconds = use.finish_seconds - use.start_seconds
-            lasting[use.resource] = lasting.get(use.resource, 0.0) + seconds
+            lasting[use.resource] += use.finish_seconds - use.start_seconds
     if not lasting:
         return ""
-    name = max(lasting, key=lambda each: lasting[each])
+    name = max(lasting, key=lasting.__getitem__)
     spans = [use for use in plan.binding_resources if use.resource == name]
     used = sum(use.share * (use.finish_seconds - use.start_seconds) for use in spans)
     return (
@@ -101,10 +101,10 @@ def _scarcest(plan: Plan) -> str:
 
 def _by_sentence(plan: Plan) -> list[list[CriticalPiece]]:
     """Pieces that one sentence tells, in order of the first of each; all drivers are one."""
-    groups: dict[object, list[CriticalPiece]] = {}
+    groups: dict[object, list[CriticalPiece]] = defaultdict(list)
     for piece in plan.critical_path:
         own = (piece.kind, piece.step, piece.node, piece.cause)
-        groups.setdefault(piece.kind if piece.kind is PieceKind.DRIVER else own, []).append(piece)
+        groups[piece.kind if piece.kind is PieceKind.DRIVER else own].append(piece)
     return list(groups.values())
 
 

@@ -1,64 +1,63 @@
 """What waits for what in a plan, each step with its node."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.views.drawings import Box, Graph
 from kfp_placement_engine.views.formatting import counted
 from kfp_placement_engine.views.plans.detail import Detail
 from kfp_placement_engine.views.plans.step_labels import distinct_labels, short_name, short_task
-from kfp_placement_engine.views.plans.steps import is_missing, marks, step_title, waiting_for, where
+from kfp_placement_engine.views.plans.steps import (
+    Group,
+    grouped,
+    is_missing,
+    marks,
+    step_title,
+    waiting_for,
+    where,
+)
 
 
 def plan_graph(plan: Plan, detail: Detail) -> Graph:
     """The graph; items of a long loop share a box, in a large run the steps of any task."""
-    sizes = Counter(step.task for step in plan.steps)
-    shared = {task for task, size in sizes.items() if size > detail.folded_above}
-    notes = []
-    if len(shared) + sum(size for task, size in sizes.items() if task not in shared) > detail.boxes:
-        shared = set(sizes)
+    groups, notes = grouped(plan, detail.folded_above), []
+    if len(groups) > detail.boxes:
+        groups = grouped(plan, 1)
         notes.append(f"Of {len(plan.steps):,} steps, those of one task share a box.")
-    elif shared:
+    elif len(groups) < len(plan.steps):
         notes.append(f"Loops of more than {detail.folded_above} items share a box.")
-    key_of = {step.name: step.task if step.task in shared else step.name for step in plan.steps}
-    members: dict[str, list[PlannedStep]] = defaultdict(list)
-    parents: dict[str, dict[str, None]] = {key: {} for key in key_of.values()}
-    for step in plan.steps:
-        key = key_of[step.name]
-        members[key].append(step)
-        before = (key_of[parent] for parent in step.depends_on if parent in key_of)
-        parents[key].update((parent, None) for parent in before if parent != key)
+    key_of = {step.name: _key(group) for group in groups for step in group}
     waiting = waiting_for(plan)
     names = {
-        key: short_task(each[0]) if len(each) > 1 else short_name(each[0])
-        for key, each in members.items()
+        _key(group): short_task(group[0]) if len(group) > 1 else short_name(group[0])
+        for group in groups
     }
     labels = distinct_labels(names)
-    is_summed_up = len(members) > detail.boxes
+    is_summed_up = len(groups) > detail.boxes
     if is_summed_up:
         notes = [f"{len(plan.steps):,} steps are too many to draw one by one."]
     return Graph(
         name=f"Steps of {plan.run_name} and their nodes",
-        boxes=[
-            _box(plan, key, each, parents[key], labels[key], waiting)
-            for key, each in members.items()
-        ],
+        boxes=[_box(plan, group, key_of, labels[_key(group)], waiting) for group in groups],
         is_summed_up=is_summed_up,
         notes=notes,
     )
 
 
+def _key(group: Group) -> str:
+    return group[0].name if len(group) == 1 else group[0].task
+
+
 def _box(
     plan: Plan,
-    key: str,
-    steps: Sequence[PlannedStep],
-    parents: Iterable[str],
+    steps: Group,
+    key_of: Mapping[str, str],
     label: str,
     waiting: Mapping[str, PlannedStep],
 ) -> Box:
     """The box of a step, or of the steps of a task together."""
-    places, first = list(Counter(map(where, steps))), steps[0]
+    places, first, key = list(dict.fromkeys(map(where, steps))), steps[0], _key(steps)
+    before = [key_of[name] for step in steps for name in step.depends_on if name in key_of]
     note = places[0] if len(places) == 1 else counted(len(places), "node")
     if len(steps) == 1:
         cause = waiting.get(first.name)
@@ -68,7 +67,7 @@ def _box(
         title = f"{first.task}: {note}"
     return Box(
         key=key,
-        parents=list(parents),
+        parents=[parent for parent in dict.fromkeys(before) if parent != key],
         label=label,
         note=note,
         title=title,

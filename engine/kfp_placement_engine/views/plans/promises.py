@@ -5,7 +5,6 @@ from datetime import datetime
 from kfp_placement_engine.contract.forecast_texts import (
     Clock,
     basis_text,
-    end_sentence,
     ends_text,
     latest_end_text,
     range_text,
@@ -52,15 +51,18 @@ def headline(plan: Plan) -> str:
 
     "" where nobody asked, or the run does not end at all.
     """
-    if plan.promise is None or plan.figures.unplaced:
+    figure = end(plan)
+    if plan.promise is None or figure is None:
         return ""
-    words = end_sentence(plan.promise, plan.submitted_at)
-    is_known = plan.promise.ends is not None
-    return f"By past runs: {words}." if is_known else f"{words[0].upper()}{words[1:]}."
+    text, remark = figure
+    if plan.promise.ends is None:
+        return f"End: {text} ({remark})."
+    ends_then = "ends after" if plan.submitted_at is None else "ends"
+    return f"By past runs: {ends_then} {text}, {remark}."
 
 
 def end(plan: Plan) -> tuple[str, str] | None:
-    """The same as a figure: `12m (11m-14m)`, and `by 14m (95%)`; None where it is ""."""
+    """When the run ends as a figure: `12m (11m-14m)`, and `by 14m (95%)`; None as above."""
     if plan.promise is None or plan.figures.unplaced:
         return None
     if plan.promise.ends is None:

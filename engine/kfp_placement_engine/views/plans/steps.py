@@ -8,7 +8,7 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.quantities import format_resources
 from kfp_placement_engine.model.run_graph import StepKind
-from kfp_placement_engine.views.document import Cell, Column, Row, Table, Tone
+from kfp_placement_engine.views.document import Cell, Column, NumberColumn, Row, Table, Tone
 from kfp_placement_engine.views.formatting import counted, duration, latency, noticeable
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.detail import Detail
@@ -23,6 +23,9 @@ _NODES_NAMED = 2
 
 Group = Sequence[PlannedStep]
 """What one row is about: a step, or the items of a loop."""
+
+Texts = Mapping[Column, Callable[[Group], str | Cell]]
+"""Columns, and what each says of a group."""
 
 
 def steps_table(plan: Plan, detail: Detail) -> Table:
@@ -168,7 +171,7 @@ def node_text(group: Group, named: int = _NODES_NAMED) -> str:
     return ", ".join([*texts, *(f"{words} x {count:,}" for words, count in rest.items())])
 
 
-def _columns(plan: Plan, detail: Detail) -> Mapping[Column, Callable[[Group], str | Cell]]:
+def _columns(plan: Plan, detail: Detail) -> Texts:
     """The columns, with what each says of a group; some are on pages below others."""
     waiting = waiting_for(plan)
 
@@ -180,11 +183,16 @@ def _columns(plan: Plan, detail: Detail) -> Mapping[Column, Callable[[Group], st
         return _remarks_text(group, waiting, speed=not detail.reasons)
 
     def names(group: Group) -> list[str]:
-        """The step's own name and its author's, which is the first on a page."""
-        own, given = _name_text(group), display_name(group[0])
-        return [given, own] if given and detail.draws and len(group) == 1 else [own, given]
+        """The step's own name and its author's, which is the first on a page.
 
-    columns: dict[Column, Callable[[Group], str | Cell]] = {
+        Of a loop's items it is their task and number: `for-loop-1[*].work x 12`.
+        """
+        own, given = group[0].name, display_name(group[0])
+        if len(group) > 1:
+            return [f"{group[0].task} x {len(group):,}", given]
+        return [given, own] if given and detail.draws else [own, given]
+
+    columns: Texts = {
         Column("STEP", shrink_to=_LEAST_NAME, is_path=True): lambda group: names(group)[0],
         Column("NAME", shrink_to=_LEAST_NAME, under="STEP"): lambda group: names(group)[1],
         Column("TYPE", shrink_to=_LEAST_WORD, under="STEP"): lambda group: _type_text(group[0]),
@@ -192,13 +200,11 @@ def _columns(plan: Plan, detail: Detail) -> Mapping[Column, Callable[[Group], st
             "LOCATION", shrink_to=_LEAST_WORD, under="STEP", reads="location {}"
         ): lambda group: _location(group[0]),
         Column("NODE", shrink_to=_LEAST_NAME): _node_cell,
-        Column("START", right=True): lambda group: time(
-            min, (step.start_seconds for step in group)
-        ),
-        Column("END", right=True, under="START", reads="to {}"): lambda group: time(
+        NumberColumn("START"): lambda group: time(min, (step.start_seconds for step in group)),
+        NumberColumn("END", under="START", reads="to {}"): lambda group: time(
             max, (step.finish_seconds for step in group)
         ),
-        Column("RUN", right=True): _run_text,
+        NumberColumn("RUN"): _run_text,
         Column("RESTS ON", shrink_to=_LEAST_WORD, under="RUN"): _single(
             lambda step: "" if plan.promise is None else promises.basis(step)
         ),
@@ -208,13 +214,13 @@ def _columns(plan: Plan, detail: Detail) -> Mapping[Column, Callable[[Group], st
         Column("ENDS", spare=1, under="START", reads="ends {}"): _single(
             lambda step: promises.ends(plan, step)
         ),
-        Column("PULL", right=True, under="RUN", reads="pull {}"): _single(
+        NumberColumn("PULL", under="RUN", reads="pull {}"): _single(
             lambda step: _amount(step.image_pull_seconds)
         ),
-        Column("TRANSFER", right=True, under="RUN", reads="transfers {}"): _single(
+        NumberColumn("TRANSFER", under="RUN", reads="transfers {}"): _single(
             lambda step: _amount(step.transfer_seconds)
         ),
-        Column("LATENCY", right=True, under="NODE", reads="{} round trip"): _latency_text,
+        NumberColumn("LATENCY", under="NODE", reads="{} round trip"): _latency_text,
         Column("NOTE", shrink_to=_LEAST_NOTE, under="STEP"): notes,
         Column("REQUESTS", spare=3, under="REASON", reads="requests {}"): _single(_requests),
         Column("REASON", wrap_from=_LEAST_REASON): _single(why),
@@ -224,7 +230,7 @@ def _columns(plan: Plan, detail: Detail) -> Mapping[Column, Callable[[Group], st
     return {key: text for key, text in columns.items() if detail.wide or key.title in usual}
 
 
-def _row(group: Group, columns: Mapping[Column, Callable[[Group], str | Cell]]) -> Row:
+def _row(group: Group, columns: Texts) -> Row:
     items = [_row((step,), columns) for step in group] if len(group) > 1 else []
     return Row([text(group) for text in columns.values()], items=items)
 
@@ -232,11 +238,6 @@ def _row(group: Group, columns: Mapping[Column, Callable[[Group], str | Cell]]) 
 def _single(text: Callable[[PlannedStep], str]) -> Callable[[Group], str]:
     """What is said of a single step, and not of a loop's items together."""
     return lambda group: text(group[0]) if len(group) == 1 else ""
-
-
-def _name_text(group: Group) -> str:
-    """The step's name; of a loop's items their task and number: `for-loop-1[*].work x 12`."""
-    return group[0].name if len(group) == 1 else f"{group[0].task} x {len(group):,}"
 
 
 def _node_cell(group: Group) -> Cell:

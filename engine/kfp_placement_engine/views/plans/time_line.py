@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import accumulate
 
 from kfp_placement_engine.model.limits import Phases, PieceKind, ScheduledStep
@@ -72,17 +72,16 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
             for node in nodes
         ]
 
-    schedules = [Schedule("", lanes(plan.steps, nodes, own=True))]
+    own = lanes(plan.steps, nodes, own=True)
+    schedules = [Schedule(f"This plan: {makespan(plan.figures)}" if compared else "", own)]
     if compared:
         others = _busiest(plan, _busy_seconds(compared), detail)
-        schedules = [
-            Schedule(f"This plan: {makespan(plan.figures)}", schedules[0].lanes),
-            Schedule(_default_title(plan, compared), lanes(compared, others, own=False)),
-        ]
+        title = _default_title(plan, compared)
+        schedules.append(Schedule(title, lanes(compared, others, own=False)))
     bound = plan.lower_bound.seconds
     return TimeLine(
         name=f"Time line of {plan.run_name} by node",
-        description=_description(plan, busy),
+        description=_description(plan),
         schedules=schedules,
         end_seconds=end,
         key=_key(plan, critical, ranges, is_summed_up=is_summed_up),
@@ -90,16 +89,6 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
         begin=plan.submitted_at,
         notes=_notes(plan, len(nodes), len(busy), is_summed_up=is_summed_up),
     )
-
-
-def schedule_of(title: str, steps: Iterable[ScheduledStep | PlannedStep]) -> Schedule:
-    """Where and when steps run, and nothing else of them; those without a node are left out."""
-    by_node: dict[str, list[Bar]] = defaultdict(list)
-    for step in steps:
-        if step.node is not None:
-            start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
-            by_node[step.node].append(Bar(step.name, step.name, start, finish))
-    return Schedule(title, [Lane(node, "", by_node[node]) for node in sorted(by_node)])
 
 
 def places(plan: Plan) -> list[str]:
@@ -126,10 +115,8 @@ def _default_steps(plan: Plan) -> list[PlannedStep]:
                 node=scheduled.node,
                 start_seconds=scheduled.start_seconds,
                 finish_seconds=scheduled.finish_seconds,
-                duration_seconds=phases.duration_seconds,
-                image_pull_seconds=phases.image_pull_seconds,
-                transfer_seconds=phases.transfer_seconds,
                 reason="",
+                **asdict(phases),
             )
         )
     return steps
@@ -214,7 +201,7 @@ def _default_title(plan: Plan, steps: Sequence[PlannedStep]) -> str:
     return f"The default scheduler: {end}"
 
 
-def _description(plan: Plan, busy: Mapping[str, float]) -> str:
+def _description(plan: Plan) -> str:
     placed = sum(not is_missing(step) for step in plan.steps)
     used = len({step.node for step in plan.steps} - {None})
     ending = "of a run that does not end"

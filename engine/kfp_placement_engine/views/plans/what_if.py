@@ -5,7 +5,7 @@ import math
 
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions, end_seconds
-from kfp_placement_engine.views.document import Column, Note, Notes, Row, Table
+from kfp_placement_engine.views.document import Column, Note, Notes, NumberColumn, Row, Table
 from kfp_placement_engine.views.formatting import NONE, counted, duration, shown
 from kfp_placement_engine.views.plans import promises
 from kfp_placement_engine.views.plans.step_labels import told_names
@@ -61,8 +61,8 @@ def suggestions_table(present: Plan, answer: Suggestions) -> Table:
     ]
     columns = [
         Column("CHANGE", shrink_to=_LEAST_CHANGE),
-        Column("MAKESPAN", right=True),
-        Column("SHORTER BY", right=True),
+        NumberColumn("MAKESPAN"),
+        NumberColumn("SHORTER BY"),
     ]
     remarks = [words for words in (_order(answer), _search_alone(answer)) if words]
     return Table(_TITLE, columns, rows, lead=_heading(answer), notes=remarks)
