@@ -145,11 +145,11 @@ class ActionRunner:
         except NotFoundError as error:
             # The run is gone, or somebody has deleted the object: then it is made again.
             self._known.pop(write.key, None)
-            coordinator.write_failed(write, str(error), self._clock())
+            coordinator.publisher.write_failed(write, str(error), self._clock())
         except (KubernetesError, InputError) as error:
-            coordinator.write_failed(write, str(error), self._clock())
+            coordinator.publisher.write_failed(write, str(error), self._clock())
         else:
-            coordinator.written(write, self._clock())
+            coordinator.publisher.written(write, self._clock())
 
     def _attempt(self, action: _Attempted) -> None:
         """Write; what fails is decided again at the next evaluation."""

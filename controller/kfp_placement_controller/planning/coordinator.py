@@ -19,7 +19,6 @@ from kfp_placement_controller.kinds import (
     RUN_QUEUES,
     RUN_REQUESTS,
 )
-from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.placed_runs import PlacedRun
@@ -30,7 +29,6 @@ from kfp_placement_controller.planning.actions import (
     Announce,
     ForgetRun,
     HistoryAnswer,
-    MemoryAnswer,
     WritePlacement,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
@@ -49,7 +47,6 @@ from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.promising import Promising
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.round_builder import RoundBuilder
-from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_learning import RunLearning
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
@@ -177,16 +174,9 @@ class Coordinator:
     def follow(self) -> None:
         """Another leads from now on."""
         self.epoch = None
-        self.planner.follow()
+        self.planner.rest()
         self.learning.follow()
         self._gone.clear()
-
-    def round_outcome(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
-        """A search has ended."""
-        if isinstance(outcome, RoundResult):
-            self.planner.round_ended(outcome, now)
-        else:
-            self.planner.round_failed(outcome, now)
 
     def scheduler_lease(self, lease: HeldLease | None, now: datetime) -> None:
         """Our scheduler's Lease has changed."""
@@ -207,29 +197,9 @@ class Coordinator:
         self.guard.lease.clock_set(step)
         self.queue_guard.lease.clock_set(step)
 
-    def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
-        """A run that gets no plan has ended."""
-        self.learning.pipeline_ended(run, now)
-
-    def written(self, write: WritePlacement, now: datetime) -> None:
-        """A placement has been written."""
-        self.publisher.written(write, now)
-
-    def histories_readable(self, is_readable: bool) -> None:
-        """Histories can be read from now on, or cannot; plans wait for neither."""
-        self._aside(partial(self.histories.readable, is_readable))
-
     def history_answered(self, answer: HistoryAnswer, now: datetime) -> None:
         """A history has been written, or could not be."""
         self._aside(partial(self.histories.answered, answer, now))
-
-    def memory_answered(self, answer: MemoryAnswer, now: datetime) -> None:
-        """Prometheus has said how much memory pods used, or has failed to."""
-        self.learning.memory_answered(answer, now)
-
-    def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
-        """A placement could not be written."""
-        self.publisher.failed(write, why, now)
 
     # What follows.
 
@@ -312,15 +282,17 @@ class Coordinator:
         )
         yield from self.gates.overdue(policy, now) if opening is None else opening
         yield from self.deviations.noticed()
-        parts: Mapping[str, Callable[[], Iterable[Action]]] = {
-            "nobody sees whether our scheduler works": lambda: self.guard.due(
-                policy, self.policy.status, self.registry.marked_pods(), now
+        # None of them has begun to work before it is asked, which is done within the guard.
+        marked = self.registry.marked_pods()
+        parts: Mapping[str, Iterator[Action]] = {
+            "nobody sees whether our scheduler works": self.guard.due(
+                policy, self.policy.status, marked, now
             ),
-            "nobody sees whether the queue works": partial(self.queue_guard.due, policy, now),
-            "RunRequests get no answer": partial(self.requests.due, policy, now),
+            "nobody sees whether the queue works": self.queue_guard.due(policy, now),
+            "RunRequests get no answer": self.requests.due(policy, now),
         }
         for what, due in parts.items():
-            yield from self._said.guarded(what, partial(_all_of, due)) or ()
+            yield from self._said.guarded(what, partial(tuple, due)) or ()
 
     def _past(self, namespace: str, pipeline: str) -> KnownPast | None:
         """What is known of a pipeline: only who leads has seen all there is at the start."""
@@ -367,7 +339,7 @@ class Coordinator:
         self.reactions.policy(change, now)
         history = self.policy.spec.history
         if before != history:
-            self.learning.use(history)
+            self.learning.memory.use(history)
             self._aside(partial(self.promising.use_settings, history))
 
     def _history(self, change: Change[ObservedHistory], _now: datetime) -> None:
@@ -383,8 +355,3 @@ class Coordinator:
         run = self.registry.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:
             self.publisher.lost(run, now)
-
-
-def _all_of(due: Callable[[], Iterable[Action]]) -> Sequence[Action]:
-    """What is due, worked out at once: a defect in it shows here."""
-    return tuple(due())

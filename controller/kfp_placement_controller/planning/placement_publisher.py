@@ -202,7 +202,7 @@ class PlacementPublisher:
         publication.published, publication.written_at = publication.publishing, now
         publication.bytes = json_bytes(write.placement.to_object())
 
-    def failed(self, write: WritePlacement, why: str, now: datetime) -> None:
+    def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
         """A write has failed; it is tried again later, and logged when the reason is a new one."""
         publication = self._publications.get(write.key)
         if publication is None:

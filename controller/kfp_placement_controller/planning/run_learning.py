@@ -22,7 +22,6 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.unplanned_runs import SETTLED, UnplannedRuns
-from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
@@ -66,10 +65,6 @@ class RunLearning:
     _learned: dict[RunKey, datetime] = field(default_factory=dict)
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
-    def use(self, settings: HistorySettings) -> None:
-        """Follow what the policy says from now on."""
-        self.memory.use(settings)
-
     def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""
         if self.histories.enabled and run.observed.ended:
@@ -111,19 +106,13 @@ class RunLearning:
         for run, since in sorted(self._awaited.values(), key=_ended_at):
             if learned >= LEARNED_AT_ONCE:
                 break
-            if not self._guarded(partial(self._is_awaited, run, since, now)):
+            if not (lasts(SETTLED, since, now) or self.memory.awaits(run, now)):
                 del self._awaited[run.key]
                 learned += self._guarded(partial(self._learn, run, now)) or 0
-        question = self._guarded(partial(self._question, now))
+        ended = [each.run for each in self._awaited.values()]
+        question = self._guarded(partial(self.memory.due, ended, now))
         writes = self._guarded(partial(self.histories.due, now)) or []
         return [*writes, *([] if question is None else [question])]
-
-    def _is_awaited(self, run: TrackedRun, since: datetime, now: datetime) -> bool:
-        """Return whether more may be known soon of a run that has ended."""
-        return lasts(SETTLED, since, now) or self.memory.awaits(run, now)
-
-    def _question(self, now: datetime) -> AskMemory | None:
-        return self.memory.due([each.run for each in self._awaited.values()], now)
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:
         """Learn from a run; returns how many steps have been looked at for that."""

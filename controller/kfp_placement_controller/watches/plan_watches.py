@@ -126,7 +126,7 @@ def plan_watches(
 
 def _ended_pipelines(settings: PlanSettings, inbox: Inbox[Coordinator]) -> EndedPipelines:
     def tell(run: EndedPipeline) -> None:
-        inbox.put(lambda coordinator, now: coordinator.pipeline_ended(run, now))
+        inbox.put(lambda coordinator, now: coordinator.learning.pipeline_ended(run, now))
 
     return EndedPipelines(tell, settings.own_namespace, opt_in=settings.opt_in)
 
@@ -145,7 +145,7 @@ def _changed(
 
 
 def _readable(inbox: Inbox[Coordinator], is_readable: bool) -> None:
-    inbox.put(lambda coordinator, _now: coordinator.histories_readable(is_readable))
+    inbox.put(lambda coordinator, _now: coordinator.histories.readable(is_readable))
 
 
 def _lease_changed(

@@ -86,7 +86,7 @@ class Scene:
             self.leading.follow_election(self.coordinator)
             for action in self.coordinator.tick(self.now):
                 if isinstance(action, PlanningRound):
-                    self.coordinator.round_outcome(plan_round(action), self.now)
+                    self.coordinator.planner.round_ended(plan_round(action), self.now)
                 elif not isinstance(action, SayFindings):
                     self.runner.run(action, self.coordinator)
 

@@ -485,7 +485,7 @@ class PlayedCluster:
             case PlanningRound():
                 self.rounds.append(action)
                 outcome = self.search(recording.counted(action))
-                self.coordinator.round_outcome(outcome, self.now)
+                self.coordinator.planner.round_ended(outcome, self.now)
             case WritePlacement():
                 self._write(action)
             case Announce(key, _, reason, note, kind):
@@ -534,7 +534,7 @@ class PlayedCluster:
         self.placements[write.key] = written
         # Whoever places pods may look at it.
         self._dirty |= write.plan
-        self.coordinator.written(write, self.now)
+        self.coordinator.publisher.written(write, self.now)
 
     def _pod(self, name: str) -> Json:
         return next(pod for pod in self.pods() if pod["metadata"]["name"] == name)

@@ -201,10 +201,10 @@ def test_whatever_objects_say_the_coordinator_goes_on(data):
             for action in cluster.tick(START + timedelta(seconds=number)):
                 if isinstance(action, WritePlacement):
                     json.dumps(action.placement.to_object())
-                    cluster.written(action, START + timedelta(seconds=number))
+                    cluster.publisher.written(action, START + timedelta(seconds=number))
                 elif isinstance(action, PlanningRound):
                     failure = RoundFailure(action.number, "not now", died=False)
-                    cluster.round_outcome(failure, START + timedelta(seconds=number))
+                    cluster.planner.round_ended(failure, START + timedelta(seconds=number))
 
 
 @functools.cache

@@ -83,7 +83,7 @@ class Played(PlayedCluster):
 
     def _tell(self, run: EndedPipeline) -> None:
         self.told.append(run)
-        self.coordinator.pipeline_ended(run, self.now)
+        self.coordinator.learning.pipeline_ended(run, self.now)
 
 
 def a_run() -> Any:
@@ -147,7 +147,7 @@ def test_a_planner_that_starts_learns_from_what_is_there_still():
     told = list(played.told)
     played.hand_over(a_coordinator(), epoch=2)
     for each in told:
-        played.coordinator.pipeline_ended(each, played.now)
+        played.coordinator.learning.pipeline_ended(each, played.now)
     played.settle()
     (past,) = played.found()[0].past_runs()
     assert len(past.steps) == 2
@@ -311,7 +311,7 @@ def test_who_has_most_that_waits_loses_some_first(monkeypatch, caplog):
 def test_a_run_that_is_heard_of_twice_with_one_end_stops_nothing():
     coordinator = a_coordinator()
     for size in (100, 101):
-        coordinator.pipeline_ended(waiting(1, size), START)
+        coordinator.learning.pipeline_ended(waiting(1, size), START)
     coordinator.tick(after(10))
     assert coordinator.learning.unplanned.next_at() is None
 
@@ -323,7 +323,7 @@ def test_a_defect_in_what_waits_holds_up_no_plan(monkeypatch, caplog):
     coordinator = a_coordinator()
     for name in ("due", "add"):
         monkeypatch.setattr(coordinator.learning.unplanned, name, fail)
-    coordinator.pipeline_ended(waiting(1), START)
+    coordinator.learning.pipeline_ended(waiting(1), START)
     coordinator.tick(after(10))
     assert len(caplog.messages) == 1
 
@@ -339,7 +339,7 @@ def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):
 
 def test_what_cannot_be_read_teaches_nothing_and_stops_nothing():
     played = Played()
-    played.coordinator.pipeline_ended(waiting(1), played.now)
+    played.coordinator.learning.pipeline_ended(waiting(1), played.now)
     played.submit_unmarked()
     played.settle()
     assert len(played.found()) == 1
