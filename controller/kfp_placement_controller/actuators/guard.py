@@ -129,10 +129,10 @@ def _pin(known: Knowledge, pod: ObservedPod) -> Pin | None:
     """The nodes within the pod's hard limit; None = it has none."""
     place = pod.location.lower()
     trips = {
-        name: node.latencies_ms[place]
-        for name, node in known.nodes.items()
-        if place in node.latencies_ms
+        name: each.latencies_ms[place]
+        for name, each in known.nodes.items()
+        if place in each.latencies_ms
     }
-    labels = {name: node.labels for name, node in known.nodes.items()}
+    labels = {name: each.node.labels for name, each in known.nodes.items()}
     limit = hard_limit(pod, known.rules, trips, labels)
     return None if limit is None else Pin(hosts=limit.required)

@@ -6,11 +6,12 @@ reason is only noted there, and told when the pod is seen on another node.
 
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.decisions import Decision, DecisionReason
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.observed.deviations import NODE_GONE, Deviation, why_left_out
+from kfp_placement_controller.observed.deviations import Deviation, why_left_out
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_kube.change import Change
 
@@ -79,15 +80,6 @@ def _why_deviating(known: Knowledge, pod: ObservedPod, decision: Decision) -> st
 
 def _why_not_offered(known: Knowledge, pod: ObservedPod, name: str) -> str:
     """Why kube-scheduler left a node out, as far as we can see."""
-    node = known.nodes.get(name)
-    if node is None:
-        return NODE_GONE
-    used = known.used.get(name, {})
-    objection = why_left_out(
-        pod.requests,
-        node.allocatable,
-        used,
-        is_not_ready=node.not_ready,
-        is_cordoned=node.cordoned,
-    )
-    return objection or "it does not take the pod now"
+    found, used = known.nodes.get(name), known.used.get(name, {})
+    node = None if found is None else replace(found.node, used=used)
+    return why_left_out(pod.requests, node) or "it does not take the pod now"
