@@ -166,27 +166,19 @@ class RunSource(Protocol):
         """What it reads in pods."""
         ...
 
-    def observe(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun | None:
+    def observe(
+        self, raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
+    ) -> ObservedRun | None:
         """Read one of its objects; None = it gets no plan.
 
         Args:
             raw: the object.
             all_pipelines: if it is a pipeline, all its steps count as marked.
+            unplanned: read it even if it gets no plan; one that cannot have one says so.
 
         Raises:
-            InputError: it is malformed, or is too large.
-        """
-        ...
-
-    def observe_any(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
-        """Read one of its objects, whether it gets a plan or not; one that cannot have one says so.
-
-        Args:
-            raw: the object.
-            all_pipelines: if it is a pipeline, all its steps count as marked.
-
-        Raises:
-            InputError: it has no name, no uid or no time of creation.
+            InputError: it has no name, no uid or no time of creation; or, unless `unplanned`, it
+                is malformed or too large.
         """
         ...
 

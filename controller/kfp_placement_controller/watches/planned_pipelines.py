@@ -28,8 +28,13 @@ class PlannedPipelines:
 
     decided_by = (NAMESPACES, PLACEMENT_METADATA)
 
-    def __init__(self) -> None:
-        """No namespace has asked yet."""
+    def __init__(self, *, reads_unplanned: bool = False) -> None:
+        """No namespace has asked yet.
+
+        Args:
+            reads_unplanned: runs that get no plan are read, too.
+        """
+        self._reads_unplanned = reads_unplanned
         self._namespaces: set[str] = set()
         self._placed: dict[RunKey, PlacedRun] = {}
 
@@ -41,20 +46,10 @@ class PlannedPipelines:
             self._placement_changed(change)
 
     def read(self, source: RunSource, raw: JsonObject) -> ObservedRun | None:
-        """Read a run; None = it gets no plan.
-
-        Raises:
-            InputError: it is malformed, or is too large.
-        """
-        return source.observe(raw, all_pipelines=self._is_planned(raw))
-
-    def read_any(self, source: RunSource, raw: JsonObject) -> ObservedRun:
-        """Read a run, whether it gets a plan or not.
-
-        Raises:
-            InputError: it has no name, no uid or no time of creation.
-        """
-        return source.observe_any(raw, all_pipelines=self._is_planned(raw))
+        """Read a run, as its source says; None = it is dropped."""
+        return source.observe(
+            raw, all_pipelines=self._is_planned(raw), unplanned=self._reads_unplanned
+        )
 
     def _is_planned(self, raw: JsonObject) -> bool:
         """Whether a run is planned without marks, if it is a pipeline."""

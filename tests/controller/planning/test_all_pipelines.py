@@ -30,9 +30,8 @@ class Played:
 
     def __init__(self, *, queues: bool = False) -> None:
         self.cluster = PlayedCluster(node_object("n0"), coordinator=a_coordinator(queues=queues))
-        self.pipelines = PlannedPipelines()
-        read = self.pipelines.read_any if queues else self.pipelines.read
-        self.cluster.read[WORKFLOWS] = partial(read, ArgoSource())
+        self.pipelines = PlannedPipelines(reads_unplanned=queues)
+        self.cluster.read[WORKFLOWS] = partial(self.pipelines.read, ArgoSource())
 
     def says(self, namespace: ObservedNamespace) -> None:
         """The namespace of all runs says this."""

@@ -108,7 +108,7 @@ class BatchSource:
     kind = BATCHES
     pod_marks = PodMarks(labels=(BATCH,), annotations=(STEP,), containers=("work",))
 
-    def observe(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
+    def observe(self, raw: Mapping[str, Any], **_options: bool) -> ObservedRun:
         """Read a batch; all of them are ours."""
         metadata, status = raw["metadata"], raw.get("status", {})
         end = RunEnd.SUCCEEDED if status.get("ended") else None
@@ -119,8 +119,6 @@ class BatchSource:
             state=RunState(held=status.get("held", ""), end=end),
             content=BatchContent(tuple(raw["steps"]), tuple(status.get("done", ()))),
         )
-
-    observe_any = observe
 
     def pipeline_end(self, _raw: Mapping[str, Any]) -> None:
         """They are no pipelines."""
