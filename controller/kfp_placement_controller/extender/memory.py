@@ -51,7 +51,7 @@ def read_bare_node(raw: Mapping[str, Any]) -> Node:
     Raises:
         InputError: it is malformed.
     """
-    return replace(observe_node(raw).node, images={})
+    return replace(observe_node(raw), images={})
 
 
 class Memory:

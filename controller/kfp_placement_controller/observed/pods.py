@@ -66,9 +66,9 @@ class PodMarks:
         is_unmarked_step: tells pods that execute a step whose author says nothing of its scheduler.
     """
 
-    labels: tuple[str, ...] = ()
-    annotations: tuple[str, ...] = ()
-    containers: tuple[str, ...] = ()
+    labels: tuple[str, ...]
+    annotations: tuple[str, ...]
+    containers: tuple[str, ...]
     is_unmarked_step: Callable[[Fields], bool] = _never
 
 

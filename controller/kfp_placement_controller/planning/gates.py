@@ -17,8 +17,6 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.resources import free_room
 from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep, steps_to_start
 
-_NONE_RUNS: Mapping[str, Sequence[RunningStep]] = {}
-
 
 @dataclass(frozen=True)
 class PlannedStep:
@@ -107,7 +105,7 @@ def releases(
     nodes: Mapping[str, Node],
     now: datetime,
     deadline_seconds: float,
-    running: Mapping[str, Sequence[RunningStep]] = _NONE_RUNS,
+    running: Mapping[str, Sequence[RunningStep]],
 ) -> list[OpenGate]:
     """The gates that come off now, on each node in the plan's order.
 

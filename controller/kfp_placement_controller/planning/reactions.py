@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
@@ -15,6 +14,7 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_kube.change import Change
 
@@ -40,7 +40,7 @@ class Reactions:
     in_force: PolicyInForce
     requests: RunRequests
 
-    def node(self, change: Change[ObservedNode], now: datetime) -> None:
+    def node(self, change: Change[Node], now: datetime) -> None:
         """A node is new, has changed or is gone."""
         name = change.key[1]
         _keep(self.cluster.nodes, name, change.new)

@@ -11,7 +11,6 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.actions import AskMemory, HistoryAction, MemoryAnswer
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.histories import Histories
@@ -22,6 +21,7 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.unplanned_runs import SETTLED, UnplannedRuns
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class RunLearning:
 
     histories: Histories
     registry: RunRegistry
-    nodes: Mapping[str, ObservedNode]
+    nodes: Mapping[str, Node]
     unplanned: UnplannedRuns
     memory: MemoryPeaks = field(default_factory=MemoryPeaks)
     promises: KeptPromises = field(default_factory=KeptPromises)

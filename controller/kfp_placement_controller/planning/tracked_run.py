@@ -204,7 +204,10 @@ class TrackedRun:
             known = self._read_on(reading, policy)
             is_other, reading = known is not reading, known
         self._content_changed = False
-        self.statuses = step_statuses(reading.graph, self.pods, self._situation(policy), now)
+        situation = RunSituation(
+            self.outcome, self.observed.state, policy.gate_deadline_seconds, self.attach_failures
+        )
+        self.statuses = step_statuses(reading.graph, self.pods, situation, now)
         if self.plan is not None and self.open is not None:
             attempts = {name: self.pods.attempts(name) for name in self.statuses}
             is_other |= self._drift.evaluate(
@@ -296,11 +299,3 @@ class TrackedRun:
         if found.problem:
             self.refuse(found.problem)
         return found.reading
-
-    def _situation(self, policy: PlacementPolicySpec) -> RunSituation:
-        return RunSituation(
-            outcome=self.outcome,
-            state=self.observed.state,
-            gate_deadline_seconds=policy.gate_deadline_seconds,
-            attach_failures=self.attach_failures,
-        )

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_reading import read_run
@@ -18,6 +17,7 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.history import PastRun
 
 _LOG = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class UnplannedRuns:
 
     sources: RunSources
     registry: RunRegistry
-    nodes: Mapping[str, ObservedNode]
+    nodes: Mapping[str, Node]
     policy: Callable[[], PlacementPolicySpec]
     params: PlanningParams
     _unsettled: deque[tuple[datetime, EndedPipeline]] = field(default_factory=deque)

@@ -34,8 +34,8 @@ class NodeLoad:
         scored_used: CPU and memory as kube-scheduler's scores count them.
     """
 
-    used: Resources = field(default_factory=dict)
-    scored_used: Resources = field(default_factory=dict)
+    used: Resources
+    scored_used: Resources
 
 
 class Load:

@@ -359,7 +359,7 @@ class PlayedCluster:
         return planned if planned in fitting else next(iter(fitting), None)
 
     def _fits(self, pod: Json, name: str) -> bool:
-        free = observe_node(self._nodes[name]).node.allocatable
+        free = observe_node(self._nodes[name]).allocatable
         asked = DEFAULT_SOURCES.observe_pod(pod).requests
         taken = [DEFAULT_SOURCES.observe_pod(each) for each in self.pods()]
         there = [each.requests for each in taken if each.node_name == name and each.holds_room]

@@ -26,8 +26,8 @@ def turn(step: str, start: float, node: str = "n1", cpu: int = 1000, **fields) -
     return PlannedStep(RUN, step, node, QueuedStep({"cpu": cpu}, start, **fields))
 
 
-def opened(pods, planned_steps, *, nodes=NODES, seconds=1.0, **options):
-    return releases(pods, planned_steps, nodes, after(seconds), 60.0, **options)
+def opened(pods, planned_steps, *, nodes=NODES, seconds=1.0, running=None):
+    return releases(pods, planned_steps, nodes, after(seconds), 60.0, running or {})
 
 
 def test_a_pod_goes_to_its_node_when_there_is_room():
