@@ -134,7 +134,7 @@ class PlanProcess(LeadingProcess):
             settings,
             plan_watches(client, settings, DEFAULT_SOURCES, inbox),
             election,
-            PlannerLoop(coordinator, inbox, leading, runner, wall_clock),
+            PlannerLoop(coordinator, inbox, wall_clock, leading, runner),
             parts=(events, searches, memory, histories),
             threads={"search": searches.alive},
         )

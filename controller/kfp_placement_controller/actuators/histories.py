@@ -5,6 +5,7 @@ In a thread of its own: placement waits neither for them nor for merging.
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
@@ -45,19 +46,18 @@ class HistoryTask(NamedTuple):
     epoch: int | None
 
 
+@dataclass
 class HistoryWriter:
-    """Writes one history after the other, while its leader leads."""
+    """Writes one history after the other, while its leader leads.
 
-    def __init__(self, client: KubeClient, epoch: Callable[[], int | None]) -> None:
-        """Nothing is written yet.
+    Attributes:
+        client: the API server; its requests should end before another leader can begin.
+        leading_epoch: of our Lease at this moment; None = we do not lead.
+    """
 
-        Args:
-            client: the API server; its requests should end before another leader can begin.
-            epoch: of our Lease at this moment; None = we do not lead.
-        """
-        self._client = client
-        self._epoch = epoch
-        self._said = SaidOnce(_LOG)
+    client: KubeClient
+    leading_epoch: Callable[[], int | None]
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def write(self, task: HistoryTask) -> HistoryAnswer:
         """Write, unless another leads by now."""
@@ -90,7 +90,7 @@ class HistoryWriter:
         Raises:
             SupersededError: another leads since this was decided.
         """
-        if epoch is None or self._epoch() != epoch:
+        if epoch is None or self.leading_epoch() != epoch:
             raise SupersededError(0, "Superseded", "this planner no longer leads")
 
     def _delete(self, delete: DeleteHistory, epoch: int | None) -> None:
@@ -98,17 +98,17 @@ class HistoryWriter:
 
         Its namespace has too many.
         """
-        found = self._client.get(PIPELINE_HISTORIES, delete.name, delete.namespace)
+        found = self.client.get(PIPELINE_HISTORIES, delete.name, delete.namespace)
         self._must_lead(epoch)
         if found is not None:
             version = found["metadata"]["resourceVersion"]
-            self._client.delete(
+            self.client.delete(
                 PIPELINE_HISTORIES, delete.name, delete.namespace, resource_version=version
             )
 
     def _write(self, write: WriteHistory, epoch: int | None) -> None:
         """Add the runs; of a run that has been added before, the one that ended last counts."""
-        client, name = self._client, history_name(write.pipeline)
+        client, name = self.client, history_name(write.pipeline)
         read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
 
         def merge(raw: JsonObject | None) -> None:

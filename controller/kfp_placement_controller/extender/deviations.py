@@ -6,7 +6,7 @@ reason is only noted there, and told when the pod is seen on another node.
 
 import threading
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.decisions import Decision, DecisionReason
@@ -25,18 +25,17 @@ class _Note(NamedTuple):
     why: str
 
 
+@dataclass
 class DeviationNotes:
-    """Notes between the answer to a question and the pod's binding."""
+    """Notes between the answer to a question and the pod's binding.
 
-    def __init__(self, max_notes: int = MAX_NOTES) -> None:
-        """Nothing is noted yet.
+    Attributes:
+        max_notes: pods that are waited for.
+    """
 
-        Args:
-            max_notes: pods that are waited for.
-        """
-        self._max_notes = max_notes
-        self._notes: OrderedDict[str, _Note] = OrderedDict()
-        self._lock = threading.Lock()
+    max_notes: int = MAX_NOTES
+    _notes: OrderedDict[str, _Note] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def decided(self, known: Knowledge, pod: ObservedPod, decision: Decision) -> None:
         """Note what was answered for a pod."""
@@ -45,7 +44,7 @@ class DeviationNotes:
             self._notes.pop(uid, None)
             if why and decision.planned is not None and uid:
                 self._notes[uid] = _Note(decision.planned, decision.reason, why)
-                if len(self._notes) > self._max_notes:
+                if len(self._notes) > self.max_notes:
                     self._notes.popitem(last=False)
 
     def pod_changed(self, change: Change[ObservedPod]) -> Deviation | None:

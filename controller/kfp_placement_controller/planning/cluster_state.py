@@ -68,25 +68,21 @@ class ClusterState:
                 yield claim.known_with(self.volumes, self.load.claim_users(key))
 
 
+@dataclass
 class RoundTrips:
     """Of all nodes, read again only when labels or Locations have changed.
 
     To read a thousand of them takes 80 ms, and gates are looked at often.
 
     Attributes:
+        cluster: its nodes and Locations.
         labels: node -> its labels, as last looked at.
     """
 
-    def __init__(self, cluster: ClusterState) -> None:
-        """Know none yet.
-
-        Args:
-            cluster: its nodes and Locations.
-        """
-        self.labels: Mapping[str, Mapping[str, str]] = {}
-        self._cluster = cluster
-        self._locations = dict(cluster.locations)
-        self._latencies: Latencies = {}
+    cluster: ClusterState
+    labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _locations: dict[str, StatedPlace] = field(default_factory=dict)
+    _latencies: Latencies = field(default_factory=dict)
 
     def to(self, location: str) -> Mapping[str, float]:
         """Node -> round trip in milliseconds now, where it is known.
@@ -94,10 +90,10 @@ class RoundTrips:
         Args:
             location: name of the place, in any case.
         """
-        labels = {name: each.labels for name, each in self._cluster.nodes.items()}
-        if (labels, self._cluster.locations) != (self.labels, self._locations):
-            self.labels, self._locations = labels, dict(self._cluster.locations)
-            nodes = tuple(self._cluster.nodes.values())
+        labels = {name: each.labels for name, each in self.cluster.nodes.items()}
+        if (labels, self.cluster.locations) != (self.labels, self._locations):
+            self.labels, self._locations = labels, dict(self.cluster.locations)
+            nodes = tuple(self.cluster.nodes.values())
             self._latencies = latencies(self._locations, nodes)
         return latencies_to(location, self._latencies)
 

@@ -51,7 +51,7 @@ class Played(PlayedCluster):
         self.told: list[EndedPipeline] = []
         self.place = lambda _pod: "n0"
         self.pipelines = PlannedPipelines()
-        self.ended = EndedPipelines(self._tell, opt_in=opt_in)
+        self.ended = EndedPipelines(self._tell, "", opt_in)
         read = self.ended.reading(self.pipelines.read)
         self.read[WORKFLOWS] = partial(read, ArgoSource())
 

@@ -184,7 +184,7 @@ class Plane:
         self.api = MemoryPlacements()
         api: Any = self.api
         nobody: Any = Nobody()
-        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now)
+        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody)
         for name in ("n0", "n1"):
             raw = node_object(name)
             self.coordinator.handle(NODES, Change(("", name), None, observe_node(raw)), START)
