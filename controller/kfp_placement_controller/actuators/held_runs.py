@@ -20,7 +20,7 @@ from kfp_placement_kube.kinds import LEASES
 
 Say = Callable[[str], None]
 
-CLOSED = {"ready": False}
+CLOSED: JsonPatch = {"ready": False}
 """The least that a status must say so that no new runs are held."""
 
 
@@ -37,21 +37,20 @@ class Outcome:
     failed: int = 0
 
 
-def close_queue(client: KubeClient, key: QueueKey, status: JsonPatch | None = None) -> None:
+def close_queue(client: KubeClient, key: QueueKey, status: JsonPatch = CLOSED) -> None:
     """Let a queue hold no more new runs, until whoever admits runs opens it again.
 
     Args:
         client: the API server.
         key: of the queue.
-        status: what it says then; None = only that.
+        status: what it says then.
 
     Raises:
         KubernetesError: refused, or no answer.
     """
     namespace, name = key
-    patch = {"status": CLOSED if status is None else status}
     try:
-        client.patch(RUN_QUEUES, name, namespace, patch, subresource="status")
+        client.patch(RUN_QUEUES, name, namespace, {"status": status}, subresource="status")
     except NotFoundError:
         return
 

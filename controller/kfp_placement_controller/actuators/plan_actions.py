@@ -53,6 +53,9 @@ from kfp_placement_kube.kinds import PODS
 
 _LOG = logging.getLogger(__name__)
 
+REFUSED_REASON = "Misconfigured"
+"""Of the event about a run that is not planned."""
+
 _Attempted = OpenGate | DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
 """What is tried: if it fails, it is decided again."""
 
@@ -110,7 +113,7 @@ class ActionRunner:
                 owner = action.owner
                 regarding = Regarding(owner.kind, owner.name, action.key[0], owner.uid)
                 self.events.record(
-                    regarding, action.reason, action.note, type=action.type, action="Planning"
+                    regarding, REFUSED_REASON, action.note, type="Warning", action="Planning"
                 )
             case Deviation():
                 report_deviation(self.events, action)

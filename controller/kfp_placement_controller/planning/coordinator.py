@@ -43,7 +43,6 @@ from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.promising import Promising
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.round_builder import RoundBuilder
@@ -55,7 +54,7 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.unplanned_runs import UnplannedRuns
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
@@ -74,7 +73,7 @@ class Coordinator:
         sources: where runs come from.
         own_namespace: the controller's.
         params: times and thresholds.
-        policy: in force.
+        policy: in force; its defaults while there is none.
         epoch: of our Lease while we lead; None = we only follow.
         learned: overheads seen.
         may_gate: whether we may take gates off, so that pods may be gated at all.
@@ -86,7 +85,7 @@ class Coordinator:
     sources: RunSources
     own_namespace: str = ""
     params: PlanningParams = field(default_factory=PlanningParams)
-    policy: PolicyInForce = field(default_factory=PolicyInForce)
+    policy: PlacementPolicy = field(default_factory=PlacementPolicy)
     epoch: int | None = None
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     may_gate: bool = True
@@ -110,9 +109,7 @@ class Coordinator:
         self.requests = RunRequests(
             self.registry, builder, self.histories, self.params.retry_seconds
         )
-        self.reactions = Reactions(
-            self.registry, self.cluster, self.planner, self.policy, self.requests
-        )
+        self.reactions = Reactions(self.registry, self.cluster, self.planner, self.requests)
         self.evaluations = Evaluations(self.registry, self.planner, self.learned, self.params)
         self.first_plans = FirstPlans(
             self.registry, self.planner.problems, self.params.evaluation_seconds
@@ -166,7 +163,8 @@ class Coordinator:
         self.publisher.take_over(placements)
         self.registry.open_all()
         self.requests.lead()
-        self.histories.lead()
+        # The previous leader may have written since our last look.
+        self.histories.pasts.drop()
         for run in self.registry.runs.values():
             self._adopt(run, now)
         self.planner.may_gain(now)
@@ -335,12 +333,15 @@ class Coordinator:
         self.deviations.pod_changed(change, self.policy.spec, now, leads=leads)
 
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
-        before = self.policy.spec.history
-        self.reactions.policy(change, now)
-        history = self.policy.spec.history
-        if before != history:
-            self.learning.memory.use(history)
-            self._aside(partial(self.promising.use_settings, history))
+        """A PlacementPolicy is new, has changed or is gone; only one counts."""
+        if change.key[1] != POLICY_NAME:
+            return
+        before, self.policy = self.policy.spec, change.new or PlacementPolicy()
+        after = self.policy.spec
+        self.reactions.policy(before, after, now)
+        if before.history != after.history:
+            self.learning.memory.use(after.history)
+            self._aside(partial(self.promising.use_settings, after.history))
 
     def _history(self, change: Change[ObservedHistory], _now: datetime) -> None:
         self._aside(partial(self.histories.changed, change))

@@ -11,7 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
-from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.resources import free_room
@@ -121,7 +120,7 @@ def releases(
     released: list[OpenGate] = []
     waiting: dict[tuple[RunKey | None, str], ObservedPod] = {}
     for each in gated:
-        if PLAN_GATE not in each.pod.gates or each.pod.deleting:
+        if each.pod.deleting:
             continue
         if is_overdue(each.pod, now, deadline_seconds):
             released.append(OpenGate(each.pod, Cause.OVERDUE))

@@ -81,7 +81,7 @@ class Guard:
     def due(
         self,
         policy: PlacementPolicySpec,
-        status: PlacementPolicyStatus,
+        status: PlacementPolicyStatus | None,
         pods: Iterable[ObservedPod],
         now: datetime,
     ) -> Iterator[SayFindings | DeletePod]:

@@ -27,9 +27,6 @@ from kfp_placement_engine.model.promise import Promise
 
 _LOG = logging.getLogger(__name__)
 
-REFUSED_REASON = "Misconfigured"
-"""Of the event about a run that is not planned."""
-
 
 class _PublishedPlan(NamedTuple):
     """What its spec says, as far as it is cheap to compare.
@@ -173,7 +170,7 @@ class PlacementPublisher:
         if run.refusal and not publication.announced:
             publication.announced = True
             note = f"this run is not planned: {run.refusal}"
-            actions.append(Announce(run.key, run.observed.owner, REFUSED_REASON, note, "Warning"))
+            actions.append(Announce(run.key, run.observed.owner, note))
         publishing = _state_of(run, publication.state, epoch, problem)
         if not self._is_due(publication, publishing, now):
             publication.closed = run.observed.ended and publication.published == publishing

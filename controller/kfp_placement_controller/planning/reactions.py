@@ -9,11 +9,9 @@ from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
-from kfp_placement_engine.contract.policy import POLICY_NAME
-from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_kube.change import Change
@@ -30,14 +28,12 @@ class Reactions:
         registry: the runs.
         cluster: where they run.
         planner: plans them.
-        in_force: the policy.
         requests: what runs need, which is planned as well.
     """
 
     registry: RunRegistry
     cluster: ClusterState
     planner: Planner
-    in_force: PolicyInForce
     requests: RunRequests
 
     def node(self, change: Change[Node], now: datetime) -> None:
@@ -82,13 +78,10 @@ class Reactions:
         if change.old != change.new:
             self.requests.conditions_changed()
 
-    def policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
-        """A PlacementPolicy is new, has changed or is gone; only one counts."""
-        if change.key[1] != POLICY_NAME:
-            return
-        before = self.in_force.spec
-        self.in_force.observe(change.new)
-        after = self.in_force.spec
+    def policy(
+        self, before: PlacementPolicySpec, after: PlacementPolicySpec, now: datetime
+    ) -> None:
+        """Another policy is in force."""
         if before.defaults != after.defaults:
             for each in self.registry.active():
                 each.run.reread(after)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.planning.actions import AskMemory, HistoryAction, MemoryAnswer
@@ -35,13 +35,6 @@ T = TypeVar("T")
 LearningAction = HistoryAction | AskMemory
 
 
-class _Awaited(NamedTuple):
-    """A run of which more may be known soon, and since when it is known to have ended."""
-
-    run: TrackedRun
-    since: datetime
-
-
 @dataclass
 class RunLearning:
     """Learns from runs, once each.
@@ -61,20 +54,21 @@ class RunLearning:
     unplanned: UnplannedRuns
     memory: MemoryPeaks = field(default_factory=MemoryPeaks)
     promises: KeptPromises = field(default_factory=KeptPromises)
-    _awaited: dict[RunKey, _Awaited] = field(default_factory=dict)
+    _awaited: dict[RunKey, tuple[TrackedRun, datetime]] = field(default_factory=dict)
+    """Runs of which more may be known soon, and since when they are known to have ended."""
     _learned: dict[RunKey, datetime] = field(default_factory=dict)
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""
         if self.histories.enabled and run.observed.ended:
-            self._awaited.setdefault(run.key, _Awaited(run, now))
+            self._awaited.setdefault(run.key, (run, now))
 
     def run_gone(self, key: RunKey, now: datetime) -> None:
         """Nothing more will be known of a run."""
         awaited = self._awaited.pop(key, None)
         if awaited is not None:
-            self._guarded(partial(self._learn, awaited.run, now))
+            self._guarded(partial(self._learn, awaited[0], now))
         self._learned.pop(key, None)
         self.memory.take(key)
 
@@ -109,7 +103,7 @@ class RunLearning:
             if not (lasts(SETTLED, since, now) or self.memory.awaits(run, now)):
                 del self._awaited[run.key]
                 learned += self._guarded(partial(self._learn, run, now)) or 0
-        ended = [each.run for each in self._awaited.values()]
+        ended = [run for run, _since in self._awaited.values()]
         question = self._guarded(partial(self.memory.due, ended, now))
         writes = self._guarded(partial(self.histories.due, now)) or []
         return [*writes, *([] if question is None else [question])]
@@ -144,5 +138,6 @@ class RunLearning:
         return self._said.guarded("nothing is learned from some runs", do)
 
 
-def _ended_at(awaited: _Awaited) -> datetime:
-    return awaited.run.observed.state.finished_at or awaited.since
+def _ended_at(awaited: tuple[TrackedRun, datetime]) -> datetime:
+    run, since = awaited
+    return run.observed.state.finished_at or since

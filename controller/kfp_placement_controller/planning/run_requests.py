@@ -43,12 +43,14 @@ class RunRequests:
         builder: plans a run alone.
         histories: the past of their namespaces.
         retry_seconds: between two tries of the same write.
+        has_backlog: there was more to do than one look may take.
     """
 
     registry: RunRegistry
     builder: RoundBuilder
     histories: Histories
     retry_seconds: float
+    has_backlog: bool = False
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
     _namespaces: set[str] = field(default_factory=set)
     _changed: dict[RunKey, None] = field(default_factory=dict)
@@ -56,7 +58,6 @@ class RunRequests:
     _revisions: dict[RunKey, int] = field(default_factory=dict)
     _awaiting: set[RunKey] = field(default_factory=set)
     _all_changed: bool = False
-    _has_more: bool = False
     _version: int = 0
 
     def __post_init__(self) -> None:
@@ -118,11 +119,6 @@ class RunRequests:
 
     # What follows.
 
-    @property
-    def has_backlog(self) -> bool:
-        """Whether there was more to do than one look may take."""
-        return self._has_more
-
     def due(
         self, policy: PlacementPolicySpec, now: datetime
     ) -> Iterator[WriteRequest | DeleteRequest]:
@@ -132,7 +128,7 @@ class RunRequests:
             policy: in force.
             now: the time.
         """
-        self._has_more = False
+        self.has_backlog = False
         if self._all_changed:
             self._all_changed = False
             self._changed |= dict.fromkeys(self._needs)
@@ -152,7 +148,7 @@ class RunRequests:
             need = self._needs.get(key)
             to_plan = need if need is not None and self._must_plan(need, policy) else None
             if to_plan is not None and plans >= PLANS_PER_EVALUATION:
-                self._changed[key], self._has_more = None, True
+                self._changed[key], self.has_backlog = None, True
                 break
             self._tried_at.pop(key, None)
             if to_plan is not None:

@@ -92,21 +92,21 @@ class TrackedRun:
     nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     refusal: str = ""
-    pods: RunPods = field(init=False, default_factory=RunPods)
-    plan: CurrentPlan | None = field(init=False, default=None)
-    is_whole: bool = field(init=False, default=False)
-    statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
-    first_makespan_seconds: float | None = field(init=False, default=None)
-    promises: RunPromises = field(init=False, default_factory=RunPromises)
-    pending: bool = field(init=False, default=False)
-    crashes: int = field(init=False, default=0)
-    changed: bool = field(init=False, default=True)
-    outdated: bool = field(init=False, default=False)
-    hold: HoldWatch = field(init=False, default_factory=HoldWatch)
-    _content_changed: bool = field(init=False, default=True)
-    outcome: RunOutcome = field(init=False, default_factory=RunOutcome)
-    _drift: DriftWatch = field(init=False, default_factory=DriftWatch)
-    _open: OpenRun | None = field(init=False, default=None)
+    pods: RunPods = field(default_factory=RunPods)
+    plan: CurrentPlan | None = None
+    is_whole: bool = False
+    statuses: Mapping[str, StepStatus] = field(default_factory=dict)
+    first_makespan_seconds: float | None = None
+    promises: RunPromises = field(default_factory=RunPromises)
+    pending: bool = False
+    crashes: int = 0
+    changed: bool = True
+    outdated: bool = False
+    hold: HoldWatch = field(default_factory=HoldWatch)
+    _content_changed: bool = True
+    outcome: RunOutcome = field(default_factory=RunOutcome)
+    _drift: DriftWatch = field(default_factory=DriftWatch)
+    _open: OpenRun | None = None
 
     def __post_init__(self) -> None:
         """Without a plan, or refused."""
@@ -209,7 +209,7 @@ class TrackedRun:
         )
         self.statuses = step_statuses(reading.graph, self.pods, situation, now)
         if self.plan is not None and self.open is not None:
-            attempts = {name: self.pods.attempts(name) for name in self.statuses}
+            attempts = {name: len(self.pods.executors(name)) for name in self.statuses}
             is_other |= self._drift.evaluate(
                 self.plan, self.statuses, attempts, self.observed.submitted_at, now, params
             )

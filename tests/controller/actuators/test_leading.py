@@ -13,11 +13,11 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import SayFindings
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
+from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError
@@ -61,7 +61,7 @@ class Scene:
     def __init__(self, api: Any, epoch: int | None, **options: bool) -> None:
         self.api = api
         self.now = after(1)
-        self.coordinator = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()))
+        self.coordinator = Coordinator(DEFAULT_SOURCES, policy=PlacementPolicy(spec=a_policy()))
         election: Any = AnElection(epoch, **options)
         nobody: Any = Nobody()
         self.election = election

@@ -120,9 +120,8 @@ def test_a_pod_of_unknown_age_is_overdue():
     assert release.cause is Cause.OVERDUE
 
 
-def test_other_peoples_gates_and_deleted_pods_are_left_alone():
-    foreign = GatedPod(a_pod("x", gates=("kueue.x-k8s.io/admission",)), RUN, "x")
-    assert opened([foreign, gated("gone", deleting=True)], []) == []
+def test_deleted_pods_are_left_alone():
+    assert opened([gated("gone", deleting=True)], []) == []
 
 
 @given(

@@ -279,7 +279,7 @@ def test_what_came_from_the_cache_teaches_nothing():
 
 def waiting(number: int, size: int = 100, namespace: str = "team") -> EndedPipeline:
     key = RunKey(namespace, f"r{number}")
-    return EndedPipeline(key, WORKFLOWS, f"u{number}", after(number), b"x" * size)
+    return EndedPipeline(key, WORKFLOWS, after(number), b"x" * size)
 
 
 def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
@@ -288,7 +288,9 @@ def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
     for number in range(2 * OTHERS):
         runs.add(waiting(number), START)
     found = runs.due(after(10))
-    assert [each.uid for each in found] == [f"u{number}" for number in range(OTHERS, 2 * OTHERS)]
+    assert [each.key.name for each in found] == [
+        f"r{number}" for number in range(OTHERS, 2 * OTHERS)
+    ]
     assert runs.next_at() is None
 
 
@@ -303,7 +305,7 @@ def test_who_has_most_that_waits_loses_some_first(monkeypatch, caplog):
     while runs.next_at() is not None:
         found += runs.due(after(1_000))
     assert [each.key.namespace for each in found] == ["team"] * OTHERS + ["greedy"] * 9
-    assert [each.uid for each in found][-1] == f"u{99 + 10 * OTHERS}"
+    assert found[-1].key.name == f"r{99 + 10 * OTHERS}"
     assert len(caplog.messages) == 1
     assert "namespace greedy: more runs have ended" in caplog.messages[0]
 
@@ -352,13 +354,13 @@ def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from():
     played.settle()
     (told,) = played.told
     unplanned, now = played.coordinator.learning.unplanned, played.now
-    victim = replace(told, uid="victim", ended_at=now)
+    victim = replace(told, key=RunKey("team", "victim"), ended_at=now)
     unplanned.add(victim, now)
     learned: list[str] = []
     for second in range(5):
         at = now + timedelta(seconds=second)
         old = now - timedelta(days=365, seconds=second)
-        unplanned.add(replace(told, uid=f"old-{second}", ended_at=old), at)
-        learned += [each.uid for each in unplanned.due(at + timedelta(milliseconds=100))]
+        unplanned.add(replace(told, key=RunKey("team", f"old-{second}"), ended_at=old), at)
+        learned += [each.key.name for each in unplanned.due(at + timedelta(milliseconds=100))]
     assert learned[:2] == ["old-0", "victim"]
     assert learned[2:] == ["old-1", "old-2", "old-3"]

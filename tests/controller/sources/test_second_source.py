@@ -20,7 +20,6 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.planning.actions import Action, SayFindings, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.source import (
     ObservedRun,
@@ -32,7 +31,11 @@ from kfp_placement_controller.sources.source import (
     StepIndex,
 )
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.contract.resources import (
+    PipelinePlacement,
+    PlacementPolicy,
+    read_resource,
+)
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_state import StepState
@@ -178,7 +181,7 @@ class Plane:
 
     def __init__(self) -> None:
         self.now = START
-        self.coordinator = Coordinator(SOURCES, policy=PolicyInForce(a_policy()))
+        self.coordinator = Coordinator(SOURCES, policy=PlacementPolicy(spec=a_policy()))
         self.coordinator.lead(1, [], START)
         self.memory = Memory(SOURCES, clock=lambda: 0.0)
         self.api = MemoryPlacements()
