@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -42,7 +42,7 @@ class Leading:
         if epoch == coordinator.epoch:
             return
         coordinator.follow()
-        if epoch is None or lasts(timedelta(seconds=RETRY_SECONDS), self._tried_at, now):
+        if epoch is None or lasts(RETRY_SECONDS, self._tried_at, now):
             return
         self._tried_at = now
         try:

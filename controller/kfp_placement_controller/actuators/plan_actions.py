@@ -40,7 +40,7 @@ from kfp_placement_controller.planning.actions import (
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import PlanningRound
-from kfp_placement_engine.contract.fields import ObjectMetadata, OwnerReference
+from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, RunRequest, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -231,11 +231,9 @@ def _write_request(client: KubeClient, write: WriteRequest) -> None:
 
 
 def _new_request(write: WriteRequest) -> JsonObject:
-    kind = write.owner.kind
-    owner = OwnerReference(
-        api_version=kind.api_version, kind=kind.kind, name=write.owner.name, uid=write.owner.uid
-    )
     metadata = ObjectMetadata(
-        name=write.key.name, namespace=write.key.namespace, owner_references=(owner,)
+        name=write.key.name,
+        namespace=write.key.namespace,
+        owner_references=(write.owner.reference(),),
     )
     return RunRequest(metadata=metadata, spec=write.spec).to_object()

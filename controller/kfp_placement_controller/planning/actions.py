@@ -221,8 +221,7 @@ Action = (
     | CloseQueue
     | WriteRequest
     | DeleteRequest
-    | WriteHistory
-    | DeleteHistory
+    | HistoryAction
     | AskMemory
     | PlanningRound
     | ForgetRun

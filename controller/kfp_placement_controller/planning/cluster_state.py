@@ -65,7 +65,12 @@ class ClusterState:
     def _claims(self, namespaces: Container[str]) -> Iterable[Claim]:
         for key, claim in self.claims.items():
             if key[0] in namespaces:
-                yield claim.known_with(self.volumes, self.load.claim_users(key))
+                volume = self.volumes.get(claim.volume_name)
+                yield replace(
+                    claim.claim,
+                    required_terms=None if volume is None else volume.required_terms,
+                    used_on=tuple(sorted(set(self.load.claim_users(key)))),
+                )
 
 
 @dataclass

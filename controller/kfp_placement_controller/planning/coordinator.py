@@ -38,7 +38,7 @@ from kfp_placement_controller.planning.evaluations import Evaluations, FirstPlan
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.guard import Guard, QueueGuard
 from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.known_pasts import KnownPast
+from kfp_placement_controller.planning.known_pasts import STEPS_AT_ONCE, KnownPast
 from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
@@ -135,7 +135,7 @@ class Coordinator:
             PODS: self._pod,
             CLAIMS: self.reactions.claim,
             VOLUMES: self.reactions.volume,
-            EVENTS: self.reactions.attach_failure,
+            EVENTS: lambda change, _now: self.registry.attach_failures.change(change),
             LOCATIONS: self.reactions.location,
             NAMESPACES: self.reactions.namespace,
             POLICIES: self._policy,
@@ -161,11 +161,12 @@ class Coordinator:
         """
         self.epoch = epoch
         self.publisher.take_over(placements)
-        self.registry.open_all()
         self.requests.lead()
         # The previous leader may have written since our last look.
         self.histories.pasts.drop()
         for run in self.registry.runs.values():
+            # What has been said of it no longer counts.
+            self.registry.open.add(run)
             self._adopt(run, now)
         self.planner.may_gain(now)
 
@@ -232,7 +233,9 @@ class Coordinator:
         actions += self._others_due(policy, now)
         if self.history:
             self._aside(
-                partial(self.histories.pasts.build, is_busy=bool(changed or new or actions))
+                partial(
+                    self.histories.pasts.build, 1 if changed or new or actions else STEPS_AT_ONCE
+                )
             )
         actions += self.learning.due(now)
         return actions

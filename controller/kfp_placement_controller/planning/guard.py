@@ -109,7 +109,7 @@ class Guard:
                 yield DeletePod(pod)
 
     def _may(self, last: datetime | None, now: datetime) -> bool:
-        return not lasts(timedelta(seconds=self.retry_seconds), last, now)
+        return not lasts(self.retry_seconds, last, now)
 
 
 @dataclass
@@ -145,6 +145,6 @@ class QueueGuard:
             self._closed_at.clear()
             return
         for key in self._open:
-            if not lasts(timedelta(seconds=self.retry_seconds), self._closed_at.get(key), now):
+            if not lasts(self.retry_seconds, self._closed_at.get(key), now):
                 self._closed_at[key] = now
                 yield CloseQueue(key)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from kfp_placement_controller.planning.actions import Announce, WritePlacement
@@ -127,7 +127,7 @@ class PlacementPublisher:
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
             run.adopt(plan, placement.spec.first_makespan_seconds)
-            run.promises.adopt(_first_promise(placement), _promise(placement))
+            run.promises.first, run.promises.last = _first_promise(placement), _promise(placement)
         status = placement.status
         if status is None:
             return
@@ -164,7 +164,7 @@ class PlacementPublisher:
             return []
         # A run that has failed can be tried again, as the same object.
         publication.closed = False
-        if lasts(timedelta(seconds=self.params.retry_seconds), publication.paused_at, now):
+        if lasts(self.params.retry_seconds, publication.paused_at, now):
             return []
         actions: list[WritePlacement | Announce] = []
         if run.refusal and not publication.announced:
@@ -248,7 +248,7 @@ class PlacementPublisher:
         pause = max(
             self.params.status_seconds, publication.bytes * self.params.status_seconds_per_byte
         )
-        return not lasts(timedelta(seconds=pause), publication.written_at, now)
+        return not lasts(pause, publication.written_at, now)
 
 
 def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) -> _PublishedState:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
@@ -89,10 +88,6 @@ class Reactions:
         if before != after:
             self._all_anew(now)
             self.requests.conditions_changed()
-
-    def attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
-        """A volume could not be attached; the next evaluation of the run sees it."""
-        self.registry.attach_failures.change(change)
 
     def _all_anew(self, now: datetime) -> None:
         """All runs that have something left to start must be planned again."""

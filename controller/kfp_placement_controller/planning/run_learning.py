@@ -20,7 +20,7 @@ from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.planning.unplanned_runs import SETTLED, UnplannedRuns
+from kfp_placement_controller.planning.unplanned_runs import SETTLED_SECONDS, UnplannedRuns
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
 
@@ -100,7 +100,7 @@ class RunLearning:
         for run, since in sorted(self._awaited.values(), key=_ended_at):
             if learned >= LEARNED_AT_ONCE:
                 break
-            if not (lasts(SETTLED, since, now) or self.memory.awaits(run, now)):
+            if not (lasts(SETTLED_SECONDS, since, now) or self.memory.awaits(run, now)):
                 del self._awaited[run.key]
                 learned += self._guarded(partial(self._learn, run, now)) or 0
         ended = [run for run, _since in self._awaited.values()]

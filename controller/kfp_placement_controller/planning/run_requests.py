@@ -6,7 +6,7 @@ continues from any state, and what others have changed is put right.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.observed.histories import ObservedHistory
@@ -30,7 +30,7 @@ from kfp_placement_kube.change import Change
 
 NO_NODES = "the cluster has no nodes"
 
-LONGEST_WAIT = timedelta(minutes=1)
+LONGEST_WAIT_SECONDS = 60.0
 """A run that waits for its start is written without its past if that is not known by then."""
 
 
@@ -132,9 +132,10 @@ class RunRequests:
         if self._all_changed:
             self._all_changed = False
             self._changed |= dict.fromkeys(self._needs)
-        pause = timedelta(seconds=self.retry_seconds)
         tried = self._tried_at.items()
-        self._changed |= dict.fromkeys(key for key, at in tried if not lasts(pause, at, now))
+        self._changed |= dict.fromkeys(
+            key for key, at in tried if not lasts(self.retry_seconds, at, now)
+        )
         self._changed |= dict.fromkeys(self._with_new_plans())
         self._changed |= dict.fromkeys(self._news.due(now))
         self._changed |= dict.fromkeys(self._awaiting)
@@ -226,7 +227,7 @@ class RunRequests:
         if not self.histories.pasts.awaits(need.observed.key.namespace):
             return False
         need.awaited_since = need.awaited_since or now
-        return lasts(LONGEST_WAIT, need.awaited_since, now)
+        return lasts(LONGEST_WAIT_SECONDS, need.awaited_since, now)
 
     def _with_new_plans(self) -> Iterator[RunKey]:
         """Runs whose plan has changed since their end was written last."""

@@ -144,7 +144,10 @@ class TrackedRun:
     @property
     def promised_now(self) -> Promise | None:
         """What is promised of its end: since its start if it waits for that."""
-        return self.promises.now(is_halted=self.held and not self.waits_to_begin)
+        last = self.promises.last
+        if last is not None and self.held and not self.waits_to_begin:
+            return Promise(last.confidence, unknown="the run is held back")
+        return self.promises.after_start or last
 
     def refuse(self, why: str) -> None:
         """It is not planned from now on."""
@@ -198,7 +201,7 @@ class TrackedRun:
             self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
         )
         if not self.waits_to_begin:
-            self.promises.begun()
+            self.promises.after_start = None
         is_other = False
         if self._content_changed:
             known = self._read_on(reading, policy)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain, zip_longest
 
 from kfp_placement_controller.observed.histories import ObservedHistory
@@ -19,7 +19,7 @@ MOST_STEPS = 100_000
 """Steps of runs that are kept until they are written, some 40 MB; the namespace that has most loses
 its oldest."""
 
-WRITE_PAUSE = timedelta(seconds=30)
+WRITE_PAUSE_SECONDS = 30.0
 """Between two writes of one object. Between two tries it doubles with each that fails."""
 
 MOST_DOUBLINGS = 4
@@ -62,7 +62,7 @@ class _Unwritten:
 
     def may_be_tried(self, now: datetime) -> bool:
         doublings = min(max(0, self.failures - 1), MOST_DOUBLINGS)
-        return not lasts(WRITE_PAUSE * 2**doublings, self.tried_at, now)
+        return not lasts(WRITE_PAUSE_SECONDS * 2**doublings, self.tried_at, now)
 
 
 @dataclass

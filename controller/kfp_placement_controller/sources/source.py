@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks, observe_pod
+from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.fields import Fields
@@ -58,6 +59,16 @@ class RunOwner:
     kind: Kind
     name: str
     uid: str
+
+    def reference(self, *, block_owner_deletion: bool | None = None) -> OwnerReference:
+        """Return the reference to it that an object of the run has."""
+        return OwnerReference(
+            api_version=self.kind.api_version,
+            kind=self.kind.kind,
+            name=self.name,
+            uid=self.uid,
+            block_owner_deletion=block_owner_deletion,
+        )
 
 
 class PodRun(NamedTuple):

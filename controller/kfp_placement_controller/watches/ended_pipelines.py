@@ -66,8 +66,10 @@ class EndedPipelines:
 
     def _seen(self, source: RunSource, raw: JsonObject) -> None:
         """Tell of a run if it is a pipeline that has ended and has not been learned from."""
-        ended_at = source.pipeline_end(raw)
-        if ended_at is None or not self._takes_part(raw["metadata"].get("namespace", "")):
+        ended_at, namespace = source.pipeline_end(raw), raw["metadata"].get("namespace", "")
+        says = self._namespaces.get(namespace)
+        is_asked = takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
+        if ended_at is None or not is_asked:
             return
         uid = str(raw["metadata"].get("uid", ""))
         known = [each for each in (self._stored.get(uid), self._told.get(uid)) if each is not None]
@@ -85,10 +87,6 @@ class EndedPipelines:
         self._told[uid] = ended_at
         if len(self._told) > MOST_TOLD:
             self._told.popitem(last=False)
-
-    def _takes_part(self, namespace: str) -> bool:
-        says = self._namespaces.get(namespace)
-        return takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
 
     def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
         if change.new is None:

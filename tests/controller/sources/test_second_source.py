@@ -109,7 +109,12 @@ class BatchSource:
     """Batches."""
 
     kind = BATCHES
-    pod_marks = PodMarks(labels=(BATCH,), annotations=(STEP,), containers=("work",))
+    pod_marks = PodMarks(
+        labels=(BATCH,),
+        annotations=(STEP,),
+        containers=("work",),
+        is_unmarked_step=lambda _pod: False,
+    )
 
     def observe(self, raw: Mapping[str, Any], **_options: bool) -> ObservedRun:
         """Read a batch; all of them are ours."""
