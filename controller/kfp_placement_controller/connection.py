@@ -1,6 +1,7 @@
 """How the processes reach the API server: configuration, name and measurements."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -33,16 +34,15 @@ _MOST_MEMORY_BYTES = 2**20
 _USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
 
 
+@dataclass
 class ApiMetrics:
-    """Counts in the metrics of the process."""
+    """Counts in the metrics of the process.
 
-    def __init__(self, process: str) -> None:
-        """Nothing has happened yet.
+    Attributes:
+        process: its name, such as `plan`.
+    """
 
-        Args:
-            process: its name, such as `plan`.
-        """
-        self._process = process
+    process: str
 
     def wrote(self, kind: str, verb: str) -> None:
         """Count a write."""
@@ -74,7 +74,7 @@ class ApiMetrics:
 
     def led(self, leads: bool) -> None:
         """Show whether this process leads."""
-        metrics.LEADING.labels(self._process).set(leads)
+        metrics.LEADING.labels(self.process).set(leads)
 
     def event_dropped(self) -> None:
         """Count an event that was not written."""

@@ -11,7 +11,7 @@ from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import COMPONENT, connect
 from kfp_placement_controller.extender.answers import Answers
-from kfp_placement_controller.extender.app import Listeners
+from kfp_placement_controller.extender.app import serving
 from kfp_placement_controller.extender.decisions import Decision
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import Knowledge
@@ -65,11 +65,8 @@ class ExtendProcess:
     """What lives as long as the process."""
 
     def __init__(self, settings: ExtendSettings, client: KubeClient) -> None:
-        """Connect everything without starting it.
-
-        Raises:
-            SettingsError: the certificate cannot be used.
-        """
+        """Connect everything without starting it."""
+        self._settings = settings
         self._memory = Memory(DEFAULT_SOURCES)
         self._notes = DeviationNotes()
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
@@ -83,23 +80,24 @@ class ExtendProcess:
         observer = ExtendObserver(self._memory, self._notes, guard, self._events)
         self._watches = observer.watches(client, DEFAULT_SOURCES, settings)
         self._guard_loop = GuardLoop(guard, self._memory, self._watches.is_synced)
-        answers = Answers(
+        self._answers = Answers(
             lambda: self._memory.known, self._decided, settings.own_namespace, QUEUE_SOURCES
         )
-        self._listeners = Listeners(settings, answers, self._watches.is_synced, self._stuck)
 
     async def serve(self) -> None:
         """Watch and answer until SIGTERM or SIGINT.
 
         Raises:
-            SettingsError: a port cannot be opened.
+            SettingsError: the certificate cannot be used, or a port cannot be opened.
         """
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stopping.set)
         with working(self._events, self._watches, self._guard_loop):
-            async with self._listeners.serving() as ports:
+            async with serving(
+                self._settings, self._answers, self._watches.is_synced, self._stuck
+            ) as ports:
                 _LOG.info("listening on ports %s", ", ".join(map(str, ports)))
                 await stopping.wait()
 

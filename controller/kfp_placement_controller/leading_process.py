@@ -3,7 +3,8 @@
 import logging
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
 from kfp_placement_controller.parts import Part, working
@@ -17,19 +18,7 @@ from kfp_placement_kube.lease import LeaderElection
 _LOG = logging.getLogger(__name__)
 
 
-class Stoppable(Protocol):
-    """A process that works until it is stopped."""
-
-    def run(self) -> int:
-        """Work until `stop`; returns the exit code."""
-        ...
-
-    def stop(self) -> None:
-        """Let it end; from any thread, or a signal."""
-        ...
-
-
-def run_until_signal(process: Stoppable) -> int:
+def run_until_signal(process: "LeadingProcess") -> int:
     """Run until SIGTERM or SIGINT; returns the exit code."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop())
@@ -44,70 +33,64 @@ def lease_needs(namespace: str, name: str) -> tuple[Need, ...]:
     )
 
 
+@dataclass
 class LeadingProcess:
-    """Threads that bring changes, and one that decides and writes."""
+    """Threads that bring changes, and one that decides and writes.
 
-    def __init__(
-        self,
-        settings: LeadingSettings,
-        watches: WatchGroup,
-        election: LeaderElection,
-        loop: DecisionLoop[Any],
-        *,
-        parts: Sequence[Part],
-        threads: Mapping[str, Callable[[], bool]],
-        stopping: Sequence[Callable[[], None]] = (),
-    ) -> None:
-        """Nothing is started yet.
+    Attributes:
+        settings: of the process.
+        watches: bring changes.
+        election: for its Lease.
+        loop: decides and writes.
+        parts: work as long as it does, the watches aside.
+        threads: by name, which of its threads live; without them it must be restarted.
+        stopping: is called at the end, whether it has led or not.
+    """
 
-        Args:
-            settings: of the process.
-            watches: bring changes.
-            election: for its Lease.
-            loop: decides and writes.
-            parts: work as long as it does, the watches aside.
-            threads: by name, which of its threads live; without them it must be restarted.
-            stopping: is called at the end, whether it has led or not.
-        """
-        self._settings = settings
-        self._watches = watches
-        self._election = election
-        self._loop = loop
-        self._parts = parts
-        self._threads = threads
-        self._stopping = stopping
-        self._probes = ProbeServer(settings.address, settings.port, self.unhealthy, self.unready)
+    settings: LeadingSettings
+    watches: WatchGroup
+    election: LeaderElection
+    loop: DecisionLoop[Any]
+    parts: Sequence[Part]
+    threads: Mapping[str, Callable[[], bool]]
+    stopping: Sequence[Callable[[], None]] = ()
+
+    def __post_init__(self) -> None:
+        """Open the port of probes; nothing is started yet."""
+        self._probes = ProbeServer(
+            self.settings.address, self.settings.port, self.unhealthy, self.unready
+        )
 
     def stop(self) -> None:
         """Let it end; from any thread, or a signal."""
-        self._loop.stop()
+        self.loop.stop()
 
     def run(self) -> int:
         """Work until `stop`; returns the exit code."""
-        settings = self._settings
-        with working(self._probes, *self._parts, self._watches):
+        settings = self.settings
+        with working(self._probes, *self.parts, self.watches):
             _LOG.info(
                 "%s %s listens on port %d", settings.process, settings.identity, self._probes.port
             )
             try:
-                self._loop.run(self._watches.is_synced, self._election.start)
+                self.loop.run(self.watches.is_synced, self.election.start)
             finally:
-                for stop in (*self._stopping, self._election.stop):
+                for stop in (*self.stopping, self.election.stop):
                     stop()
         return 0
 
     def unready(self) -> str:
         """What has not been seen yet; "" = everything has."""
-        return self._watches.unready()
+        return self.watches.unready()
 
     def unhealthy(self) -> str:
         """What hangs; "" = nothing."""
-        wrong = self._watches.hanging()
-        if stuck := self._loop.stuck():
+        wrong = self.watches.hanging()
+        if stuck := self.loop.stuck():
             wrong.append(stuck)
         wrong += [
-            f"the {name} thread has ended" for name, lives in self._threads.items() if not lives()
+            f"the {name} thread has ended" for name, lives in self.threads.items() if not lives()
         ]
-        if self._loop.caught_up and not self._election.alive():
+        if self.loop.caught_up and not self.election.alive():
             wrong.append("the election thread has ended")
         return "; ".join(wrong)

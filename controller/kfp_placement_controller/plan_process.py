@@ -114,10 +114,10 @@ class PlanProcess(LeadingProcess):
             return lambda answer: inbox.put(lambda _coordinator, now: take(answer, now))
 
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
-        searches = SearchWorker(told(coordinator.round_outcome))
+        searches = SearchWorker(told(coordinator.planner.round_ended))
         containers = {name for each in DEFAULT_SOURCES for name in each.pod_marks.containers}
         prometheus = Prometheus(transport_to, containers)
-        memory = Worker("memory", prometheus.answer, told(coordinator.memory_answered))
+        memory = Worker("memory", prometheus.answer, told(coordinator.learning.memory_answered))
         election = LeaderElection(
             connect_promptly(settings),
             settings.own_namespace,
@@ -134,7 +134,7 @@ class PlanProcess(LeadingProcess):
             settings,
             plan_watches(client, settings, DEFAULT_SOURCES, inbox),
             election,
-            PlannerLoop(coordinator, inbox, leading, runner, wall_clock),
+            PlannerLoop(coordinator, inbox, wall_clock, leading, runner),
             parts=(events, searches, memory, histories),
             threads={"search": searches.alive},
         )

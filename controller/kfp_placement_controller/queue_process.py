@@ -88,7 +88,7 @@ class QueueProcess(LeadingProcess):
             settings,
             queue_watches(client, settings, QUEUE_SOURCES, DEFAULT_SOURCES, inbox),
             election,
-            QueueLoop(coordinator, inbox, leading, kueue, runner, wall_clock),
+            QueueLoop(coordinator, inbox, wall_clock, leading, kueue, runner),
             parts=(events,),
             threads={"operator's": lambda: own_kinds.alive() and kueue_kinds.alive()},
             stopping=(own_kinds.stop, kueue_kinds.stop),

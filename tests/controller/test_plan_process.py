@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from kfp_placement_controller import plan_process
-from kfp_placement_controller.actuators.histories import change_history
+from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.plan_process import PlanProcess, learning_needs, needs
@@ -120,7 +120,7 @@ def test_a_planner_asks_for_what_it_does_with_histories_and_no_more():
         WriteHistory("team", "p", (a_past_run("p", 1),)),
         DeleteHistory("team", "p"),
     ):
-        change_history(cast("Any", server), action, lambda: None)
+        HistoryWriter(cast("Any", server), lambda: 1).write(HistoryTask(action, 1))
     assert rights_to_histories(history=True) == server.asked | {("", "list"), ("", "watch")}
 
 

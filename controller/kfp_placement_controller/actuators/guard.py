@@ -7,6 +7,7 @@ the planner does. A hard latency limit applies anyway.
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -35,42 +36,35 @@ from kfp_placement_kube.exceptions import KubeError
 _LOG = logging.getLogger(__name__)
 
 
+@dataclass
 class Guard:
-    """Decides and writes; `tick` is called about once a second."""
+    """Decides and writes; `tick` is called about once a second.
 
-    def __init__(
-        self,
-        client: KubeClient,
-        known: Callable[[], Knowledge],
-        *,
-        scheduler_lease: str,
-        planner_lease: str,
-        clock: Callable[[], datetime],
-    ) -> None:
-        """Nothing is known yet.
+    Attributes:
+        client: the API server.
+        known: the state of the cluster at this moment.
+        scheduler_lease: name of our scheduler's Lease.
+        planner_lease: name of the planner's.
+        clock: the time.
+    """
 
-        Args:
-            client: the API server.
-            known: the state of the cluster at this moment.
-            scheduler_lease: name of our scheduler's Lease.
-            planner_lease: name of the planner's.
-            clock: the time.
-        """
-        self._client = client
-        self._known = known
-        self._scheduler_lease = scheduler_lease
-        self._planner_lease = planner_lease
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._leases = {scheduler_lease: LeaseWatch(), planner_lease: LeaseWatch()}
-        self._gated: dict[Key, ObservedPod] = {}
+    client: KubeClient
+    known: Callable[[], Knowledge]
+    scheduler_lease: str
+    planner_lease: str
+    clock: Callable[[], datetime]
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _scheduler: LeaseWatch = field(default_factory=LeaseWatch)
+    _planner: LeaseWatch = field(default_factory=LeaseWatch)
+    _gated: dict[Key, ObservedPod] = field(default_factory=dict)
 
     def lease_changed(self, change: Change[HeldLease]) -> None:
         """A Lease of our namespace."""
-        watch = self._leases.get(change.key[1])
+        watches = {self.scheduler_lease: self._scheduler, self.planner_lease: self._planner}
+        watch = watches.get(change.key[1])
         if watch is not None:
             with self._lock:
-                watch.observe(change.new, self._clock())
+                watch.observe(change.new, self.clock())
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
         """A pod, which may have our gate."""
@@ -82,10 +76,10 @@ class Guard:
 
     def tick(self) -> None:
         """Write what has to be written now; what does not work is tried again with the next."""
-        now = self._clock()
+        now = self.clock()
         findings = self.findings(now)
         if findings:
-            self._tried("the policy's status", partial(write_findings, self._client, findings, now))
+            self._tried("the policy's status", partial(write_findings, self.client, findings, now))
         for pod in self.overdue(now):
             self._tried(f"the gate of pod {pod.namespace}/{pod.name}", partial(self._open, pod))
 
@@ -94,27 +88,26 @@ class Guard:
 
         That a planner is alive is for itself to say.
         """
-        known = self._known()
+        known = self.known()
         with self._lock:
-            alive = scheduler_finding(self._leases[self._scheduler_lease], known.rules, now)
-            planner = self._leases[self._planner_lease]
-            planner_age_seconds = planner.age_seconds(now)
+            alive = scheduler_finding(self._scheduler, known.rules, now)
+            planner_age_seconds = self._planner.age_seconds(now)
         findings = [] if alive is None else [alive]
         stale_seconds = known.rules.scheduler_stale_after_seconds
-        if not planner.held or planner_age_seconds > stale_seconds:
+        if not self._planner.held or planner_age_seconds > stale_seconds:
             findings.append(gates_finding(leads=False))
         return unpublished(findings, None if known.policy is None else known.policy.status)
 
     def overdue(self, now: datetime) -> list[ObservedPod]:
         """Pods whose gate should have come off."""
-        deadline_seconds = self._known().rules.gate_deadline_seconds
+        deadline_seconds = self.known().rules.gate_deadline_seconds
         with self._lock:
             gated = list(self._gated.values())
         return [pod for pod in gated if is_overdue(pod, now, deadline_seconds)]
 
     def _open(self, pod: ObservedPod) -> None:
-        pin = _pin(self._known(), pod)
-        if open_gate(self._client, pod.namespace, pod.name, pod.uid, pin):
+        pin = _pin(self.known(), pod)
+        if open_gate(self.client, pod.namespace, pod.name, pod.uid, pin):
             GATES_OVERDUE.inc()
             _LOG.warning("took the gate off pod %s/%s: past its deadline", pod.namespace, pod.name)
 
@@ -129,10 +122,10 @@ def _pin(known: Knowledge, pod: ObservedPod) -> Pin | None:
     """The nodes within the pod's hard limit; None = it has none."""
     place = pod.location.lower()
     trips = {
-        name: node.latencies_ms[place]
-        for name, node in known.nodes.items()
-        if place in node.latencies_ms
+        name: each.latencies_ms[place]
+        for name, each in known.nodes.items()
+        if place in each.latencies_ms
     }
-    labels = {name: node.labels for name, node in known.nodes.items()}
+    labels = {name: each.node.labels for name, each in known.nodes.items()}
     limit = hard_limit(pod, known.rules, trips, labels)
     return None if limit is None else Pin(hosts=limit.required)

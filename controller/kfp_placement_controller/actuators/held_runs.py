@@ -20,7 +20,7 @@ from kfp_placement_kube.kinds import LEASES
 
 Say = Callable[[str], None]
 
-CLOSED = {"ready": False}
+CLOSED: JsonPatch = {"ready": False}
 """The least that a status must say so that no new runs are held."""
 
 
@@ -37,21 +37,20 @@ class Outcome:
     failed: int = 0
 
 
-def close_queue(client: KubeClient, key: QueueKey, status: JsonPatch | None = None) -> None:
+def close_queue(client: KubeClient, key: QueueKey, status: JsonPatch = CLOSED) -> None:
     """Let a queue hold no more new runs, until whoever admits runs opens it again.
 
     Args:
         client: the API server.
         key: of the queue.
-        status: what it says then; None = only that.
+        status: what it says then.
 
     Raises:
         KubernetesError: refused, or no answer.
     """
     namespace, name = key
-    patch = {"status": CLOSED if status is None else status}
     try:
-        client.patch(RUN_QUEUES, name, namespace, patch, subresource="status")
+        client.patch(RUN_QUEUES, name, namespace, {"status": status}, subresource="status")
     except NotFoundError:
         return
 
@@ -78,22 +77,21 @@ def _renewed_at(raw: JsonObject | None) -> datetime | None:
         return None
 
 
+@dataclass
 class HeldRuns:
-    """The runs that wait now, held or preempted, and the queues that let them wait."""
+    """The runs that wait now, held or preempted, and the queues that let them wait.
 
-    def __init__(self, client: KubeClient, source: QueueSource, say: Say, *, dry_run: bool) -> None:
-        """Nothing is asked yet.
+    Attributes:
+        client: the API server.
+        source: of the runs.
+        say: takes a line about what is done.
+        dry_run: say what would be done, and do nothing.
+    """
 
-        Args:
-            client: the API server.
-            source: of the runs.
-            say: takes a line about what is done.
-            dry_run: say what would be done, and do nothing.
-        """
-        self._client = client
-        self._source = source
-        self._say = say
-        self._dry_run = dry_run
+    client: KubeClient
+    source: QueueSource
+    say: Say
+    dry_run: bool
 
     def release(
         self,
@@ -126,69 +124,69 @@ class HeldRuns:
         return Outcome(freed, failed + sum(result is None for result in results))
 
     def _queues(self) -> Iterator[ObservedQueue]:
-        for raw in self._client.list(RUN_QUEUES).items:
+        for raw in self.client.list(RUN_QUEUES).items:
             try:
                 queue = observe_queue(raw)
             except InputError as error:
-                self._say(f"a RunQueue is skipped: {error}")
+                self.say(f"a RunQueue is skipped: {error}")
                 continue
             if queue.key.name == DEFAULT_QUEUE:
                 yield queue
 
     def _waiting(self) -> Iterator[JsonObject]:
-        for selector in self._source.waiting_selectors:
-            yield from self._client.list(self._source.kind, label_selector=selector).items
+        for selector in self.source.waiting_selectors:
+            yield from self.client.list(self.source.kind, label_selector=selector).items
 
     def _closed(self, queue: ObservedQueue, status: JsonPatch | None) -> bool:
         """Let a queue hold no more new runs; returns whether it holds none then."""
         namespace, name = queue.key
         if status is None:
             return True
-        if self._dry_run:
-            self._say(f"RunQueue {namespace}/{name} would hold no more runs")
+        if self.dry_run:
+            self.say(f"RunQueue {namespace}/{name} would hold no more runs")
             return True
         try:
-            close_queue(self._client, queue.key, status)
+            close_queue(self.client, queue.key, status)
         except KubernetesError as error:
-            self._say(f"RunQueue {namespace}/{name} goes on to hold runs: {error}")
+            self.say(f"RunQueue {namespace}/{name} goes on to hold runs: {error}")
             return False
-        self._say(f"RunQueue {namespace}/{name} holds no more runs")
+        self.say(f"RunQueue {namespace}/{name} holds no more runs")
         return True
 
     def _freed(self, raw: JsonObject) -> bool | None:
         """Let a run go on; False = it does not wait any longer, None = it could not be done."""
         metadata = raw["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
-        if self._dry_run:
-            self._say(f"would release run {namespace}/{name}")
+        if self.dry_run:
+            self.say(f"would release run {namespace}/{name}")
             return False
 
         def write(now: JsonObject | None) -> bool:
-            run = None if now is None else self._source.observe_queued(now)
+            run = None if now is None else self.source.observe_queued(now)
             patch = None if run is None else self._patch(run)
             if patch is None:
                 return False
-            self._client.patch(self._source.kind, name, namespace, patch)
+            self.client.patch(self.source.kind, name, namespace, patch)
             return True
 
-        read = partial(self._client.get, self._source.kind, name, namespace)
+        read = partial(self.client.get, self.source.kind, name, namespace)
         try:
             freed = modify(read(), write, read)
         except NotFoundError:
             return False
         except (KubernetesError, InputError) as error:
-            self._say(f"run {namespace}/{name} could not be released: {error}")
+            self.say(f"run {namespace}/{name} could not be released: {error}")
             return None
         if freed:
-            self._say(f"released run {namespace}/{name}")
+            self.say(f"released run {namespace}/{name}")
         return freed
 
     def _patch(self, run: QueuedRun) -> JsonPatch | None:
         """What lets a run go on; None = it does not wait for a queue."""
         if run.is_held:
-            return self._source.release_patch(run)
+            return self.source.release_patch(run)
         if run.is_preempted and run.end is None:
-            return self._source.resume_patch(run)
+            return self.source.resume_patch(run)
         return None
 
 

@@ -5,6 +5,7 @@ In a thread of its own: placement waits neither for them nor for merging.
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
@@ -45,25 +46,28 @@ class HistoryTask(NamedTuple):
     epoch: int | None
 
 
+@dataclass
 class HistoryWriter:
-    """Writes one history after the other, while its leader leads."""
+    """Writes one history after the other, while its leader leads.
 
-    def __init__(self, client: KubeClient, epoch: Callable[[], int | None]) -> None:
-        """Nothing is written yet.
+    Attributes:
+        client: the API server; its requests should end before another leader can begin.
+        leading_epoch: of our Lease at this moment; None = we do not lead.
+    """
 
-        Args:
-            client: the API server; its requests should end before another leader can begin.
-            epoch: of our Lease at this moment; None = we do not lead.
-        """
-        self._client = client
-        self._epoch = epoch
-        self._said = SaidOnce(_LOG)
+    client: KubeClient
+    leading_epoch: Callable[[], int | None]
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def write(self, task: HistoryTask) -> HistoryAnswer:
         """Write, unless another leads by now."""
         action = task.action
         try:
-            change_history(self._client, action, partial(self._must_lead, task.epoch))
+            match action:
+                case WriteHistory():
+                    self._write(action, task.epoch)
+                case DeleteHistory():
+                    self._delete(action, task.epoch)
         except SupersededError:
             return HistoryAnswer(action, HistoryOutcome.FAILED)
         except NamespaceGoneError:
@@ -81,59 +85,44 @@ class HistoryWriter:
         return HistoryAnswer(action, HistoryOutcome.DONE)
 
     def _must_lead(self, epoch: int | None) -> None:
-        if epoch is None or self._epoch() != epoch:
+        """Called before every write.
+
+        Raises:
+            SupersededError: another leads since this was decided.
+        """
+        if epoch is None or self.leading_epoch() != epoch:
             raise SupersededError(0, "Superseded", "this planner no longer leads")
 
+    def _delete(self, delete: DeleteHistory, epoch: int | None) -> None:
+        """Remove the object as it is now, unless somebody, such as a later leader, writes it first.
 
-def change_history(
-    client: KubeClient, change: HistoryAction, must_lead: Callable[[], None]
-) -> None:
-    """Add runs to the history of their pipeline, or remove one: its namespace has too many.
+        Its namespace has too many.
+        """
+        found = self.client.get(PIPELINE_HISTORIES, delete.name, delete.namespace)
+        self._must_lead(epoch)
+        if found is not None:
+            version = found["metadata"]["resourceVersion"]
+            self.client.delete(
+                PIPELINE_HISTORIES, delete.name, delete.namespace, resource_version=version
+            )
 
-    Args:
-        client: the API server.
-        change: what to do.
-        must_lead: is called before every write, and raises if another leads.
+    def _write(self, write: WriteHistory, epoch: int | None) -> None:
+        """Add the runs; of a run that has been added before, the one that ended last counts."""
+        client, name = self.client, history_name(write.pipeline)
+        read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
 
-    Raises:
-        InputError: the object of that name is of another pipeline, or cannot be read.
-        NamespaceGoneError: there is no such namespace any more.
-        SupersededError: as `must_lead` says.
-        KubernetesError: refused, or no answer.
-    """
-    match change:
-        case WriteHistory():
-            _write(client, change, must_lead)
-        case DeleteHistory():
-            _delete(client, change, must_lead)
+        def merge(raw: JsonObject | None) -> None:
+            if raw is None:
+                self._must_lead(epoch)
+                raw = _created(client, write, name)
+            patch = {
+                "metadata": {"resourceVersion": raw["metadata"]["resourceVersion"]},
+                "status": _status(raw, write),
+            }
+            self._must_lead(epoch)
+            client.patch(PIPELINE_HISTORIES, name, write.namespace, patch, subresource="status")
 
-
-def _delete(client: KubeClient, delete: DeleteHistory, must_lead: Callable[[], None]) -> None:
-    """Remove the object as it is now, unless somebody, such as a later leader, writes it first."""
-    found = client.get(PIPELINE_HISTORIES, delete.name, delete.namespace)
-    must_lead()
-    if found is not None:
-        version = found["metadata"]["resourceVersion"]
-        client.delete(PIPELINE_HISTORIES, delete.name, delete.namespace, resource_version=version)
-
-
-def _write(client: KubeClient, write: WriteHistory, must_lead: Callable[[], None]) -> None:
-    """Add the runs; of a run that has been added before, the one that ended last counts."""
-    name = history_name(write.pipeline)
-    read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
-
-    def merge(raw: JsonObject | None) -> None:
-        if raw is None:
-            must_lead()
-            raw = _created(client, write, name)
-        patch = {
-            "metadata": {"resourceVersion": raw["metadata"]["resourceVersion"]},
-            "status": _status(raw, write),
-        }
-        must_lead()
-        client.patch(PIPELINE_HISTORIES, name, write.namespace, patch, subresource="status")
-
-    modify(read(), merge, read)
+        modify(read(), merge, read)
 
 
 def _created(client: KubeClient, write: WriteHistory, name: str) -> JsonObject:

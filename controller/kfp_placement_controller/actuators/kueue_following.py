@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.kueue_quotas import KueueListing
@@ -20,35 +21,26 @@ MAX_PROBLEM_CHARACTERS = 900
 """Of what is wrong; a condition says it with a few words before it."""
 
 
+@dataclass
 class KueueFollowing:
-    """Nothing of Kueue has to be there while no RunQueue asks for it."""
+    """Nothing of Kueue has to be there while no RunQueue asks for it.
 
-    def __init__(
-        self,
-        check: Callable[[], None],
-        read: Callable[[], KueueListing],
-        clock: Callable[[], datetime],
-        *,
-        began: Callable[[], None],
-        ended: Callable[[], None],
-    ) -> None:
-        """Nothing is followed yet.
+    Attributes:
+        check: whether Kueue is there and may be used; raises what read does, and AccessError.
+        read: all of Kueue's objects as they are now.
+        clock: the time.
+        began: is called once they can be read, for them to be followed.
+        ended: is called when nobody asks for Kueue any more, or we do not lead.
+    """
 
-        Args:
-            check: whether Kueue is there and may be used; raises what read does, and AccessError.
-            read: all of Kueue's objects as they are now.
-            clock: the time.
-            began: is called once they can be read, for them to be followed.
-            ended: is called when nobody asks for Kueue any more, or we do not lead.
-        """
-        self._check = check
-        self._read = read
-        self._clock = clock
-        self._began = began
-        self._ended = ended
-        self._follows = False
-        self._next_at: datetime | None = None
-        self._problem = ""
+    check: Callable[[], None]
+    read: Callable[[], KueueListing]
+    clock: Callable[[], datetime]
+    began: Callable[[], None]
+    ended: Callable[[], None]
+    _follows: bool = False
+    _next_at: datetime | None = None
+    _problem: str = ""
 
     def follow(self, coordinator: QueueCoordinator) -> None:
         """Begin or stop following, and check and read from time to time.
@@ -58,12 +50,12 @@ class KueueFollowing:
         if coordinator.epoch is None or not coordinator.queues.ask_for_kueue:
             self.stop()
             return
-        now = self._clock()
+        now = self.clock()
         if self._next_at is not None and now < self._next_at:
             return
         try:
-            self._check()
-            listing = self._read()
+            self.check()
+            listing = self.read()
         except (AccessError, KubernetesError) as error:
             self._next_at = now + timedelta(seconds=RETRY_SECONDS)
             self._not_listed(coordinator, str(error))
@@ -73,14 +65,14 @@ class KueueFollowing:
         coordinator.kueue_changed(lambda objects: objects.listed(listing))
         if not self._follows:
             self._follows = True
-            self._began()
+            self.began()
 
     def stop(self) -> None:
         """Follow nothing."""
         self._next_at = None
         if self._follows:
             self._follows = False
-            self._ended()
+            self.ended()
 
     def _not_listed(self, coordinator: QueueCoordinator, error: str) -> None:
         problem = f"Kueue cannot be used: {error}"[:MAX_PROBLEM_CHARACTERS]

@@ -1,6 +1,7 @@
 """Reads and writes of Kueue's objects; only where a RunQueue asks for Kueue."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -43,18 +44,17 @@ KUEUE_NEEDS = (
 """What is done with Kueue's objects, where a RunQueue asks for it."""
 
 
+@dataclass
 class KueueWriter:
-    """Carries out what a Kueue backend wants written."""
+    """Carries out what a Kueue backend wants written.
 
-    def __init__(self, client: KubeClient, clock: Callable[[], datetime]) -> None:
-        """Nothing is written yet.
+    Attributes:
+        client: the API server.
+        clock: the time.
+    """
 
-        Args:
-            client: the API server.
-            clock: the time.
-        """
-        self._client = client
-        self._clock = clock
+    client: KubeClient
+    clock: Callable[[], datetime]
 
     def run(self, action: KueueAction) -> None:
         """Carry out one action.
@@ -64,16 +64,16 @@ class KueueWriter:
         """
         match action:
             case CreateWorkload():
-                self._client.create(WORKLOADS, action.body)
+                self.client.create(WORKLOADS, action.body)
             case PatchWorkload():
-                self._client.patch(WORKLOADS, action.name, action.run.namespace, action.patch)
+                self.client.patch(WORKLOADS, action.name, action.run.namespace, action.patch)
             case ApplyStatus():
-                self._client.apply(action.kind, action.body, action.manager, subresource="status")
+                self.client.apply(action.kind, action.body, action.manager, subresource="status")
             case ClearAdmission():
                 self._clear(action)
             case DeleteWorkload():
                 namespace = action.run.namespace
-                self._client.delete(WORKLOADS, action.name, namespace, uid=action.uid)
+                self.client.delete(WORKLOADS, action.name, namespace, uid=action.uid)
 
     def check(self) -> None:
         """Ask whether Kueue is there, and may be used.
@@ -82,9 +82,9 @@ class KueueWriter:
             AccessError: it is not; the message names the rights that are missing.
             KubernetesError: the question was refused, or there was no answer.
         """
-        if not is_served(self._client, WORKLOADS):
+        if not is_served(self.client, WORKLOADS):
             raise AccessError("its kinds are not installed in this cluster")
-        check_access(self._client, KUEUE_NEEDS)
+        check_access(self.client, KUEUE_NEEDS)
 
     def read(self) -> KueueListing:
         """All objects as they are now.
@@ -92,7 +92,7 @@ class KueueWriter:
         Raises:
             KubernetesError: refused, or no answer.
         """
-        client = self._client
+        client = self.client
         flavors = read_objects(
             client, RESOURCE_FLAVORS, lambda raw: (_name(raw), observe_flavor(raw))
         )
@@ -104,14 +104,14 @@ class KueueWriter:
         )
 
     def _clear(self, action: ClearAdmission) -> None:
-        read = partial(self._client.get, WORKLOADS, action.name, action.run.namespace)
+        read = partial(self.client.get, WORKLOADS, action.name, action.run.namespace)
 
         def write(now: JsonObject | None) -> None:
             if now is None or now["metadata"].get("uid") != action.uid:
                 return
-            cleared = without_admission(now, self._clock())
+            cleared = without_admission(now, self.clock())
             if cleared is not None:
-                self._client.replace(WORKLOADS, cleared, subresource="status")
+                self.client.replace(WORKLOADS, cleared, subresource="status")
 
         modify(read(), write, read)
 

@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -16,47 +17,43 @@ RETRY_SECONDS = 2.0
 """Between two tries to lead: as often as the election asks for its Lease, and each lists plans."""
 
 
+@dataclass
 class Leading:
     """Lets the coordinator lead while the Lease is ours.
 
     A higher epoch is never overwritten. That of a Lease which somebody has deleted counts from
     zero, while plans of earlier leaders are still there: then ours is raised above theirs first.
+
+    Attributes:
+        election: for the Lease.
+        runner: reads the existing plans.
+        clock: the time.
     """
 
-    def __init__(
-        self, election: LeaderElection, runner: ActionRunner, clock: Callable[[], datetime]
-    ) -> None:
-        """This does not lead yet.
-
-        Args:
-            election: for the Lease.
-            runner: reads the existing plans.
-            clock: the time.
-        """
-        self._election = election
-        self._runner = runner
-        self._clock = clock
-        self._led: int | None = None
-        self._tried_at: datetime | None = None
+    election: LeaderElection
+    runner: ActionRunner
+    clock: Callable[[], datetime]
+    _led: int | None = None
+    _tried_at: datetime | None = None
 
     def follow_election(self, coordinator: Coordinator) -> None:
         """Begin or stop leading, as the election says now."""
-        epoch, now = self._election.epoch, self._clock()
+        epoch, now = self.election.epoch, self.clock()
         if epoch == coordinator.epoch:
             return
         coordinator.follow()
-        if epoch is None or lasts(timedelta(seconds=RETRY_SECONDS), self._tried_at, now):
+        if epoch is None or lasts(RETRY_SECONDS, self._tried_at, now):
             return
         self._tried_at = now
         try:
-            placements = self._runner.read_placements()
+            placements = self.runner.read_placements()
         except KubernetesError as error:
             _LOG.warning("cannot lead yet: %s", error)
             return
-        highest = self._runner.highest_epoch
+        highest = self.runner.highest_epoch
         if highest > epoch or (highest == epoch and epoch != self._led):
             _LOG.warning("plans of epoch %d are there, ours is %d: it is raised", highest, epoch)
-            self._election.raise_epoch(highest + 1)
+            self.election.raise_epoch(highest + 1)
             return
         self._led = epoch
         coordinator.lead(epoch, placements, now)

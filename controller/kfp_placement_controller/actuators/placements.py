@@ -65,12 +65,11 @@ def stored_version(raw: Mapping[str, Any]) -> StoredVersion:
     )
 
 
+@dataclass
 class PlacementWriter:
     """Writes the placements of the leading planner."""
 
-    def __init__(self, client: KubeClient) -> None:
-        """Nothing is written yet."""
-        self._client = client
+    client: KubeClient
 
     def write_plan(
         self, placement: PipelinePlacement, known: StoredVersion | None
@@ -134,7 +133,7 @@ class PlacementWriter:
             versioned = {"metadata": {"resourceVersion": known.resource_version}, **patch}
             part = "status" if create is None else ""
             return stored_version(
-                self._client.patch(PLACEMENTS, name, namespace, versioned, subresource=part)
+                self.client.patch(PLACEMENTS, name, namespace, versioned, subresource=part)
             )
 
         # Without a plan there is nothing that a status could be written into.
@@ -144,7 +143,7 @@ class PlacementWriter:
     def _current(self, placement: PipelinePlacement) -> StoredVersion | None:
         """What there is now; what no write can go on from is removed."""
         name, namespace = _name_of(placement)
-        raw = self._client.get(PLACEMENTS, name, namespace)
+        raw = self.client.get(PLACEMENTS, name, namespace)
         if raw is None:
             return None
         try:
@@ -155,7 +154,7 @@ class PlacementWriter:
             if _goes_on_from(placement, current):
                 return current
             _LOG.info("placement %s/%s is of an earlier run, or of no run", namespace, name)
-        self._client.delete(PLACEMENTS, name, namespace, uid=raw["metadata"]["uid"])
+        self.client.delete(PLACEMENTS, name, namespace, uid=raw["metadata"]["uid"])
         return None
 
     def _made_anew(
@@ -174,12 +173,12 @@ class PlacementWriter:
             _check_epoch(placement, current)
             name, namespace = _name_of(placement)
             _LOG.warning("placement %s/%s cannot be changed into ours: made again", namespace, name)
-            self._client.delete(PLACEMENTS, name, namespace, uid=current.uid)
+            self.client.delete(PLACEMENTS, name, namespace, uid=current.uid)
         return create()
 
     def _created(self, written: JsonObject) -> StoredVersion:
         body = {key: value for key, value in written.items() if key != "status"}
-        return stored_version(self._client.create(PLACEMENTS, body))
+        return stored_version(self.client.create(PLACEMENTS, body))
 
 
 def _name_of(placement: PipelinePlacement) -> tuple[str, str]:

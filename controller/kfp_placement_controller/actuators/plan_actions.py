@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -39,7 +40,7 @@ from kfp_placement_controller.planning.actions import (
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import PlanningRound
-from kfp_placement_engine.contract.fields import ObjectMetadata, OwnerReference
+from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, RunRequest, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -52,40 +53,33 @@ from kfp_placement_kube.kinds import PODS
 
 _LOG = logging.getLogger(__name__)
 
+REFUSED_REASON = "Misconfigured"
+"""Of the event about a run that is not planned."""
+
 _Attempted = OpenGate | DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
 """What is tried: if it fails, it is decided again."""
 
 
+@dataclass
 class ActionRunner:
-    """Writes to the API server, in the coordinator's thread."""
+    """Writes to the API server, in the coordinator's thread.
 
-    def __init__(
-        self,
-        client: KubeClient,
-        events: EventRecorder,
-        worker: SearchWorker,
-        clock: Callable[[], datetime],
-        ask_memory: Callable[[AskMemory], None] = lambda _question: None,
-        change_history: Callable[[HistoryTask], None] = lambda _task: None,
-    ) -> None:
-        """Nothing is written yet.
+    Attributes:
+        client: the API server.
+        events: where events go.
+        worker: where rounds go.
+        clock: the time.
+        ask_memory: where questions of memory go; returns at once.
+        change_history: where changes of histories go; returns at once.
+    """
 
-        Args:
-            client: the API server.
-            events: where events go.
-            worker: where rounds go.
-            clock: the time.
-            ask_memory: where questions of memory go; returns at once.
-            change_history: where changes of histories go; returns at once.
-        """
-        self._ask_memory = ask_memory
-        self._change_history = change_history
-        self._client = client
-        self._events = events
-        self._worker = worker
-        self._clock = clock
-        self._placements = PlacementWriter(client)
-        self._known: dict[RunKey, StoredVersion] = {}
+    client: KubeClient
+    events: EventRecorder
+    worker: SearchWorker
+    clock: Callable[[], datetime]
+    ask_memory: Callable[[AskMemory], None]
+    change_history: Callable[[HistoryTask], None]
+    _known: dict[RunKey, StoredVersion] = field(default_factory=dict)
 
     @property
     def highest_epoch(self) -> int:
@@ -106,50 +100,50 @@ class ActionRunner:
             return read_resource(PipelinePlacement, raw)
 
         self._known.clear()
-        return read_objects(self._client, PLACEMENTS, read)
+        return read_objects(self.client, PLACEMENTS, read)
 
     def run(self, action: Action, coordinator: Coordinator) -> None:
         """Carry out one action."""
         match action:
             case PlanningRound():
-                self._worker.submit(action)
+                self.worker.submit(action)
             case AskMemory():
-                self._ask_memory(action)
+                self.ask_memory(action)
             case Announce():
                 owner = action.owner
                 regarding = Regarding(owner.kind, owner.name, action.key[0], owner.uid)
-                self._events.record(
-                    regarding, action.reason, action.note, type=action.type, action="Planning"
+                self.events.record(
+                    regarding, REFUSED_REASON, action.note, type="Warning", action="Planning"
                 )
             case Deviation():
-                report_deviation(self._events, action)
+                report_deviation(self.events, action)
             case WritePlacement():
                 self._write(action, coordinator)
             case WriteHistory() | DeleteHistory():
-                self._change_history(HistoryTask(action, coordinator.epoch))
+                self.change_history(HistoryTask(action, coordinator.epoch))
             case ForgetRun():
                 self._known.pop(action.key, None)
             case _:
                 self._attempt(action)
 
     def _write(self, write: WritePlacement, coordinator: Coordinator) -> None:
-        known = self._known.get(write.key)
+        writer, known = PlacementWriter(self.client), self._known.get(write.key)
         try:
             if write.plan or known is None:
-                known = self._placements.write_plan(write.placement, known)
+                known = writer.write_plan(write.placement, known)
                 self._known[write.key] = known
-            self._known[write.key] = self._placements.write_status(write.placement, known)
+            self._known[write.key] = writer.write_status(write.placement, known)
         except SupersededError as error:
             _LOG.warning("%s", error)
             coordinator.follow()
         except NotFoundError as error:
             # The run is gone, or somebody has deleted the object: then it is made again.
             self._known.pop(write.key, None)
-            coordinator.write_failed(write, str(error), self._clock())
+            coordinator.publisher.write_failed(write, str(error), self.clock())
         except (KubernetesError, InputError) as error:
-            coordinator.write_failed(write, str(error), self._clock())
+            coordinator.publisher.write_failed(write, str(error), self.clock())
         else:
-            coordinator.written(write, self._clock())
+            coordinator.publisher.written(write, self.clock())
 
     def _attempt(self, action: _Attempted) -> None:
         """Write; what fails is decided again at the next evaluation."""
@@ -162,26 +156,26 @@ class ActionRunner:
                     _LOG.warning(
                         "pod %s/%s waits for a dead scheduler: deleted", pod.namespace, pod.name
                     )
-                    if delete_unbound(self._client, pod.namespace, pod.name, pod.uid):
+                    if delete_unbound(self.client, pod.namespace, pod.name, pod.uid):
                         STRANDED_PODS_DELETED.inc()
                 case SayFindings():
-                    write_findings(self._client, action.findings, self._clock())
+                    write_findings(self.client, action.findings, self.clock())
                 case CloseQueue():
                     _LOG.warning("RunQueue %s/%s holds no more runs: no queue leads", *action.key)
-                    close_queue(self._client, action.key)
+                    close_queue(self.client, action.key)
                 case WriteRequest():
-                    _write_request(self._client, action)
+                    _write_request(self.client, action)
                 case DeleteRequest():
                     _LOG.warning("RunRequest %s/%s is not of this run: removed", *action.key)
                     namespace, name = action.key
-                    self._client.delete(RUN_REQUESTS, name, namespace, uid=action.uid)
+                    self.client.delete(RUN_REQUESTS, name, namespace, uid=action.uid)
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
 
     def _open(self, gate: OpenGate) -> None:
         pod = gate.pod
         pin = Pin(gate.node, gate.hosts) if gate.node or gate.hosts else None
-        if open_gate(self._client, pod.namespace, pod.name, pod.uid, pin):
+        if open_gate(self.client, pod.namespace, pod.name, pod.uid, pin):
             GATES_OPENED.labels(str(gate.cause)).inc()
 
 
@@ -237,11 +231,9 @@ def _write_request(client: KubeClient, write: WriteRequest) -> None:
 
 
 def _new_request(write: WriteRequest) -> JsonObject:
-    kind = write.owner.kind
-    owner = OwnerReference(
-        api_version=kind.api_version, kind=kind.kind, name=write.owner.name, uid=write.owner.uid
-    )
     metadata = ObjectMetadata(
-        name=write.key.name, namespace=write.key.namespace, owner_references=(owner,)
+        name=write.key.name,
+        namespace=write.key.namespace,
+        owner_references=(write.owner.reference(),),
     )
     return RunRequest(metadata=metadata, spec=write.spec).to_object()

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -31,25 +32,19 @@ _USES = (
 )
 
 
+@dataclass
 class Prometheus:
-    """The servers that a policy may name."""
+    """The servers that a policy may name.
 
-    def __init__(
-        self,
-        transport_to: Callable[[str], Transport],
-        containers: Collection[str],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Ask nothing yet.
+    Attributes:
+        transport_to: makes the way to the server of a URL.
+        containers: names of those that run steps.
+        clock: seconds.
+    """
 
-        Args:
-            transport_to: makes the way to the server of a URL.
-            containers: names of those that run steps.
-            clock: seconds.
-        """
-        self._transport_to = transport_to
-        self._containers = frozenset(containers)
-        self._clock = clock
+    transport_to: Callable[[str], Transport]
+    containers: Collection[str]
+    clock: Callable[[], float] = time.monotonic
 
     def peaks(self, question: AskMemory) -> Mapping[str, float]:
         """Return the most memory that the pods used, bytes by uid; unknown ones are left out.
@@ -63,15 +58,15 @@ class Prometheus:
         if not _NAME.fullmatch(namespace):
             return {}
         found: dict[str, float] = {}
-        named, until = list(pods.values()), self._clock() + MOST_SECONDS
-        transport = self._transport_to(question.url)
+        named, until = list(pods.values()), self.clock() + MOST_SECONDS
+        transport = self.transport_to(question.url)
         for first in range(0, len(named), MOST_PODS_A_QUERY):
             query = self._query(namespace, named[first : first + MOST_PODS_A_QUERY])
             for name, amount in _samples(_answer(transport, query)):
                 if name in pods:
                     uid = pods[name].uid
                     found[uid] = max(amount, found.get(uid, 0.0))
-            if self._clock() >= until:
+            if self.clock() >= until:
                 break
         return found
 
@@ -89,7 +84,7 @@ class Prometheus:
     def _query(self, namespace: str, pods: Sequence[MemoryPod]) -> str:
         longest = max(each.since_start_seconds for each in pods) + _RANGE_MORE_SECONDS
         selector = (
-            f'namespace="{namespace}",container=~"{_any_of(sorted(self._containers))}",'
+            f'namespace="{namespace}",container=~"{_any_of(sorted(self.containers))}",'
             f'pod=~"{_any_of(each.name for each in pods)}"'
         )
         seconds = math.ceil(min(longest, _MOST_RANGE_SECONDS))

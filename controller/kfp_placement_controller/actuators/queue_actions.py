@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.actuators.objects import read_objects
@@ -60,28 +61,21 @@ _NOTES = {
 """What an event says of a run that begins without having been admitted: reason and note."""
 
 
+@dataclass
 class QueueActionRunner:
-    """Writes to the API server, in the coordinator's thread."""
+    """Writes to the API server, in the coordinator's thread.
 
-    def __init__(
-        self,
-        client: KubeClient,
-        events: EventRecorder,
-        sources: Mapping[Kind, QueueSource],
-        kueue: KueueWriter,
-    ) -> None:
-        """Nothing is written yet.
+    Attributes:
+        client: the API server.
+        events: where events go.
+        sources: build the patches of runs, by the kind of their objects.
+        kueue: writes Kueue's objects.
+    """
 
-        Args:
-            client: the API server.
-            events: where events go.
-            sources: build the patches of runs, by the kind of their objects.
-            kueue: writes Kueue's objects.
-        """
-        self._kueue = kueue
-        self._client = client
-        self._events = events
-        self._sources = sources
+    client: KubeClient
+    events: EventRecorder
+    sources: Mapping[Kind, QueueSource]
+    kueue: KueueWriter
 
     def read_queues(self) -> list[ObservedQueue]:
         """All RunQueues as they are now.
@@ -89,7 +83,7 @@ class QueueActionRunner:
         Raises:
             KubernetesError: refused, or no answer.
         """
-        return read_objects(self._client, RUN_QUEUES, observe_queue)
+        return read_objects(self.client, RUN_QUEUES, observe_queue)
 
     def read_requests(self) -> list[ObservedRequest]:
         """All RunRequests as they are now.
@@ -97,7 +91,7 @@ class QueueActionRunner:
         Raises:
             KubernetesError: refused, or no answer.
         """
-        return read_objects(self._client, RUN_REQUESTS, observe_request)
+        return read_objects(self.client, RUN_REQUESTS, observe_request)
 
     def run(self, action: QueueAction) -> bool:
         """Carry out one action; what fails is decided again.
@@ -108,14 +102,14 @@ class QueueActionRunner:
         try:
             match action:
                 case ShowHeld():
-                    source = self._sources[action.run.owner.kind]
+                    source = self.sources[action.run.owner.kind]
                     self._patch(action.run, source.held_patch(action.run, action.message))
                 case ReleaseHeld():
                     self._release(action)
                 case SuspendRun():
                     self._suspend(action)
                 case ResumeRun():
-                    source = self._sources[action.run.owner.kind]
+                    source = self.sources[action.run.owner.kind]
                     self._patch(action.run, source.resume_patch(action.run))
                     _count(action)
                 case WriteQueueStatus():
@@ -123,7 +117,7 @@ class QueueActionRunner:
                 case WriteRequestStatus():
                     self._write_status(RUN_REQUESTS, action)
                 case _:
-                    self._kueue.run(action)
+                    self.kueue.run(action)
         except (ConflictError, NotFoundError) as error:
             # Somebody has written in between; what there is now comes by a watch.
             _LOG.debug("%s: %s", type(action).__name__, error)
@@ -134,7 +128,7 @@ class QueueActionRunner:
 
     def _release(self, action: ReleaseHeld) -> None:
         run = action.run
-        self._patch(run, self._sources[run.owner.kind].release_patch(run))
+        self._patch(run, self.sources[run.owner.kind].release_patch(run))
         _count(action)
         if action.cause in _NOTES:
             reason, note = _NOTES[action.cause]
@@ -142,7 +136,7 @@ class QueueActionRunner:
 
     def _suspend(self, action: SuspendRun) -> None:
         run = action.run
-        source = self._sources[run.owner.kind]
+        source = self.sources[run.owner.kind]
         self._patch(run, source.suspend_patch(run, action.preempted_for))
         RUNS_PREEMPTED.labels(run.key.namespace).inc()
         self._record(run, "Preempted", action.note, "Suspending")
@@ -150,15 +144,15 @@ class QueueActionRunner:
     def _record(self, run: QueuedRun, reason: str, note: str, action: str) -> None:
         owner = run.owner
         regarding = Regarding(owner.kind, owner.name, run.key.namespace, owner.uid)
-        self._events.record(regarding, reason, note, type="Warning", action=action)
+        self.events.record(regarding, reason, note, type="Warning", action=action)
 
     def _write_status(self, kind: Kind, action: WriteQueueStatus | WriteRequestStatus) -> None:
         patch = {"metadata": {"resourceVersion": action.version}, "status": action.fields}
         namespace, name = action.key
-        self._client.patch(kind, name, namespace, patch, subresource="status")
+        self.client.patch(kind, name, namespace, patch, subresource="status")
 
     def _patch(self, run: QueuedRun, patch: JsonPatch) -> None:
-        self._client.patch(run.owner.kind, run.owner.name, run.key.namespace, patch)
+        self.client.patch(run.owner.kind, run.owner.name, run.key.namespace, patch)
 
 
 def _count(action: ReleaseHeld | ResumeRun) -> None:

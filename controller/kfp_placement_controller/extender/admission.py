@@ -9,7 +9,7 @@ is unknown or unusual: the object is admitted as it is.
 
 import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -49,12 +49,12 @@ class Review:
     """
 
     uid: str
-    namespace: str = ""
-    operation: str = ""
-    group: str = ""
-    plural: str = ""
-    new: Mapping[str, Any] = field(default_factory=dict)
-    old: Mapping[str, Any] = field(default_factory=dict)
+    namespace: str
+    operation: str
+    group: str
+    plural: str
+    new: Mapping[str, Any]
+    old: Mapping[str, Any]
 
 
 def mutations(

@@ -7,7 +7,7 @@ counted.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
@@ -72,32 +72,24 @@ class Answer(NamedTuple):
     pause_seconds: float = 0.0
 
 
+@dataclass
 class Answers:
-    """Answers from memory."""
+    """Answers from memory.
 
-    def __init__(
-        self,
-        known: Callable[[], Knowledge],
-        decided: Decided,
-        own_namespace: str = "kfp-placement",
-        queue_sources: Sequence[QueueSource] = (),
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Take what answers need.
+    Attributes:
+        known: the state of the cluster at this moment.
+        decided: called with every decision; returns at once.
+        own_namespace: ours, whose pods and runs are never touched.
+        queue_sources: those with runs that can wait in a queue.
+        clock: that of the memory.
+    """
 
-        Args:
-            known: the state of the cluster at this moment.
-            decided: called with every decision; returns at once.
-            own_namespace: ours, whose pods and runs are never touched.
-            queue_sources: those with runs that can wait in a queue.
-            clock: that of the memory.
-        """
-        self._known = known
-        self._decided = decided
-        self._own_namespace = own_namespace
-        self._queue_sources = queue_sources
-        self._clock = clock
-        self._pauses = PauseBudget(clock())
+    known: Callable[[], Knowledge]
+    decided: Decided
+    own_namespace: str = "kfp-placement"
+    queue_sources: Sequence[QueueSource] = ()
+    clock: Callable[[], float] = time.monotonic
+    _pauses: PauseBudget = field(default_factory=PauseBudget)
 
     def filter(self, body: bytes, paused_seconds: float = 0.0) -> Answer:
         """Which nodes remain, or a pause.
@@ -148,7 +140,7 @@ class Answers:
         return answered
 
     def _filter(self, paused_seconds: float, body: bytes) -> Answer:
-        args, known, now = read_args(body), self._known(), self._clock()
+        args, known, now = read_args(body), self.known(), self.clock()
         pod = known.sources.observe_pod(args.pod)
         since = now - paused_seconds - SETTLE_SECONDS
         offered = without_taken(known, pod, args.node_names, since)
@@ -170,27 +162,27 @@ class Answers:
         return self._sent(known, pod, decision)
 
     def _sent(self, known: Knowledge, pod: ObservedPod, decision: Decision) -> Answer:
-        self._decided(known, pod, decision)
+        self.decided(known, pod, decision)
         return Answer(filter_json(decision.nodes, decision.reasons), decision.reason)
 
     def _prioritize(self, body: bytes) -> Answer:
-        args, known = read_args(body), self._known()
+        args, known = read_args(body), self.known()
         pod = known.sources.observe_pod(args.pod)
         points = prioritize_nodes(known, pod, args.node_names)
         return Answer(priorities_json(points), "points")
 
     def _mutate(self, all_pipelines: bool, body: bytes) -> Answer:
-        review, known = read_review(body), self._known()
+        review, known = read_review(body), self.known()
         counts_as_marked = known.sources.is_unmarked_step if all_pipelines else None
         found = mutations(
-            review.new, review.namespace, known.policy, self._own_namespace, counts_as_marked
+            review.new, review.namespace, known.policy, self.own_namespace, counts_as_marked
         )
         return _patched(review.uid, found)
 
     def _hold(self, body: bytes) -> Answer:
         review = read_review(body)
-        holding = self._known().holding
-        found = hold_operations(review, holding, self._queue_sources, self._own_namespace)
+        holding = self.known().holding
+        found = hold_operations(review, holding, self.queue_sources, self.own_namespace)
         return _patched(review.uid, found)
 
 

@@ -196,53 +196,41 @@ class CertificateFiles:
         self.context.load_cert_chain(*self._files)
 
 
-class Listeners:
-    """For the scheduler and probes, and for admission if there is a certificate."""
+@asynccontextmanager
+async def serving(
+    settings: ExtendSettings,
+    answers: Answers,
+    is_synced: Callable[[], bool],
+    stuck: Callable[[], str],
+) -> AsyncIterator[list[int]]:
+    """Serve the scheduler and probes, and admission if there is a certificate; gives the ports.
 
-    def __init__(
-        self,
-        settings: ExtendSettings,
-        answers: Answers,
-        is_synced: Callable[[], bool],
-        stuck: Callable[[], str],
-    ) -> None:
-        """Read the certificate; no port is opened yet.
+    Args:
+        settings: of the process.
+        answers: to the scheduler and to admission.
+        is_synced: everything is known.
+        stuck: what is broken and only a restart fixes; "" = nothing.
 
-        Args:
-            settings: of the process.
-            answers: to the scheduler and to admission.
-            is_synced: everything is known.
-            stuck: what is broken and only a restart fixes; "" = nothing.
-
-        Raises:
-            SettingsError: the certificate cannot be used.
-        """
-        self._certificates = _certificates(settings)
-        scheduler = scheduler_application(answers, is_synced)
-        self._listeners = [
-            Listener(scheduler, LOOPBACK, settings.extender_port),
-            Listener(probe_application(is_synced, stuck), None, settings.probe_port),
-        ]
-        if self._certificates is not None:
-            hook, context = webhook_application(answers, is_synced), self._certificates.context
-            self._listeners.append(Listener(hook, None, settings.webhook_port, context))
-
-    @asynccontextmanager
-    async def serving(self) -> AsyncIterator[list[int]]:
-        """Serve as long as the context lasts; gives the ports.
-
-        Raises:
-            SettingsError: a port cannot be opened.
-        """
-        async with listening(*self._listeners) as ports:
-            if self._certificates is None:
-                yield ports
-                return
-            checking = asyncio.create_task(self._certificates.keep_checking())
-            try:
-                yield ports
-            finally:
-                checking.cancel()
+    Raises:
+        SettingsError: the certificate cannot be used, or a port cannot be opened.
+    """
+    certificates = _certificates(settings)
+    listeners = [
+        Listener(scheduler_application(answers, is_synced), LOOPBACK, settings.extender_port),
+        Listener(probe_application(is_synced, stuck), None, settings.probe_port),
+    ]
+    if certificates is not None:
+        hook = webhook_application(answers, is_synced)
+        listeners.append(Listener(hook, None, settings.webhook_port, certificates.context))
+    async with listening(*listeners) as ports:
+        if certificates is None:
+            yield ports
+            return
+        checking = asyncio.create_task(certificates.keep_checking())
+        try:
+            yield ports
+        finally:
+            checking.cancel()
 
 
 def _certificates(settings: ExtendSettings) -> CertificateFiles | None:

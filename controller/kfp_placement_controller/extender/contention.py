@@ -8,6 +8,7 @@ nobody is waited for twice, and room that nobody else wants is given at once.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod
 from kfp_placement_controller.observed.pods import ObservedPod
@@ -65,20 +66,20 @@ def settling_seconds(
     return settling
 
 
+@dataclass
 class PauseBudget:
-    """How much may be paused still."""
+    """How much may be paused still: at first, as much as may be saved up."""
 
-    def __init__(self, now: float) -> None:
-        """Full.
-
-        Args:
-            now: in seconds of any clock.
-        """
-        self._saved_seconds = MAX_SAVED_SECONDS
-        self._at = now
+    _saved_seconds: float = MAX_SAVED_SECONDS
+    _at: float = 0.0
 
     def take(self, seconds: float, now: float) -> float:
-        """This many seconds of pause, or as many as are left; 0 = no pause."""
+        """This many seconds of pause, or as many as are left; 0 = no pause.
+
+        Args:
+            seconds: that are wanted.
+            now: in seconds of any clock that began at 0.
+        """
         earned = (now - self._at) * PAUSE_SHARE
         self._saved_seconds = min(MAX_SAVED_SECONDS, self._saved_seconds + earned)
         self._at = now

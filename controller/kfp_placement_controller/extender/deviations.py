@@ -6,11 +6,12 @@ reason is only noted there, and told when the pod is seen on another node.
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.decisions import Decision, DecisionReason
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.observed.deviations import NODE_GONE, Deviation, why_left_out
+from kfp_placement_controller.observed.deviations import Deviation, why_left_out
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_kube.change import Change
 
@@ -24,18 +25,17 @@ class _Note(NamedTuple):
     why: str
 
 
+@dataclass
 class DeviationNotes:
-    """Notes between the answer to a question and the pod's binding."""
+    """Notes between the answer to a question and the pod's binding.
 
-    def __init__(self, max_notes: int = MAX_NOTES) -> None:
-        """Nothing is noted yet.
+    Attributes:
+        max_notes: pods that are waited for.
+    """
 
-        Args:
-            max_notes: pods that are waited for.
-        """
-        self._max_notes = max_notes
-        self._notes: OrderedDict[str, _Note] = OrderedDict()
-        self._lock = threading.Lock()
+    max_notes: int = MAX_NOTES
+    _notes: OrderedDict[str, _Note] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def decided(self, known: Knowledge, pod: ObservedPod, decision: Decision) -> None:
         """Note what was answered for a pod."""
@@ -44,7 +44,7 @@ class DeviationNotes:
             self._notes.pop(uid, None)
             if why and decision.planned is not None and uid:
                 self._notes[uid] = _Note(decision.planned, decision.reason, why)
-                if len(self._notes) > self._max_notes:
+                if len(self._notes) > self.max_notes:
                     self._notes.popitem(last=False)
 
     def pod_changed(self, change: Change[ObservedPod]) -> Deviation | None:
@@ -79,15 +79,6 @@ def _why_deviating(known: Knowledge, pod: ObservedPod, decision: Decision) -> st
 
 def _why_not_offered(known: Knowledge, pod: ObservedPod, name: str) -> str:
     """Why kube-scheduler left a node out, as far as we can see."""
-    node = known.nodes.get(name)
-    if node is None:
-        return NODE_GONE
-    used = known.used.get(name, {})
-    objection = why_left_out(
-        pod.requests,
-        node.allocatable,
-        used,
-        is_not_ready=node.not_ready,
-        is_cordoned=node.cordoned,
-    )
-    return objection or "it does not take the pod now"
+    found, used = known.nodes.get(name), known.used.get(name, {})
+    node = None if found is None else replace(found.node, used=used)
+    return why_left_out(pod.requests, node) or "it does not take the pod now"

@@ -5,7 +5,7 @@ Nothing here takes locks or asks anybody; `memory` makes a new one for every cha
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunSources
@@ -16,6 +16,7 @@ from kfp_placement_engine.contract.resources import (
     PlacementPolicy,
     read_resource,
 )
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import Resources, free_room, minus, with_pod
 
@@ -50,25 +51,16 @@ class KnownPlan:
     steps: Mapping[str, PlannedStep]
 
 
-@dataclass(frozen=True, slots=True)
-class KnownNode:
-    """One node.
+class KnownNode(NamedTuple):
+    """One node, and where it is.
 
     Attributes:
-        labels: its labels.
+        node: without its images, and without what is taken on it.
         latencies_ms: place, lower case -> round trip.
-        allocatable: what pods may request.
-        speed: run times are divided by it.
-        cordoned: no new pods are let onto it.
-        not_ready: its kubelet is not ready, or is not heard of.
     """
 
-    labels: Mapping[str, str] = field(default_factory=dict)
-    latencies_ms: Mapping[str, float] = field(default_factory=dict)
-    allocatable: Resources = field(default_factory=dict)
-    speed: float = 1.0
-    cordoned: bool = False
-    not_ready: bool = False
+    node: Node
+    latencies_ms: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +143,10 @@ class Knowledge:
             name: of the node.
             besides: uid of a pod whose own grant takes nothing.
         """
-        node = self.nodes.get(name)
-        if node is None:
+        known = self.nodes.get(name)
+        if known is None:
             return {}
-        free = free_room(node.allocatable, self.used.get(name, {}))
+        free = free_room(known.node.allocatable, self.used.get(name, {}))
         for uid, grant in self.granted.items():
             if grant.node == name and uid != besides:
                 free = minus(free, with_pod(grant.requests))

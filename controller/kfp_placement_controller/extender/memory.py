@@ -26,7 +26,6 @@ from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.constraints import is_not_ready
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.resources import minus, plus, with_pod
 from kfp_placement_engine.model.round_trips import StatedPlace, node_latencies, places_by_name
@@ -52,7 +51,7 @@ def read_bare_node(raw: Mapping[str, Any]) -> Node:
     Raises:
         InputError: it is malformed.
     """
-    return replace(observe_node(raw).node, images={})
+    return replace(observe_node(raw), images={})
 
 
 class Memory:
@@ -100,10 +99,7 @@ class Memory:
             else:
                 self._locations[change.key[1]] = change.new
             self._places = places_by_name(self._locations.values())
-            nodes = {
-                name: replace(node, latencies_ms=node_latencies(node.labels, self._places))
-                for name, node in self.known.nodes.items()
-            }
+            nodes = {name: self._known_node(each.node) for name, each in self.known.nodes.items()}
             self._stating = Counter(place for node in nodes.values() for place in node.latencies_ms)
             self._publish(nodes=nodes, places=frozenset(self._stating))
 
@@ -112,9 +108,9 @@ class Memory:
         name = change.key[1]
         with self._lock:
             old = self.known.nodes.get(name)
-            new = None if change.new is None else self._known_node(change.new, old)
-            if new == old:
+            if change.new == (None if old is None else old.node):
                 return
+            new = None if change.new is None else self._known_node(change.new)
             self._stating.subtract(old.latencies_ms if old is not None else ())
             self._stating.update(new.latencies_ms if new is not None else ())
             self._stating = +self._stating
@@ -205,18 +201,8 @@ class Memory:
     def _publish(self, **changes: Any) -> None:
         self.known = replace(self.known, **changes)
 
-    def _known_node(self, node: Node, old: KnownNode | None) -> KnownNode:
-        unmoved = old is not None and old.labels == node.labels
-        return KnownNode(
-            labels=node.labels,
-            latencies_ms=old.latencies_ms
-            if old is not None and unmoved
-            else node_latencies(node.labels, self._places),
-            allocatable=node.allocatable,
-            speed=node.speed,
-            cordoned=node.unschedulable,
-            not_ready=is_not_ready(node),
-        )
+    def _known_node(self, node: Node) -> KnownNode:
+        return KnownNode(node, node_latencies(node.labels, self._places))
 
     def _mount(self, pod: ObservedPod, sign: int) -> None:
         for claim in pod.claims:

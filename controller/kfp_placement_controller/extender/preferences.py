@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, PlannedStep
 from kfp_placement_controller.observed import latency_limits
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.latency import (
     UNKNOWN_MS,
@@ -21,7 +22,7 @@ from kfp_placement_engine.model.latency import (
 )
 from kfp_placement_engine.model.resources import Resources, room_beside
 
-_UNKNOWN_NODE = KnownNode()
+_UNKNOWN_NODE = KnownNode(Node("", {}), {})
 _NOTHING: Resources = {}
 
 
@@ -127,7 +128,7 @@ def ranked(
         # Of a node not seen yet: not tight, and full.
         is_tight, share = False, 1.0
         if node is not _UNKNOWN_NODE:
-            is_tight, share = room(node.allocatable, known.used.get(name, _NOTHING))
+            is_tight, share = room(node.node.allocatable, known.used.get(name, _NOTHING))
         yield Ranked(Rank(beyond_ms, name != planned, is_tight, loss(name)), share, name)
 
 
@@ -155,4 +156,4 @@ def _losses(
 
 
 def _speed(known: Knowledge, name: str) -> float:
-    return known.nodes.get(name, _UNKNOWN_NODE).speed
+    return known.nodes.get(name, _UNKNOWN_NODE).node.speed

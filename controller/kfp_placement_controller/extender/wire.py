@@ -5,8 +5,7 @@ null, and Go reads them in any case. Only node names travel (`nodeCacheCapable: 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -19,8 +18,7 @@ MAX_SCORE = 10
 """Go's `MaxExtenderPriority`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderArgs:
+class ExtenderArgs(NamedTuple):
     """A question: which of these nodes for this pod.
 
     Attributes:

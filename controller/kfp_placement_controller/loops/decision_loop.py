@@ -4,8 +4,9 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from kfp_placement_controller.clock import ClockWatch
 from kfp_placement_controller.loops.garbage import keep_what_is_there, look_less_often
@@ -39,31 +40,28 @@ class Decider(Protocol):
 DeciderT = TypeVar("DeciderT", bound=Decider)
 
 
+@dataclass
 class DecisionLoop(ABC, Generic[DeciderT]):
     """The one thread that calls a decider.
 
     Attributes:
+        name: of the process, for messages.
+        decider: decides.
+        inbox: the messages for it.
+        clock: the time.
         caught_up: everything there was at the start has been taken in.
     """
 
-    def __init__(
-        self, name: str, decider: DeciderT, inbox: Inbox[DeciderT], clock: Callable[[], datetime]
-    ) -> None:
-        """Nothing is done yet.
+    name: ClassVar[str]
+    decider: DeciderT
+    inbox: Inbox[DeciderT]
+    clock: Callable[[], datetime]
+    caught_up: bool = field(init=False, default=False)
+    _stopping: threading.Event = field(init=False, default_factory=threading.Event)
 
-        Args:
-            name: of the process, for messages.
-            decider: decides.
-            inbox: the messages for it.
-            clock: the time.
-        """
-        self.caught_up = False
-        self._name = name
-        self._decider = decider
-        self._inbox = inbox
-        self._clock = clock
-        self._stopping = threading.Event()
-        self._came_round_at = clock()
+    def __post_init__(self) -> None:
+        """Nothing is done yet."""
+        self._came_round_at = self.clock()
 
     @abstractmethod
     def _decide(self) -> None:
@@ -72,14 +70,14 @@ class DecisionLoop(ABC, Generic[DeciderT]):
     def stop(self) -> None:
         """Let it end; from any thread, or a signal."""
         self._stopping.set()
-        self._inbox.wake()
+        self.inbox.wake()
 
     def stuck(self) -> str:
         """Since when it hangs, in words; "" = it does not."""
-        seconds = (self._clock() - self._came_round_at).total_seconds()
+        seconds = (self.clock() - self._came_round_at).total_seconds()
         if seconds <= STUCK_SECONDS:
             return ""
-        return f"the {self._name}'s loop has not come round for {whole_seconds_text(seconds)}"
+        return f"the {self.name}'s loop has not come round for {whole_seconds_text(seconds)}"
 
     def run(self, is_synced: Callable[[], bool], stand_for_election: Callable[[], None]) -> None:
         """Work in this thread until `stop`.
@@ -88,7 +86,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
             is_synced: whether everything there was at the start is in the inbox or was taken in.
             stand_for_election: called once, when it was all taken in.
         """
-        clock_watch = ClockWatch(self._clock)
+        clock_watch = ClockWatch(self.clock)
         look_less_often()
         while not self._stopping.is_set():
             self._follow_clock(clock_watch)
@@ -106,26 +104,26 @@ class DecisionLoop(ABC, Generic[DeciderT]):
     def _follow_clock(self, watch: ClockWatch) -> None:
         """Take the time, and tell the decider if somebody has set the clock."""
         step = watch.step()
-        self._came_round_at = self._clock()
+        self._came_round_at = self.clock()
         if step:
             _LOG.warning("the clock was set by %.1f s", step.total_seconds())
-            self._decider.clock_set(step)
+            self.decider.clock_set(step)
 
     def _take(self) -> bool:
         """Take in what has come, or wait until it is time to look; returns whether none is left.
 
         What there was at the start is taken in whole: plans are adopted by runs that are known.
         """
-        now = self._clock()
-        pause_seconds = max(0.0, (self._decider.next_at(now) - now).total_seconds())
-        message = self._inbox.next_message(pause_seconds)
-        until = self._clock() + timedelta(seconds=MAX_BATCH_SECONDS)
+        now = self.clock()
+        pause_seconds = max(0.0, (self.decider.next_at(now) - now).total_seconds())
+        message = self.inbox.next_message(pause_seconds)
+        until = self.clock() + timedelta(seconds=MAX_BATCH_SECONDS)
         while message is not None:
             if self._stopping.is_set():
                 return False
-            self._came_round_at = self._clock()
-            message(self._decider, self._came_round_at)
+            self._came_round_at = self.clock()
+            message(self.decider, self._came_round_at)
             if self.caught_up and self._came_round_at >= until:
                 return False
-            message = self._inbox.next_message()
+            message = self.inbox.next_message()
         return True

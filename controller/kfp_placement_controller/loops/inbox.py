@@ -8,25 +8,23 @@ from typing import Generic, TypeVar
 
 DeciderT = TypeVar("DeciderT")
 
+Message = Callable[[DeciderT, datetime], None]
+"""Tells the decider something, in its own thread and with its time."""
+
 
 class Inbox(Generic[DeciderT]):
-    """Takes messages from any thread; one thread takes them out.
-
-    A message tells the decider something, in its own thread and with its time.
-    """
+    """Takes messages from any thread; one thread takes them out."""
 
     def __init__(self) -> None:
         """Hold none."""
-        self._messages: queue.SimpleQueue[Callable[[DeciderT, datetime], None]] = (
-            queue.SimpleQueue()
-        )
-        self._first: deque[Callable[[DeciderT, datetime], None]] = deque()
+        self._messages: queue.SimpleQueue[Message[DeciderT]] = queue.SimpleQueue()
+        self._first: deque[Message[DeciderT]] = deque()
 
-    def put(self, message: Callable[[DeciderT, datetime], None]) -> None:
+    def put(self, message: Message[DeciderT]) -> None:
         """Pass a message to the decider; returns at once."""
         self._messages.put(message)
 
-    def put_first(self, message: Callable[[DeciderT, datetime], None]) -> None:
+    def put_first(self, message: Message[DeciderT]) -> None:
         """Pass a message that is taken out ahead of all others; returns at once.
 
         A renewed Lease is such a message: behind a backlog of many seconds it would come too late,
@@ -39,9 +37,7 @@ class Inbox(Generic[DeciderT]):
         """Let the decider look at once, with nothing to tell."""
         self._messages.put(_nothing)
 
-    def next_message(
-        self, wait_seconds: float = 0.0
-    ) -> Callable[[DeciderT, datetime], None] | None:
+    def next_message(self, wait_seconds: float = 0.0) -> Message[DeciderT] | None:
         """The next message; None = there is none.
 
         Args:

@@ -1,13 +1,12 @@
 """The loop of `plan`: lets the coordinator decide, and carries that out."""
 
 from collections import Counter
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
-from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.metrics import (
     HISTORIES,
     HISTORIES_BYTES,
@@ -21,41 +20,30 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.placement import Phase
 
 
+@dataclass
 class PlannerLoop(DecisionLoop[Coordinator]):
-    """The one thread that calls the coordinator."""
+    """The one thread that calls the coordinator.
 
-    def __init__(
-        self,
-        coordinator: Coordinator,
-        inbox: Inbox[Coordinator],
-        leading: Leading,
-        runner: ActionRunner,
-        clock: Callable[[], datetime],
-    ) -> None:
-        """Nothing is done yet.
+    Attributes:
+        leading: says when it leads.
+        runner: carries out what it has decided.
+    """
 
-        Args:
-            coordinator: decides.
-            inbox: the messages for it.
-            leading: says when it leads.
-            runner: carries out what it has decided.
-            clock: the time.
-        """
-        super().__init__("planner", coordinator, inbox, clock)
-        self._leading = leading
-        self._runner = runner
+    name = "planner"
+    leading: Leading
+    runner: ActionRunner
 
     # `typing.override` came with Python 3.12.
     def _decide(self) -> None:  # type: ignore[explicit-override]
-        coordinator = self._decider
-        self._leading.follow_election(coordinator)
+        coordinator = self.decider
+        self.leading.follow_election(coordinator)
         with PLANNER_TICK_SECONDS.time():
-            actions = coordinator.tick(self._clock())
+            actions = coordinator.tick(self.clock())
         for action in actions:
             if self._stopping.is_set():
                 return
-            self._runner.run(action, coordinator)
-        _count(coordinator, self._clock())
+            self.runner.run(action, coordinator)
+        _count(coordinator, self.clock())
 
 
 def _count(coordinator: Coordinator, now: datetime) -> None:

@@ -1,13 +1,12 @@
 """The loop of `queue`: lets the coordinator decide which runs start, and carries that out."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.actuators.queue_leading import QueueLeading
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
-from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.metrics import (
     LONGEST_WAIT_SECONDS,
     QUEUE_DEMAND,
@@ -23,50 +22,38 @@ from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.model.quantities import in_base_units
 
 
+@dataclass
 class QueueLoop(DecisionLoop[QueueCoordinator]):
-    """The one thread that calls the coordinator."""
+    """The one thread that calls the coordinator.
 
-    def __init__(
-        self,
-        coordinator: QueueCoordinator,
-        inbox: Inbox[QueueCoordinator],
-        leading: QueueLeading,
-        kueue: KueueFollowing,
-        runner: QueueActionRunner,
-        clock: Callable[[], datetime],
-    ) -> None:
-        """Nothing is done yet.
+    Attributes:
+        leading: says when it leads.
+        kueue: says what Kueue has, where it is asked for.
+        runner: carries out what it has decided.
+    """
 
-        Args:
-            coordinator: decides.
-            inbox: the messages for it.
-            leading: says when it leads.
-            kueue: says what Kueue has, where it is asked for.
-            runner: carries out what it has decided.
-            clock: the time.
-        """
-        super().__init__("queue", coordinator, inbox, clock)
-        self._leading = leading
-        self._kueue = kueue
-        self._runner = runner
+    name = "queue"
+    leading: QueueLeading
+    kueue: KueueFollowing
+    runner: QueueActionRunner
 
     # `typing.override` came with Python 3.12.
     def _decide(self) -> None:  # type: ignore[explicit-override]
-        self._leading.follow_election(self._decider)
-        self._kueue.follow(self._decider)
-        now = self._clock()
-        actions = self._decider.tick(now)
-        if self._decider.decided_at != now:
+        self.leading.follow_election(self.decider)
+        self.kueue.follow(self.decider)
+        now = self.clock()
+        actions = self.decider.tick(now)
+        if self.decider.decided_at != now:
             # Nothing was due, so there is nothing to measure.
             return
-        QUEUE_TICK_SECONDS.observe((self._clock() - now).total_seconds())
+        QUEUE_TICK_SECONDS.observe((self.clock() - now).total_seconds())
         for action in actions:
             # Writing can take seconds; meanwhile another process may have begun to lead.
-            if self._stopping.is_set() or not self._leading.still_leads(self._decider):
+            if self._stopping.is_set() or not self.leading.still_leads(self.decider):
                 return
-            if self._runner.run(action) and isinstance(action, SteeringAction):
-                self._decider.steering.refused(action, self._clock())
-        _count(self._decider, self._clock())
+            if self.runner.run(action) and isinstance(action, SteeringAction):
+                self.decider.steering.refused(action, self.clock())
+        _count(self.decider, self.clock())
 
 
 def _count(coordinator: QueueCoordinator, now: datetime) -> None:

@@ -1,7 +1,7 @@
 """What is kept from claims and volumes."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_engine.model.cluster import Claim
@@ -35,20 +35,6 @@ class ObservedClaim:
 
     claim: Claim
     volume_name: str
-
-    def known_with(self, volumes: Mapping[str, ObservedVolume], used_on: Iterable[str]) -> Claim:
-        """The claim with what its volume and its users say.
-
-        Args:
-            volumes: by name.
-            used_on: nodes on which running pods mount it.
-        """
-        volume = volumes.get(self.volume_name)
-        return replace(
-            self.claim,
-            required_terms=volume.required_terms if volume is not None else None,
-            used_on=tuple(sorted(set(used_on))),
-        )
 
 
 def observe_claim(raw: Mapping[str, Any]) -> ObservedClaim:

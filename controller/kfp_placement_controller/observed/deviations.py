@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.constraints import is_not_ready
 from kfp_placement_engine.model.resources import Resources, free_room, lacking
-
-NODE_GONE = "it is gone"
-"""Why the planned node is not taken where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +30,18 @@ class Deviation:
         return f"planned on {self.planned}, placed on {self.pod.node_name}: {self.why}"
 
 
-def why_left_out(
-    requests: Resources,
-    allocatable: Resources,
-    used: Resources,
-    *,
-    is_not_ready: bool,
-    is_cordoned: bool,
-) -> str:
+def why_left_out(requests: Resources, node: Node | None) -> str:
     """Why a node does not take a pod, as far as we can see; "" = there is no such reason.
 
     Args:
         requests: of the pod.
-        allocatable: what the node has for pods.
-        used: what those that are bound to it request.
-        is_not_ready: whether its kubelet is not ready, or is not heard of.
-        is_cordoned: whether new pods are kept off it.
+        node: with what is taken on it; None = there is no such node any more.
     """
-    if is_not_ready:
+    if node is None:
+        return "it is gone"
+    if is_not_ready(node):
         return "it is not ready"
-    if is_cordoned:
+    if node.unschedulable:
         return "it is cordoned"
-    short = lacking(requests, free_room(allocatable, used))
+    short = lacking(requests, free_room(node.allocatable, node.used))
     return f"not enough {', '.join(short)} free" if short else ""

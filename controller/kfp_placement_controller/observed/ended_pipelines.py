@@ -22,14 +22,12 @@ class EndedPipeline:
     Attributes:
         key: namespace and name.
         kind: of its object.
-        uid: of its object.
         ended_at: when it ended.
         packed: the object as JSON, compressed to a tenth.
     """
 
     key: RunKey
     kind: Kind
-    uid: str
     ended_at: datetime
     packed: bytes
 
@@ -49,7 +47,7 @@ class EndedPipeline:
             packed = zlib.compress(orjson.dumps(parts), 1)
         except orjson.JSONEncodeError as error:
             raise InputError(f"{kind.kind} {key.name!r:.80} cannot be kept: {error}") from error
-        return cls(key, kind, str(metadata.get("uid", "")), ended_at, packed)
+        return cls(key, kind, ended_at, packed)
 
     def raw(self) -> Mapping[str, Any]:
         """The object."""

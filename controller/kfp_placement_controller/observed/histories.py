@@ -44,7 +44,7 @@ class ObservedHistory:
     is_cut: bool
     json_bytes: int
     packed: bytes
-    is_going: bool = False
+    is_going: bool
 
     @property
     def last_ended_at(self) -> datetime:

@@ -22,8 +22,8 @@ class KueueCondition:
     """
 
     holds: bool
-    reason: str = ""
-    message: str = ""
+    reason: str
+    message: str
 
 
 def conditions_of(status: Fields) -> dict[str, KueueCondition]:

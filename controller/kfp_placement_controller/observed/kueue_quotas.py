@@ -32,9 +32,9 @@ class ObservedLocalQueue:
 
     namespace: str
     name: str
-    problem: str = ""
-    resources: frozenset[str] = frozenset()
-    flavors: tuple[str, ...] = ()
+    problem: str
+    resources: frozenset[str]
+    flavors: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ObservedCheck:
     """
 
     name: str
-    active: KueueCondition | None = None
+    active: KueueCondition | None
 
 
 @dataclass(frozen=True)

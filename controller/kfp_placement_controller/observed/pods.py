@@ -52,10 +52,6 @@ class Owner(NamedTuple):
     uid: str
 
 
-def _never(_pod: Fields) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class PodMarks:
     """What a source of runs reads in pods, which shows which run they are of.
@@ -66,10 +62,10 @@ class PodMarks:
         is_unmarked_step: tells pods that execute a step whose author says nothing of its scheduler.
     """
 
-    labels: tuple[str, ...] = ()
-    annotations: tuple[str, ...] = ()
-    containers: tuple[str, ...] = ()
-    is_unmarked_step: Callable[[Fields], bool] = _never
+    labels: tuple[str, ...]
+    annotations: tuple[str, ...]
+    containers: tuple[str, ...]
+    is_unmarked_step: Callable[[Fields], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +195,9 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
         max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
         scheduler_mark=intern(_text(labels, SCHEDULER_LABEL)),
         unmarked_step=any(each.is_unmarked_step(pod) for each in marks),
-        gates=tuple(_text(gate, "name") for gate in _gates(spec)),
+        gates=tuple(
+            _text(Fields.of(gate, spec.place), "name") for gate in spec.entries("schedulingGates")
+        ),
         unsatisfiable=is_unsatisfiable(pod),
         requests=requests.real,
         scored_requests=requests.scored,
@@ -223,11 +221,6 @@ def _owners(metadata: Fields) -> Iterator[Owner]:
                 yield Owner(intern(kind), intern(uid))
             case _:
                 pass
-
-
-def _gates(spec: Fields) -> Iterator[Fields]:
-    for gate in spec.entries("schedulingGates"):
-        yield Fields.of(gate, spec.place)
 
 
 def _step_containers(labels: Fields, status: Fields, marks: Sequence[PodMarks]) -> Sequence[str]:

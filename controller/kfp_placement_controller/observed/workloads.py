@@ -1,7 +1,7 @@
 """Kueue's Workloads of runs, slimmed."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -57,16 +57,16 @@ class ObservedWorkload:
     uid: str
     version: str
     owner_uid: str
-    created_at: datetime | None = None
-    local_queue: str = ""
-    priority: int = 0
-    is_active: bool = True
-    pod_sets: tuple[QuotaUnits, ...] | None = None
-    reclaimed: Mapping[str, int] = field(default_factory=dict)
-    conditions: Mapping[str, KueueCondition] = field(default_factory=dict)
-    checks: Mapping[str, str] = field(default_factory=dict)
-    rejected_checks: frozenset[str] = frozenset()
-    flavors: tuple[str, ...] = ()
+    created_at: datetime | None
+    local_queue: str
+    priority: int
+    is_active: bool
+    pod_sets: tuple[QuotaUnits, ...] | None
+    reclaimed: Mapping[str, int]
+    conditions: Mapping[str, KueueCondition]
+    checks: Mapping[str, str]
+    rejected_checks: frozenset[str]
+    flavors: tuple[str, ...]
 
     def is_(self, condition: str) -> bool:
         """Whether a condition is there and holds."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
 
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
@@ -35,21 +34,17 @@ class WritePlacement:
 
 @dataclass(frozen=True)
 class Announce:
-    """Say something about a run in an event.
+    """Warn in an event that a run is not planned.
 
     Attributes:
         key: of the run.
         owner: the object that it is.
-        reason: one word.
         note: for people.
-        type: `Normal` or `Warning`.
     """
 
     key: RunKey
     owner: RunOwner
-    reason: str
     note: str
-    type: Literal["Normal", "Warning"] = "Normal"
 
 
 @dataclass(frozen=True)
@@ -226,8 +221,7 @@ Action = (
     | CloseQueue
     | WriteRequest
     | DeleteRequest
-    | WriteHistory
-    | DeleteHistory
+    | HistoryAction
     | AskMemory
     | PlanningRound
     | ForgetRun

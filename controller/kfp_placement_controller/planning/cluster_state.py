@@ -4,7 +4,6 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.sources.load import Load, NodeLoad
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
@@ -30,7 +29,7 @@ class ClusterState:
     """
 
     load: Load
-    nodes: dict[str, ObservedNode] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
     claims: dict[ClaimKey, ObservedClaim] = field(default_factory=dict)
     volumes: dict[str, ObservedVolume] = field(default_factory=dict)
     locations: dict[str, StatedPlace] = field(default_factory=dict)
@@ -58,7 +57,7 @@ class ClusterState:
             name: of a node that is known.
             load: by node.
         """
-        node, taken = self.nodes[name].node, load.get(name)
+        node, taken = self.nodes[name], load.get(name)
         if taken is None:
             return node
         return replace(node, used=taken.used, scored_used=taken.scored_used)
@@ -66,28 +65,29 @@ class ClusterState:
     def _claims(self, namespaces: Container[str]) -> Iterable[Claim]:
         for key, claim in self.claims.items():
             if key[0] in namespaces:
-                yield claim.known_with(self.volumes, self.load.claim_users(key))
+                volume = self.volumes.get(claim.volume_name)
+                yield replace(
+                    claim.claim,
+                    required_terms=None if volume is None else volume.required_terms,
+                    used_on=tuple(sorted(set(self.load.claim_users(key)))),
+                )
 
 
+@dataclass
 class RoundTrips:
     """Of all nodes, read again only when labels or Locations have changed.
 
     To read a thousand of them takes 80 ms, and gates are looked at often.
 
     Attributes:
+        cluster: its nodes and Locations.
         labels: node -> its labels, as last looked at.
     """
 
-    def __init__(self, cluster: ClusterState) -> None:
-        """Know none yet.
-
-        Args:
-            cluster: its nodes and Locations.
-        """
-        self.labels: Mapping[str, Mapping[str, str]] = {}
-        self._cluster = cluster
-        self._locations = dict(cluster.locations)
-        self._latencies: Latencies = {}
+    cluster: ClusterState
+    labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _locations: dict[str, StatedPlace] = field(default_factory=dict)
+    _latencies: Latencies = field(default_factory=dict)
 
     def to(self, location: str) -> Mapping[str, float]:
         """Node -> round trip in milliseconds now, where it is known.
@@ -95,10 +95,10 @@ class RoundTrips:
         Args:
             location: name of the place, in any case.
         """
-        labels = {name: each.node.labels for name, each in self._cluster.nodes.items()}
-        if (labels, self._cluster.locations) != (self.labels, self._locations):
-            self.labels, self._locations = labels, dict(self._cluster.locations)
-            nodes = tuple(each.node for each in self._cluster.nodes.values())
+        labels = {name: each.labels for name, each in self.cluster.nodes.items()}
+        if (labels, self.cluster.locations) != (self.labels, self._locations):
+            self.labels, self._locations = labels, dict(self.cluster.locations)
+            nodes = tuple(self.cluster.nodes.values())
             self._latencies = latencies(self._locations, nodes)
         return latencies_to(location, self._latencies)
 
@@ -108,23 +108,22 @@ def latencies(locations: Mapping[str, StatedPlace], nodes: tuple[Node, ...]) -> 
     return with_places(latencies_from_labels(nodes), locations.values(), nodes)
 
 
-def matters(old: ObservedNode | None, new: ObservedNode | None) -> bool:
+def matters(old: Node | None, new: Node | None) -> bool:
     """Whether plans may depend on what has changed about a node; its images alone do not count."""
     if old is None or new is None:
         return True
-    return replace(old.node, images={}) != replace(new.node, images={})
+    return replace(old, images={}) != replace(new, images={})
 
 
-def takes_less(old: ObservedNode | None, new: ObservedNode | None) -> bool:
+def takes_less(old: Node | None, new: Node | None) -> bool:
     """Whether steps that were planned on the node may not fit there any more."""
     if old is None:
         return False
     if new is None:
         return True
-    before, after = old.node, new.node
     return (
-        is_less(after.allocatable, before.allocatable)
-        or (after.unschedulable and not before.unschedulable)
-        or bool(set(after.taints) - set(before.taints))
-        or any(after.labels.get(key) != value for key, value in before.labels.items())
+        is_less(new.allocatable, old.allocatable)
+        or (new.unschedulable and not old.unschedulable)
+        or bool(set(new.taints) - set(old.taints))
+        or any(new.labels.get(key) != value for key, value in old.labels.items())
     )

@@ -19,7 +19,6 @@ from kfp_placement_controller.kinds import (
     RUN_QUEUES,
     RUN_REQUESTS,
 )
-from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.placed_runs import PlacedRun
@@ -30,7 +29,6 @@ from kfp_placement_controller.planning.actions import (
     Announce,
     ForgetRun,
     HistoryAnswer,
-    MemoryAnswer,
     WritePlacement,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
@@ -40,16 +38,14 @@ from kfp_placement_controller.planning.evaluations import Evaluations, FirstPlan
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.guard import Guard, QueueGuard
 from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.known_pasts import KnownPast
+from kfp_placement_controller.planning.known_pasts import STEPS_AT_ONCE, KnownPast
 from kfp_placement_controller.planning.overheads import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.promising import Promising
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.round_builder import RoundBuilder
-from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_learning import RunLearning
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
@@ -58,7 +54,7 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.unplanned_runs import UnplannedRuns
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
@@ -77,7 +73,7 @@ class Coordinator:
         sources: where runs come from.
         own_namespace: the controller's.
         params: times and thresholds.
-        policy: in force.
+        policy: in force; its defaults while there is none.
         epoch: of our Lease while we lead; None = we only follow.
         learned: overheads seen.
         may_gate: whether we may take gates off, so that pods may be gated at all.
@@ -89,7 +85,7 @@ class Coordinator:
     sources: RunSources
     own_namespace: str = ""
     params: PlanningParams = field(default_factory=PlanningParams)
-    policy: PolicyInForce = field(default_factory=PolicyInForce)
+    policy: PlacementPolicy = field(default_factory=PlacementPolicy)
     epoch: int | None = None
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     may_gate: bool = True
@@ -113,9 +109,7 @@ class Coordinator:
         self.requests = RunRequests(
             self.registry, builder, self.histories, self.params.retry_seconds
         )
-        self.reactions = Reactions(
-            self.registry, self.cluster, self.planner, self.policy, self.requests
-        )
+        self.reactions = Reactions(self.registry, self.cluster, self.planner, self.requests)
         self.evaluations = Evaluations(self.registry, self.planner, self.learned, self.params)
         self.first_plans = FirstPlans(
             self.registry, self.planner.problems, self.params.evaluation_seconds
@@ -141,7 +135,7 @@ class Coordinator:
             PODS: self._pod,
             CLAIMS: self.reactions.claim,
             VOLUMES: self.reactions.volume,
-            EVENTS: self.reactions.attach_failure,
+            EVENTS: lambda change, _now: self.registry.attach_failures.change(change),
             LOCATIONS: self.reactions.location,
             NAMESPACES: self.reactions.namespace,
             POLICIES: self._policy,
@@ -167,26 +161,21 @@ class Coordinator:
         """
         self.epoch = epoch
         self.publisher.take_over(placements)
-        self.registry.open_all()
         self.requests.lead()
-        self.histories.lead()
+        # The previous leader may have written since our last look.
+        self.histories.pasts.drop()
         for run in self.registry.runs.values():
+            # What has been said of it no longer counts.
+            self.registry.open.add(run)
             self._adopt(run, now)
         self.planner.may_gain(now)
 
     def follow(self) -> None:
         """Another leads from now on."""
         self.epoch = None
-        self.planner.follow()
+        self.planner.rest()
         self.learning.follow()
         self._gone.clear()
-
-    def round_outcome(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
-        """A search has ended."""
-        if isinstance(outcome, RoundResult):
-            self.planner.round_ended(outcome, now)
-        else:
-            self.planner.round_failed(outcome, now)
 
     def scheduler_lease(self, lease: HeldLease | None, now: datetime) -> None:
         """Our scheduler's Lease has changed."""
@@ -207,29 +196,9 @@ class Coordinator:
         self.guard.lease.clock_set(step)
         self.queue_guard.lease.clock_set(step)
 
-    def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
-        """A run that gets no plan has ended."""
-        self.learning.pipeline_ended(run, now)
-
-    def written(self, write: WritePlacement, now: datetime) -> None:
-        """A placement has been written."""
-        self.publisher.written(write, now)
-
-    def histories_readable(self, is_readable: bool) -> None:
-        """Histories can be read from now on, or cannot; plans wait for neither."""
-        self._aside(partial(self.histories.readable, is_readable))
-
     def history_answered(self, answer: HistoryAnswer, now: datetime) -> None:
         """A history has been written, or could not be."""
         self._aside(partial(self.histories.answered, answer, now))
-
-    def memory_answered(self, answer: MemoryAnswer, now: datetime) -> None:
-        """Prometheus has said how much memory pods used, or has failed to."""
-        self.learning.memory_answered(answer, now)
-
-    def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
-        """A placement could not be written."""
-        self.publisher.failed(write, why, now)
 
     # What follows.
 
@@ -264,7 +233,9 @@ class Coordinator:
         actions += self._others_due(policy, now)
         if self.history:
             self._aside(
-                partial(self.histories.pasts.build, is_busy=bool(changed or new or actions))
+                partial(
+                    self.histories.pasts.build, 1 if changed or new or actions else STEPS_AT_ONCE
+                )
             )
         actions += self.learning.due(now)
         return actions
@@ -312,15 +283,17 @@ class Coordinator:
         )
         yield from self.gates.overdue(policy, now) if opening is None else opening
         yield from self.deviations.noticed()
-        parts: Mapping[str, Callable[[], Iterable[Action]]] = {
-            "nobody sees whether our scheduler works": lambda: self.guard.due(
-                policy, self.policy.status, self.registry.marked_pods(), now
+        # None of them has begun to work before it is asked, which is done within the guard.
+        marked = self.registry.marked_pods()
+        parts: Mapping[str, Iterator[Action]] = {
+            "nobody sees whether our scheduler works": self.guard.due(
+                policy, self.policy.status, marked, now
             ),
-            "nobody sees whether the queue works": partial(self.queue_guard.due, policy, now),
-            "RunRequests get no answer": partial(self.requests.due, policy, now),
+            "nobody sees whether the queue works": self.queue_guard.due(policy, now),
+            "RunRequests get no answer": self.requests.due(policy, now),
         }
         for what, due in parts.items():
-            yield from self._said.guarded(what, partial(_all_of, due)) or ()
+            yield from self._said.guarded(what, partial(tuple, due)) or ()
 
     def _past(self, namespace: str, pipeline: str) -> KnownPast | None:
         """What is known of a pipeline: only who leads has seen all there is at the start."""
@@ -363,12 +336,15 @@ class Coordinator:
         self.deviations.pod_changed(change, self.policy.spec, now, leads=leads)
 
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
-        before = self.policy.spec.history
-        self.reactions.policy(change, now)
-        history = self.policy.spec.history
-        if before != history:
-            self.learning.use(history)
-            self._aside(partial(self.promising.use_settings, history))
+        """A PlacementPolicy is new, has changed or is gone; only one counts."""
+        if change.key[1] != POLICY_NAME:
+            return
+        before, self.policy = self.policy.spec, change.new or PlacementPolicy()
+        after = self.policy.spec
+        self.reactions.policy(before, after, now)
+        if before.history != after.history:
+            self.learning.memory.use(after.history)
+            self._aside(partial(self.promising.use_settings, after.history))
 
     def _history(self, change: Change[ObservedHistory], _now: datetime) -> None:
         self._aside(partial(self.histories.changed, change))
@@ -383,8 +359,3 @@ class Coordinator:
         run = self.registry.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:
             self.publisher.lost(run, now)
-
-
-def _all_of(due: Callable[[], Iterable[Action]]) -> Sequence[Action]:
-    """What is due, worked out at once: a defect in it shows here."""
-    return tuple(due())

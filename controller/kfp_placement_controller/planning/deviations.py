@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.observed.deviations import NODE_GONE, Deviation, why_left_out
+from kfp_placement_controller.observed.deviations import Deviation, why_left_out
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gates import Cause, OpenGate
@@ -16,7 +16,6 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.model.constraints import is_not_ready
 from kfp_placement_kube.change import Change
 
 _WITHOUT_NODE = {
@@ -126,16 +125,9 @@ class DeviationWatch:
 
     def _objection(self, pod: ObservedPod, name: str) -> str:
         """Why a node with the pods bound before does not take another; "" = we see no reason."""
-        if name not in self.cluster.nodes:
-            return NODE_GONE
-        node = self.cluster.with_load(name, self.cluster.load.by_node())
-        return why_left_out(
-            pod.requests,
-            node.allocatable,
-            node.used,
-            is_not_ready=is_not_ready(node),
-            is_cordoned=node.unschedulable,
-        )
+        is_known = name in self.cluster.nodes
+        load = self.cluster.load.by_node()
+        return why_left_out(pod.requests, self.cluster.with_load(name, load) if is_known else None)
 
 
 def _cause_of_others(pod: ObservedPod, policy: PlacementPolicySpec, now: datetime) -> Cause:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median_high
 
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.parameters import MOST_LAG
 from kfp_placement_controller.planning.run_pods import RunPod
@@ -22,6 +21,7 @@ from kfp_placement_engine.contract.pipeline_history import (
     step_identity,
 )
 from kfp_placement_engine.lowering.work import stored_bytes
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import (
     LoopWidth,
@@ -48,7 +48,7 @@ _NO_PEAKS: Mapping[str, float] = {}
 
 def ended_run(
     run: TrackedRun,
-    nodes: Mapping[str, ObservedNode],
+    nodes: Mapping[str, Node],
     now: datetime,
     peaks: Mapping[str, float] = _NO_PEAKS,
 ) -> PastRun | None:
@@ -107,7 +107,7 @@ class _Facts:
     """What a run's steps are judged by: when it was there, the nodes, and peaks by pod."""
 
     life: _Life
-    nodes: Mapping[str, ObservedNode]
+    nodes: Mapping[str, Node]
     peaks: Mapping[str, float]
 
 
@@ -195,7 +195,7 @@ def _reference_seconds(
         return None
     node = facts.nodes.get(pod.pod.node_name)
     own_seconds = max(0.0, seconds - _transfer_seconds(step, node, reading))
-    return own_seconds if node is None else own_seconds * node.node.speed
+    return own_seconds if node is None else own_seconds * node.speed
 
 
 def _ran_seconds(pod: RunPod, life: _Life) -> float | None:
@@ -209,25 +209,25 @@ def _ran_seconds(pod: RunPod, life: _Life) -> float | None:
     return (pod.ended_at - pod.running_at).total_seconds()
 
 
-def _transfer_seconds(step: Step, node: ObservedNode | None, reading: RunReading) -> float:
+def _transfer_seconds(step: Step, node: Node | None, reading: RunReading) -> float:
     """Return what a plan adds to the run time again."""
     direct, assumptions = reading.graph.direct_transfers, reading.assumptions
-    rate = None if node is None else node.node.store_bytes_per_second
+    rate = None if node is None else node.store_bytes_per_second
     moved_bytes = stored_bytes(step, assumptions, direct_transfers=direct)
     return moved_bytes / (rate or assumptions.store_bytes_per_second)
 
 
-def _killed_bytes(run: TrackedRun, step: Step, nodes: Mapping[str, ObservedNode]) -> float | None:
+def _killed_bytes(run: TrackedRun, step: Step, nodes: Mapping[str, Node]) -> float | None:
     """Return the most memory with which an attempt was killed for using more; None = none was."""
     pods = [each.pod for each in run.pods.executors(step.name)]
     amounts = [each.killed_bytes for each in pods if _can_have(each, each.killed_bytes, nodes)]
     return max((each for each in amounts if each is not None), default=None)
 
 
-def _can_have(pod: ObservedPod, amount: float | None, nodes: Mapping[str, ObservedNode]) -> bool:
+def _can_have(pod: ObservedPod, amount: float | None, nodes: Mapping[str, Node]) -> bool:
     """Return whether a pod can have had that much memory on its node."""
     node = nodes.get(pod.node_name)
-    capacity = None if node is None else node.node.allocatable.get("memory")
+    capacity = None if node is None else node.allocatable.get("memory")
     if amount is None or not is_usable_memory(amount):
         return False
     return capacity is None or amount <= _MORE_THAN_ALLOCATABLE * capacity

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement_controller.planning.open_runs import OpenRun
 from kfp_placement_controller.planning.overheads import LearnedOverheads
@@ -34,8 +34,7 @@ class Evaluations:
 
     def due(self, now: datetime) -> list[TrackedRun]:
         """Runs that have changed, and from time to time all active ones."""
-        pause = timedelta(seconds=self.params.evaluation_seconds)
-        everything = not lasts(pause, self._all_at, now)
+        everything = not lasts(self.params.evaluation_seconds, self._all_at, now)
         if everything:
             self._all_at = now
         return [
@@ -75,7 +74,13 @@ class FirstPlans:
         lacking = self._lacking()
         self._tried_at = {run.key: at for run in lacking if (at := self._tried_at.get(run.key))}
         new = [run for run in lacking if self._is_new(run)]
-        refused = [run for run in lacking if not self._is_new(run) and self._may_retry(run, now)]
+        refused = [
+            run
+            for run in lacking
+            if not (
+                self._is_new(run) or lasts(self.retry_seconds, self._tried_at.get(run.key), now)
+            )
+        ]
         refused.sort(key=lambda run: self._tried_at.get(run.key, run.observed.submitted_at))
         chosen = [*new, *refused][:PLANS_PER_EVALUATION]
         self._tried_at |= {run.key: now for run in chosen}
@@ -90,6 +95,3 @@ class FirstPlans:
 
     def _is_new(self, run: OpenRun) -> bool:
         return run.key not in self.problems
-
-    def _may_retry(self, run: OpenRun, now: datetime) -> bool:
-        return not lasts(timedelta(seconds=self.retry_seconds), self._tried_at.get(run.key), now)

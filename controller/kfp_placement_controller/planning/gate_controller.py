@@ -20,7 +20,6 @@ from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.planning.expected_times import (
     ExpectedTimes,
@@ -113,11 +112,10 @@ class GateController:
 
     def _new(self, candidates: Iterable[OpenGate], now: datetime) -> list[OpenGate]:
         """Those that are not being opened already."""
-        retry = timedelta(seconds=self.retry_seconds)
         due = [
             release
             for release in candidates
-            if not lasts(retry, self._opened_at.get(release.pod.uid), now)
+            if not lasts(self.retry_seconds, self._opened_at.get(release.pod.uid), now)
         ]
         for release in due:
             self._opened_at[release.pod.uid] = now
@@ -138,22 +136,15 @@ def _steps_by_progress(
     waiting: list[PlannedStep] = []
     running: dict[str, list[RunningStep]] = {}
     for run in runs:
-        times = run.planned_times()
-        waiting += _waiting_steps(run, times, _expected(run, times, now))
+        times, order = run.planned_times(), run.reading.order
+        # Of a run whose order nobody knows, nothing is expected.
+        expected = (
+            ExpectedTimes() if order is None else expected_times(order, times, now.timestamp())
+        )
+        waiting += _waiting_steps(run, times, expected)
         for node, step in _running_steps(run, times):
             running.setdefault(node, []).append(step)
     return waiting, running
-
-
-def _expected(
-    planned: PlannedRun, times: Mapping[str, PlannedTimes], now: datetime
-) -> ExpectedTimes:
-    """What is expected of the same steps now; of a run whose order nobody knows, nothing."""
-    try:
-        order = planned.reading.order
-    except PlanningError:
-        return ExpectedTimes()
-    return expected_times(order, times, now.timestamp())
 
 
 def _waiting_steps(

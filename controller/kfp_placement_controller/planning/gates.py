@@ -11,13 +11,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
-from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.resources import free_room
 from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep, steps_to_start
-
-_NONE_RUNS: Mapping[str, Sequence[RunningStep]] = {}
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ def releases(
     nodes: Mapping[str, Node],
     now: datetime,
     deadline_seconds: float,
-    running: Mapping[str, Sequence[RunningStep]] = _NONE_RUNS,
+    running: Mapping[str, Sequence[RunningStep]],
 ) -> list[OpenGate]:
     """The gates that come off now, on each node in the plan's order.
 
@@ -123,7 +120,7 @@ def releases(
     released: list[OpenGate] = []
     waiting: dict[tuple[RunKey | None, str], ObservedPod] = {}
     for each in gated:
-        if PLAN_GATE not in each.pod.gates or each.pod.deleting:
+        if each.pod.deleting:
             continue
         if is_overdue(each.pod, now, deadline_seconds):
             released.append(OpenGate(each.pod, Cause.OVERDUE))

@@ -81,10 +81,10 @@ class Guard:
     def due(
         self,
         policy: PlacementPolicySpec,
-        status: PlacementPolicyStatus,
+        status: PlacementPolicyStatus | None,
         pods: Iterable[ObservedPod],
         now: datetime,
-    ) -> list[SayFindings | DeletePod]:
+    ) -> Iterator[SayFindings | DeletePod]:
         """What must be published and done now; of the planner that leads.
 
         Args:
@@ -97,21 +97,19 @@ class Guard:
         alive = scheduler_finding(self.lease, policy, now)
         gates = gates_finding(leads=True, installed=self.may_gate)
         findings = tuple(each for each in (alive, gates) if each is not None)
-        actions: list[SayFindings | DeletePod] = []
         if unpublished(findings, status) and self._may(self._published_at, now):
             self._published_at = now
-            actions.append(SayFindings(findings))
+            yield SayFindings(findings)
         stranded = stranded_pods(pods, age, policy, now, self.sources)
         uids = {pod.uid for pod in stranded}
         self._deleted_at = {uid: at for uid, at in self._deleted_at.items() if uid in uids}
         for pod in stranded:
             if self._may(self._deleted_at.get(pod.uid), now):
                 self._deleted_at[pod.uid] = now
-                actions.append(DeletePod(pod))
-        return actions
+                yield DeletePod(pod)
 
     def _may(self, last: datetime | None, now: datetime) -> bool:
-        return not lasts(timedelta(seconds=self.retry_seconds), last, now)
+        return not lasts(self.retry_seconds, last, now)
 
 
 @dataclass
@@ -147,6 +145,6 @@ class QueueGuard:
             self._closed_at.clear()
             return
         for key in self._open:
-            if not lasts(timedelta(seconds=self.retry_seconds), self._closed_at.get(key), now):
+            if not lasts(self.retry_seconds, self._closed_at.get(key), now):
                 self._closed_at[key] = now
                 yield CloseQueue(key)

@@ -102,10 +102,6 @@ class Histories:
         if before.keep_days != settings.keep_days:
             self.pasts.drop()
 
-    def lead(self) -> None:
-        """Build all again: the previous leader may have written since our last look."""
-        self.pasts.drop()
-
     def past(self, namespace: str, pipeline: str) -> KnownPast | None:
         """Return what is known of a pipeline; None = nothing yet, or it is still being built."""
         return self._answer((namespace, history_name(pipeline)))

@@ -25,7 +25,7 @@ def plan_round(asked: PlanningRound) -> RoundResult:
             warm_start=asked.warm_start,
             reserved=asked.fixed,
         )
-        return RoundResult(asked.number, alone.plans, alone.planning_seconds)
+        return RoundResult(asked.number, alone.plans)
     half = replace(asked.options, budget_seconds=asked.options.budget_seconds / 2)
     stayed = _with_movable_staying(asked, half)
     warm = {**asked.warm_start, **_nodes_of(stayed.plans)}
@@ -36,11 +36,10 @@ def plan_round(asked: PlanningRound) -> RoundResult:
         warm_start=warm,
         reserved=asked.fixed,
     )
-    seconds = stayed.planning_seconds + moved.planning_seconds
     if gains(stayed, moved, asked.gain_percent):
-        return RoundResult(asked.number, moved.plans, seconds)
+        return RoundResult(asked.number, moved.plans)
     kept = {run.key: stayed.plans[run.key] for run in asked.to_replan}
-    return RoundResult(asked.number, kept, seconds)
+    return RoundResult(asked.number, kept)
 
 
 def _with_movable_staying(asked: PlanningRound, options: PlanOptions) -> RunsPlan:

@@ -231,13 +231,21 @@ class KnownPasts:
         self._building.clear()
         self._outdated |= self._kept.keys()
 
-    def build(self, *, is_busy: bool = False) -> None:
-        """Go on with what is being built, for a moment.
+    def build(self, steps: int = STEPS_AT_ONCE) -> None:
+        """Go on with what is being built; first with what nothing answers for yet.
 
         Args:
-            is_busy: there is other work now, so that as little as possible is done.
+            steps: that may be learned from now.
         """
-        self._go_on(1 if is_busy else STEPS_AT_ONCE)
+        for key in sorted(self._building, key=lambda each: each in self._kept):
+            if steps <= 0:
+                return
+            past = self._building[key]
+            steps = past.build(steps)
+            if past.is_built:
+                del self._building[key]
+                self._kept[key] = past
+                self._replaced(key)
 
     def _of(self, key: HistoryKey) -> list[KnownPast]:
         """Return what answers for a pipeline and its namespace, and what will."""
@@ -253,23 +261,11 @@ class KnownPasts:
         if (key not in self._kept or key in self._outdated) and key not in self._building:
             self._outdated.discard(key)
             self._building[key] = KnownPast(key, self.runs_of(key), self.said, of_namespace)
-            self._go_on(STEPS_FOR_A_NEW_RUN)
+            self.build(STEPS_FOR_A_NEW_RUN)
         if key in self._kept:
             # What was asked for last is the last to go.
             self._kept[key] = self._kept.pop(key)
         return self._kept.get(key)
-
-    def _go_on(self, steps: int) -> None:
-        """Build; first what nothing answers for yet."""
-        for key in sorted(self._building, key=lambda each: each in self._kept):
-            if steps <= 0:
-                return
-            past = self._building[key]
-            steps = past.build(steps)
-            if past.is_built:
-                del self._building[key]
-                self._kept[key] = past
-                self._replaced(key)
 
     def _replaced(self, key: HistoryKey) -> None:
         """Let pipelines ask the new past of their namespace, and drop what there is too much of."""

@@ -7,7 +7,7 @@ answer, for less than a minute. A server that is missing, slow or wrong is warne
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer, MemoryPod
 from kfp_placement_controller.planning.pauses import lasts
@@ -22,13 +22,13 @@ from kfp_placement_engine.readers.run_outcomes import PodRole
 
 _LOG = logging.getLogger(__name__)
 
-SETTLING = timedelta(seconds=15)
+SETTLING_SECONDS = 15.0
 """Time from the end of a run until Prometheus has what its last pods used."""
 
-PATIENCE = timedelta(seconds=45)
+PATIENCE_SECONDS = 45.0
 """Longest wait for an answer; then the run teaches what else is known of it."""
 
-PAUSE_AFTER_FAILURE = timedelta(minutes=5)
+PAUSE_AFTER_FAILURE_SECONDS = 300.0
 
 MOST_PODS = 2_000
 """Pods of one run that are asked for."""
@@ -66,13 +66,15 @@ class MemoryPeaks:
             ended: runs that teach nothing yet.
             now: the time.
         """
-        if self._asked is not None and not lasts(PATIENCE, self._asked_at, now):
+        if self._asked is not None and not lasts(PATIENCE_SECONDS, self._asked_at, now):
             self._has_failed(self._asked, "it has not answered in time", now)
         if not self._url or self._asked is not None or self._pauses(now):
             return None
         for run in ended:
             finished_at = run.observed.state.finished_at
-            if run.key in self._peaks or finished_at is None or now - finished_at < SETTLING:
+            if run.key in self._peaks or finished_at is None:
+                continue
+            if (now - finished_at).total_seconds() < SETTLING_SECONDS:
                 continue
             pods = tuple(_asked_for(each, now) for each in _ended_well(run))[:MOST_PODS]
             if pods:
@@ -105,14 +107,14 @@ class MemoryPeaks:
         """Return whether the peaks of an ended run may be known soon."""
         if not self._url or run.key in self._peaks or self._pauses(now):
             return False
-        return lasts(SETTLING + PATIENCE, run.observed.state.finished_at, now)
+        return lasts(SETTLING_SECONDS + PATIENCE_SECONDS, run.observed.state.finished_at, now)
 
     def take(self, key: RunKey) -> Mapping[str, float]:
         """Return the peaks of a run, bytes by uid of the pod, and keep them no longer."""
         return self._peaks.pop(key, {})
 
     def _pauses(self, now: datetime) -> bool:
-        return lasts(PAUSE_AFTER_FAILURE, self._failed_at, now)
+        return lasts(PAUSE_AFTER_FAILURE_SECONDS, self._failed_at, now)
 
     def _has_failed(self, asked: AskMemory, why: str, now: datetime) -> None:
         self._asked, self._failed_at = None, now

@@ -11,7 +11,6 @@ from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.step_states import group_progress, step_progress
 from kfp_placement_controller.sources.source import ObservedRun
-from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.assumptions import Assumptions
@@ -189,10 +188,8 @@ class PlannedRun(OpenRun):
 
         Seconds of the same clock; a run whose order nobody knows goes as planned.
         """
-        planned = self.planned_times()
-        try:
-            order = self.reading.order
-        except PlanningError:
+        planned, order = self.planned_times(), self.reading.order
+        if order is None:
             return planned
         planned_at = self.plan.planned_at.timestamp()
         return times_by_now(order, planned, dict(self._happened()), planned_at, now.timestamp())

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.pauses import lasts
@@ -11,7 +11,7 @@ from kfp_placement_controller.planning.unwritten_runs import HistoryKey
 from kfp_placement_engine.contract.pipeline_history import history_name
 from kfp_placement_engine.model.keys import RunKey
 
-NEWS_PAUSE = timedelta(minutes=2)
+NEWS_PAUSE_SECONDS = 120.0
 """Pause between two plans of the waiting runs of one pipeline: hundreds of them may wait while one
 after another ends as usual."""
 
@@ -45,7 +45,9 @@ class PastNews:
         if not self.histories.enabled:
             return
         planned_at = self._planned_at.items()
-        self._planned_at = {name: at for name, at in planned_at if lasts(NEWS_PAUSE, at, now)}
+        self._planned_at = {
+            name: at for name, at in planned_at if lasts(NEWS_PAUSE_SECONDS, at, now)
+        }
         fresh = self._news - self._planned_at.keys()
         waiting = dict(self._waiting()) if fresh else {}
         # What somebody else has changed counts as soon as it has been built.

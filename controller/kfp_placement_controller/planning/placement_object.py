@@ -9,7 +9,6 @@ from kfp_placement_controller.planning.conditions import conditions, findings, p
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
 from kfp_placement_controller.planning.step_states import last_end
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
     PIPELINES_LABEL,
@@ -128,30 +127,20 @@ def placement_of(
 
 
 def _metadata(run: TrackedRun) -> ObjectMetadata:
-    owner = OwnerReference(
-        api_version=run.observed.owner.kind.api_version,
-        kind=run.observed.owner.kind.kind,
-        name=run.observed.owner.name,
-        uid=run.observed.owner.uid,
-        block_owner_deletion=False,
-    )
     run_name = run.observed.display_name
     namespace, name = run.key
     run_id = "" if run.reading is None else run.reading.graph.run_id
-    labels = {RUN_ID_LABEL: run_id, PIPELINES_LABEL: _pipelines(run)}
+    # Planners to come see that the run goes on without marks, whatever its namespace says by then.
+    pipelines = ALL_PIPELINES if run.observed.all_marked else ""
+    labels = {RUN_ID_LABEL: run_id, PIPELINES_LABEL: pipelines}
     return ObjectMetadata(
         name=name,
         namespace=namespace,
         # People look runs up by the id and the name.
         labels={key: value for key, value in labels.items() if value} or None,
         annotations={RUN_NAME_ANNOTATION: run_name} if run_name else None,
-        owner_references=(owner,),
+        owner_references=(run.observed.owner.reference(block_owner_deletion=False),),
     )
-
-
-def _pipelines(run: TrackedRun) -> str:
-    """Says to planners to come that the run goes on without marks, whatever its namespace says."""
-    return ALL_PIPELINES if run.observed.all_marked else ""
 
 
 def _fitted(run: TrackedRun, state: PlacementState) -> _Fitted:

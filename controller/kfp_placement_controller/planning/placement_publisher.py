@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from kfp_placement_controller.planning.actions import Announce, WritePlacement
@@ -26,9 +26,6 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.promise import Promise
 
 _LOG = logging.getLogger(__name__)
-
-REFUSED_REASON = "Misconfigured"
-"""Of the event about a run that is not planned."""
 
 
 class _PublishedPlan(NamedTuple):
@@ -130,7 +127,7 @@ class PlacementPublisher:
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
             run.adopt(plan, placement.spec.first_makespan_seconds)
-            run.promises.adopt(_first_promise(placement), _promise(placement))
+            run.promises.first, run.promises.last = _first_promise(placement), _promise(placement)
         status = placement.status
         if status is None:
             return
@@ -167,13 +164,13 @@ class PlacementPublisher:
             return []
         # A run that has failed can be tried again, as the same object.
         publication.closed = False
-        if lasts(timedelta(seconds=self.params.retry_seconds), publication.paused_at, now):
+        if lasts(self.params.retry_seconds, publication.paused_at, now):
             return []
         actions: list[WritePlacement | Announce] = []
         if run.refusal and not publication.announced:
             publication.announced = True
             note = f"this run is not planned: {run.refusal}"
-            actions.append(Announce(run.key, run.observed.owner, REFUSED_REASON, note, "Warning"))
+            actions.append(Announce(run.key, run.observed.owner, note))
         publishing = _state_of(run, publication.state, epoch, problem)
         if not self._is_due(publication, publishing, now):
             publication.closed = run.observed.ended and publication.published == publishing
@@ -202,7 +199,7 @@ class PlacementPublisher:
         publication.published, publication.written_at = publication.publishing, now
         publication.bytes = json_bytes(write.placement.to_object())
 
-    def failed(self, write: WritePlacement, why: str, now: datetime) -> None:
+    def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
         """A write has failed; it is tried again later, and logged when the reason is a new one."""
         publication = self._publications.get(write.key)
         if publication is None:
@@ -251,7 +248,7 @@ class PlacementPublisher:
         pause = max(
             self.params.status_seconds, publication.bytes * self.params.status_seconds_per_byte
         )
-        return not lasts(timedelta(seconds=pause), publication.written_at, now)
+        return not lasts(pause, publication.written_at, now)
 
 
 def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) -> _PublishedState:

@@ -79,9 +79,10 @@ class Planner:
             self._may_gain = True
             self._note(now)
 
-    def follow(self) -> None:
-        """Another plans from now on: nothing asks for a round until we lead again."""
-        self._rest()
+    def rest(self) -> None:
+        """Ask for no round until something new does, as while another plans."""
+        self._triggers = None
+        self._may_gain = False
 
     def clock_set(self, step: timedelta) -> None:
         """Somebody has set our clock.
@@ -133,7 +134,7 @@ class Planner:
             else [run for run in runs if run not in asking][: most - len(to_replan)]
         )
         if not to_replan and not (movable and self._may_gain):
-            self._rest()
+            self.rest()
             return None
         asked = self.builder.round_of(to_replan, movable, policy, now)
         for each in to_replan:
@@ -141,16 +142,24 @@ class Planner:
         self._asked = _Asked(
             asked, tuple(run.key for run in to_replan), tuple(run.key for run in movable), now
         )
-        self._rest()
+        self.rest()
         if len(asking) > len(to_replan):
             self._note(now)
         return asked
 
-    def round_ended(self, result: RoundResult, now: datetime) -> None:
-        """Put the plans of a round into force."""
-        asked = self._finish(result.number)
-        if asked is None:
+    def round_ended(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
+        """Take what a round has brought, unless nobody waits for it any more."""
+        asked = self._asked
+        if asked is None or asked.round.number != outcome.number:
             return
+        self._asked = None
+        if isinstance(outcome, RoundFailure):
+            self._failed(asked, outcome, now)
+        else:
+            self._improved(asked, outcome, now)
+
+    def _improved(self, asked: _Asked, result: RoundResult, now: datetime) -> None:
+        """Put the plans of a round into force."""
         self._alone = False
         PLANNING_ROUNDS.labels("improved").inc()
         PLANNING_ROUND_SECONDS.observe((now - asked.started_at).total_seconds())
@@ -166,11 +175,8 @@ class Planner:
             elif key in asked.to_replan or run.is_moved_by(plan):
                 self._enforce(run, plan, asked.started_at, now, quick=False)
 
-    def round_failed(self, failure: RoundFailure, now: datetime) -> None:
+    def _failed(self, asked: _Asked, failure: RoundFailure, now: datetime) -> None:
         """A round brought nothing; after a death runs are tried one at a time."""
-        asked = self._finish(failure.number)
-        if asked is None:
-            return
         names = ", ".join(map(key_text, asked.to_replan)) or "others"
         _LOG.warning("round %d (%s): %s", failure.number, names, failure.why)
         PLANNING_ROUNDS.labels("died" if failure.died else "failed").inc()
@@ -191,20 +197,9 @@ class Planner:
         else:
             self.trigger(run, now)
 
-    def _finish(self, number: int) -> _Asked | None:
-        asked = self._asked
-        if asked is None or asked.round.number != number:
-            return None
-        self._asked = None
-        return asked
-
     def _note(self, now: datetime) -> None:
         first_at = now if self._triggers is None else self._triggers.first_at
         self._triggers = _Triggers(first_at, now)
-
-    def _rest(self) -> None:
-        self._triggers = None
-        self._may_gain = False
 
     def _enforce(
         self, run: OpenRun, plan: Plan, planned_at: datetime, now: datetime, *, quick: bool

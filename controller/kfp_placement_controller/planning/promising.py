@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -22,14 +22,14 @@ from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
 
-PAUSE = timedelta(seconds=10)
+PAUSE_SECONDS = 10.0
 """Pause between two promises of one run by the same plan."""
 
-LONGEST_PAUSE = timedelta(seconds=30)
+LONGEST_PAUSE_SECONDS = 30.0
 """The same while nothing happens to its steps; so long is a search awaited that plans it better,
 and so long are runs not read again that hear of past ones."""
 
-PAUSE_BEFORE_START = timedelta(minutes=10)
+PAUSE_BEFORE_START_SECONDS = 600.0
 """Pause between two promises of a run that waits for its start: it is planned for each."""
 
 READ_AT_ONCE = 20
@@ -107,7 +107,7 @@ class Promising:
             if not run.run.waits_to_begin:
                 self._guarded(partial(self._promise_again, run, now))
             elif run.key not in self._made or not lasts(
-                PAUSE_BEFORE_START, self._made[run.key].at, now
+                PAUSE_BEFORE_START_SECONDS, self._made[run.key].at, now
             ):
                 waiting.append(run)
         # To plan one takes some 50 ms, and hundreds may wait.
@@ -133,7 +133,7 @@ class Promising:
         if reading.past is None:
             return True
         is_told = not run.promises.is_unknown
-        return not (is_told or lasts(LONGEST_PAUSE, self._read_at.get(run.key), now))
+        return not (is_told or lasts(LONGEST_PAUSE_SECONDS, self._read_at.get(run.key), now))
 
     def _read_with(
         self, run: TrackedRun, past: KnownPast, policy: PlacementPolicySpec, now: datetime
@@ -156,10 +156,14 @@ class Promising:
             return
         made, revision = self._made.get(run.key), run.plan.revision
         # To count steps takes time, and this is asked of all runs between two decisions.
-        if made is not None and made.revision == revision and lasts(PAUSE, made.at, now):
+        if made is not None and made.revision == revision and lasts(PAUSE_SECONDS, made.at, now):
             return
         current = _now_of(run, now)
-        if made is not None and made[1:] == current[1:] and lasts(LONGEST_PAUSE, made.at, now):
+        if (
+            made is not None
+            and made[1:] == current[1:]
+            and lasts(LONGEST_PAUSE_SECONDS, made.at, now)
+        ):
             return
         self._made[run.key] = current
         promise = run.promise(now)
@@ -192,4 +196,4 @@ def _awaits_search(run: PlannedRun, now: datetime) -> bool:
     """Return whether a search is about to bring a better plan."""
     is_asked = run.plan.quick and run.run.pending and run.run.unstarted()
     # Beside many other runs its turn may come late, or never.
-    return is_asked and lasts(LONGEST_PAUSE, run.plan.planned_at, now)
+    return is_asked and lasts(LONGEST_PAUSE_SECONDS, run.plan.planned_at, now)

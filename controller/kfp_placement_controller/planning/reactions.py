@@ -4,17 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
-from kfp_placement_engine.contract.policy import POLICY_NAME
-from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_kube.change import Change
 
@@ -30,17 +27,15 @@ class Reactions:
         registry: the runs.
         cluster: where they run.
         planner: plans them.
-        in_force: the policy.
         requests: what runs need, which is planned as well.
     """
 
     registry: RunRegistry
     cluster: ClusterState
     planner: Planner
-    in_force: PolicyInForce
     requests: RunRequests
 
-    def node(self, change: Change[ObservedNode], now: datetime) -> None:
+    def node(self, change: Change[Node], now: datetime) -> None:
         """A node is new, has changed or is gone."""
         name = change.key[1]
         _keep(self.cluster.nodes, name, change.new)
@@ -82,13 +77,10 @@ class Reactions:
         if change.old != change.new:
             self.requests.conditions_changed()
 
-    def policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
-        """A PlacementPolicy is new, has changed or is gone; only one counts."""
-        if change.key[1] != POLICY_NAME:
-            return
-        before = self.in_force.spec
-        self.in_force.observe(change.new)
-        after = self.in_force.spec
+    def policy(
+        self, before: PlacementPolicySpec, after: PlacementPolicySpec, now: datetime
+    ) -> None:
+        """Another policy is in force."""
         if before.defaults != after.defaults:
             for each in self.registry.active():
                 each.run.reread(after)
@@ -96,10 +88,6 @@ class Reactions:
         if before != after:
             self._all_anew(now)
             self.requests.conditions_changed()
-
-    def attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
-        """A volume could not be attached; the next evaluation of the run sees it."""
-        self.registry.attach_failures.change(change)
 
     def _all_anew(self, now: datetime) -> None:
         """All runs that have something left to start must be planned again."""

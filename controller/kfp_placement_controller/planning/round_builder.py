@@ -1,5 +1,6 @@
 """Builds what searches are asked: of which runs, in which room, with which options."""
 
+import math
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -95,13 +96,12 @@ class RoundBuilder:
         policy: PlacementPolicySpec,
         *,
         quick: bool = False,
-        budget_seconds: float | None = None,
+        budget_seconds: float = math.inf,
     ) -> PlanOptions:
         options = policy_options(planning_policy(policy), self.learned.driver_seconds)
-        longest = options.budget_seconds
         return replace(
             options,
-            budget_seconds=longest if budget_seconds is None else min(longest, budget_seconds),
+            budget_seconds=min(options.budget_seconds, budget_seconds),
             compare=(),
             threads=1,
             quick=quick,
@@ -109,15 +109,15 @@ class RoundBuilder:
             alternatives=not quick,
         )
 
-    def _budget(self, to_replan: Iterable[PlannedRun], now: datetime) -> float | None:
-        """Time until the first executor of a run that has not begun; None = no such limit."""
+    def _budget(self, to_replan: Iterable[PlannedRun], now: datetime) -> float:
+        """Time until the first executor of a run that has not begun; infinite = no such limit."""
         left = [
             start - (now - run.observed.submitted_at).total_seconds()
             for run in to_replan
             if all(status.started_at is None for status in run.run.statuses.values())
             and (start := run.first_start()) is not None
         ]
-        return max(self.params.least_budget_seconds, min(left)) if left else None
+        return max(self.params.least_budget_seconds, min(left, default=math.inf))
 
     def _round(
         self,

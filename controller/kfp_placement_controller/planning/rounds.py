@@ -44,12 +44,10 @@ class RoundResult:
     Attributes:
         number: of the round.
         plans: by run; runs that keep their plans are not in it.
-        seconds: of search.
     """
 
     number: int
     plans: Mapping[str, Plan]
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.actions import AskMemory, HistoryAction, MemoryAnswer
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.histories import Histories
@@ -21,8 +20,8 @@ from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.planning.unplanned_runs import SETTLED, UnplannedRuns
-from kfp_placement_engine.contract.policy import HistorySettings
+from kfp_placement_controller.planning.unplanned_runs import SETTLED_SECONDS, UnplannedRuns
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
@@ -34,13 +33,6 @@ may find hundreds of ended runs."""
 T = TypeVar("T")
 
 LearningAction = HistoryAction | AskMemory
-
-
-class _Awaited(NamedTuple):
-    """A run of which more may be known soon, and since when it is known to have ended."""
-
-    run: TrackedRun
-    since: datetime
 
 
 @dataclass
@@ -58,28 +50,25 @@ class RunLearning:
 
     histories: Histories
     registry: RunRegistry
-    nodes: Mapping[str, ObservedNode]
+    nodes: Mapping[str, Node]
     unplanned: UnplannedRuns
     memory: MemoryPeaks = field(default_factory=MemoryPeaks)
     promises: KeptPromises = field(default_factory=KeptPromises)
-    _awaited: dict[RunKey, _Awaited] = field(default_factory=dict)
+    _awaited: dict[RunKey, tuple[TrackedRun, datetime]] = field(default_factory=dict)
+    """Runs of which more may be known soon, and since when they are known to have ended."""
     _learned: dict[RunKey, datetime] = field(default_factory=dict)
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
-
-    def use(self, settings: HistorySettings) -> None:
-        """Follow what the policy says from now on."""
-        self.memory.use(settings)
 
     def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""
         if self.histories.enabled and run.observed.ended:
-            self._awaited.setdefault(run.key, _Awaited(run, now))
+            self._awaited.setdefault(run.key, (run, now))
 
     def run_gone(self, key: RunKey, now: datetime) -> None:
         """Nothing more will be known of a run."""
         awaited = self._awaited.pop(key, None)
         if awaited is not None:
-            self._guarded(partial(self._learn, awaited.run, now))
+            self._guarded(partial(self._learn, awaited[0], now))
         self._learned.pop(key, None)
         self.memory.take(key)
 
@@ -111,19 +100,13 @@ class RunLearning:
         for run, since in sorted(self._awaited.values(), key=_ended_at):
             if learned >= LEARNED_AT_ONCE:
                 break
-            if not self._guarded(partial(self._is_awaited, run, since, now)):
+            if not (lasts(SETTLED_SECONDS, since, now) or self.memory.awaits(run, now)):
                 del self._awaited[run.key]
                 learned += self._guarded(partial(self._learn, run, now)) or 0
-        question = self._guarded(partial(self._question, now))
+        ended = [run for run, _since in self._awaited.values()]
+        question = self._guarded(partial(self.memory.due, ended, now))
         writes = self._guarded(partial(self.histories.due, now)) or []
         return [*writes, *([] if question is None else [question])]
-
-    def _is_awaited(self, run: TrackedRun, since: datetime, now: datetime) -> bool:
-        """Return whether more may be known soon of a run that has ended."""
-        return lasts(SETTLED, since, now) or self.memory.awaits(run, now)
-
-    def _question(self, now: datetime) -> AskMemory | None:
-        return self.memory.due([each.run for each in self._awaited.values()], now)
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:
         """Learn from a run; returns how many steps have been looked at for that."""
@@ -155,5 +138,6 @@ class RunLearning:
         return self._said.guarded("nothing is learned from some runs", do)
 
 
-def _ended_at(awaited: _Awaited) -> datetime:
-    return awaited.run.observed.state.finished_at or awaited.since
+def _ended_at(awaited: tuple[TrackedRun, datetime]) -> datetime:
+    run, since = awaited
+    return run.observed.state.finished_at or since

@@ -108,10 +108,6 @@ class RunPods:
         """The pods of all its attempts, as far as we have seen them."""
         return self._executors.get(step, {}).values()
 
-    def attempts(self, step: str) -> int:
-        """Pods made for the step so far, as far as we have seen them."""
-        return len(self._executors.get(step, ()))
-
     def has_begun(self) -> bool:
         """Whether any attempt at any step has got a node, even if it has ended since."""
         attempts = (pod for pods in self._executors.values() for pod in pods.values())

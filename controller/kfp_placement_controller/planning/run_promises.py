@@ -48,10 +48,6 @@ class RunPromises:
         """What was promised first was of another try, or of a time when the run was held back."""
         self.first, self.is_counted = None, False
 
-    def begun(self) -> None:
-        """The run does not wait for its start."""
-        self.after_start = None
-
     def take(
         self, promise: Promise, made_seconds: float, held_seconds: float, *, may_be_first: bool
     ) -> None:
@@ -76,17 +72,3 @@ class RunPromises:
         """Take what is promised of the run from its start on, while it has not begun."""
         if self.after_start is None or promise.differs_from(self.after_start):
             self.after_start = promise
-
-    def adopt(self, first: FirstPromise | None, last: Promise | None) -> None:
-        """Go on with what an earlier planner has promised."""
-        self.first, self.last = first, last
-
-    def now(self, *, is_halted: bool) -> Promise | None:
-        """What is promised of its end: since its start if it waits for that.
-
-        Args:
-            is_halted: the run has begun, and is held back.
-        """
-        if self.last is not None and is_halted:
-            return Promise(self.last.confidence, unknown="the run is held back")
-        return self.after_start or self.last

@@ -9,7 +9,7 @@ from kfp_placement_controller.planning.known_pasts import KnownPast
 from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.contract.run_request import NodeGroups
-from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
+from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError, UnknownLoopError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
@@ -65,13 +65,12 @@ class RunReading:
         return any(step.scheduler for step in self.graph.steps)
 
     @cached_property
-    def order(self) -> StepOrder:
-        """What waits for what.
-
-        Raises:
-            PlanningError: a cycle, or a step depends on one that does not exist.
-        """
-        return StepOrder.of(self.graph)
+    def order(self) -> StepOrder | None:
+        """What waits for what; None = there is a cycle, or a step depends on none that exists."""
+        try:
+            return StepOrder.of(self.graph)
+        except PlanningError:
+            return None
 
 
 def read_run(

@@ -142,11 +142,6 @@ class RunRegistry:
         """The pods of a run, whether it is planned or not."""
         return [pod for pod in self._pods.get(run.key, {}).values() if self._belongs(pod, run)]
 
-    def open_all(self) -> None:
-        """What has been said of runs no longer counts."""
-        for run in self.runs.values():
-            self.open.add(run)
-
     def leave_alone(self) -> None:
         """Drop runs whose namespace takes no part, as is known now; planned ones go on."""
         for run in self.open.ordered():

@@ -6,7 +6,7 @@ continues from any state, and what others have changed is put right.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.observed.histories import ObservedHistory
@@ -30,7 +30,7 @@ from kfp_placement_kube.change import Change
 
 NO_NODES = "the cluster has no nodes"
 
-LONGEST_WAIT = timedelta(minutes=1)
+LONGEST_WAIT_SECONDS = 60.0
 """A run that waits for its start is written without its past if that is not known by then."""
 
 
@@ -43,12 +43,14 @@ class RunRequests:
         builder: plans a run alone.
         histories: the past of their namespaces.
         retry_seconds: between two tries of the same write.
+        has_backlog: there was more to do than one look may take.
     """
 
     registry: RunRegistry
     builder: RoundBuilder
     histories: Histories
     retry_seconds: float
+    has_backlog: bool = False
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
     _namespaces: set[str] = field(default_factory=set)
     _changed: dict[RunKey, None] = field(default_factory=dict)
@@ -56,7 +58,6 @@ class RunRequests:
     _revisions: dict[RunKey, int] = field(default_factory=dict)
     _awaiting: set[RunKey] = field(default_factory=set)
     _all_changed: bool = False
-    _has_more: bool = False
     _version: int = 0
 
     def __post_init__(self) -> None:
@@ -118,11 +119,6 @@ class RunRequests:
 
     # What follows.
 
-    @property
-    def has_backlog(self) -> bool:
-        """Whether there was more to do than one look may take."""
-        return self._has_more
-
     def due(
         self, policy: PlacementPolicySpec, now: datetime
     ) -> Iterator[WriteRequest | DeleteRequest]:
@@ -132,13 +128,14 @@ class RunRequests:
             policy: in force.
             now: the time.
         """
-        self._has_more = False
+        self.has_backlog = False
         if self._all_changed:
             self._all_changed = False
             self._changed |= dict.fromkeys(self._needs)
-        pause = timedelta(seconds=self.retry_seconds)
         tried = self._tried_at.items()
-        self._changed |= dict.fromkeys(key for key, at in tried if not lasts(pause, at, now))
+        self._changed |= dict.fromkeys(
+            key for key, at in tried if not lasts(self.retry_seconds, at, now)
+        )
         self._changed |= dict.fromkeys(self._with_new_plans())
         self._changed |= dict.fromkeys(self._news.due(now))
         self._changed |= dict.fromkeys(self._awaiting)
@@ -152,7 +149,7 @@ class RunRequests:
             need = self._needs.get(key)
             to_plan = need if need is not None and self._must_plan(need, policy) else None
             if to_plan is not None and plans >= PLANS_PER_EVALUATION:
-                self._changed[key], self._has_more = None, True
+                self._changed[key], self.has_backlog = None, True
                 break
             self._tried_at.pop(key, None)
             if to_plan is not None:
@@ -230,7 +227,7 @@ class RunRequests:
         if not self.histories.pasts.awaits(need.observed.key.namespace):
             return False
         need.awaited_since = need.awaited_since or now
-        return lasts(LONGEST_WAIT, need.awaited_since, now)
+        return lasts(LONGEST_WAIT_SECONDS, need.awaited_since, now)
 
     def _with_new_plans(self) -> Iterator[RunKey]:
         """Runs whose plan has changed since their end was written last."""

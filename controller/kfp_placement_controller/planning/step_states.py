@@ -67,10 +67,10 @@ class RunSituation:
         attach_failures: volumes that could not be attached.
     """
 
-    outcome: RunOutcome = field(default_factory=RunOutcome)
-    state: RunState = field(default_factory=RunState)
-    gate_deadline_seconds: float = 60.0
-    attach_failures: AttachFailures = field(default_factory=AttachFailures)
+    outcome: RunOutcome
+    state: RunState
+    gate_deadline_seconds: float
+    attach_failures: AttachFailures
 
 
 def step_statuses(

@@ -92,21 +92,21 @@ class TrackedRun:
     nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     refusal: str = ""
-    pods: RunPods = field(init=False, default_factory=RunPods)
-    plan: CurrentPlan | None = field(init=False, default=None)
-    is_whole: bool = field(init=False, default=False)
-    statuses: Mapping[str, StepStatus] = field(init=False, default_factory=dict)
-    first_makespan_seconds: float | None = field(init=False, default=None)
-    promises: RunPromises = field(init=False, default_factory=RunPromises)
-    pending: bool = field(init=False, default=False)
-    crashes: int = field(init=False, default=0)
-    changed: bool = field(init=False, default=True)
-    outdated: bool = field(init=False, default=False)
-    hold: HoldWatch = field(init=False, default_factory=HoldWatch)
-    _content_changed: bool = field(init=False, default=True)
-    outcome: RunOutcome = field(init=False, default_factory=RunOutcome)
-    _drift: DriftWatch = field(init=False, default_factory=DriftWatch)
-    _open: OpenRun | None = field(init=False, default=None)
+    pods: RunPods = field(default_factory=RunPods)
+    plan: CurrentPlan | None = None
+    is_whole: bool = False
+    statuses: Mapping[str, StepStatus] = field(default_factory=dict)
+    first_makespan_seconds: float | None = None
+    promises: RunPromises = field(default_factory=RunPromises)
+    pending: bool = False
+    crashes: int = 0
+    changed: bool = True
+    outdated: bool = False
+    hold: HoldWatch = field(default_factory=HoldWatch)
+    _content_changed: bool = True
+    outcome: RunOutcome = field(default_factory=RunOutcome)
+    _drift: DriftWatch = field(default_factory=DriftWatch)
+    _open: OpenRun | None = None
 
     def __post_init__(self) -> None:
         """Without a plan, or refused."""
@@ -144,7 +144,10 @@ class TrackedRun:
     @property
     def promised_now(self) -> Promise | None:
         """What is promised of its end: since its start if it waits for that."""
-        return self.promises.now(is_halted=self.held and not self.waits_to_begin)
+        last = self.promises.last
+        if last is not None and self.held and not self.waits_to_begin:
+            return Promise(last.confidence, unknown="the run is held back")
+        return self.promises.after_start or last
 
     def refuse(self, why: str) -> None:
         """It is not planned from now on."""
@@ -198,15 +201,18 @@ class TrackedRun:
             self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
         )
         if not self.waits_to_begin:
-            self.promises.begun()
+            self.promises.after_start = None
         is_other = False
         if self._content_changed:
             known = self._read_on(reading, policy)
             is_other, reading = known is not reading, known
         self._content_changed = False
-        self.statuses = step_statuses(reading.graph, self.pods, self._situation(policy), now)
+        situation = RunSituation(
+            self.outcome, self.observed.state, policy.gate_deadline_seconds, self.attach_failures
+        )
+        self.statuses = step_statuses(reading.graph, self.pods, situation, now)
         if self.plan is not None and self.open is not None:
-            attempts = {name: self.pods.attempts(name) for name in self.statuses}
+            attempts = {name: len(self.pods.executors(name)) for name in self.statuses}
             is_other |= self._drift.evaluate(
                 self.plan, self.statuses, attempts, self.observed.submitted_at, now, params
             )
@@ -296,11 +302,3 @@ class TrackedRun:
         if found.problem:
             self.refuse(found.problem)
         return found.reading
-
-    def _situation(self, policy: PlacementPolicySpec) -> RunSituation:
-        return RunSituation(
-            outcome=self.outcome,
-            state=self.observed.state,
-            gate_deadline_seconds=policy.gate_deadline_seconds,
-            attach_failures=self.attach_failures,
-        )

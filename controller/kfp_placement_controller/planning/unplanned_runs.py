@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_reading import read_run
@@ -18,6 +17,7 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.history import PastRun
 
 _LOG = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ most loses those that ended first."""
 MOST_BYTES_AT_ONCE = 50_000
 """Of runs that are learned from between two decisions, packed; one is always taken."""
 
-SETTLED = timedelta(seconds=1)
+SETTLED_SECONDS = 1.0
 """The last pods of a run are heard of later than its end, as they are watched apart."""
 
 _LONG_AFTER = timedelta(minutes=1)
@@ -52,7 +52,7 @@ class UnplannedRuns:
 
     sources: RunSources
     registry: RunRegistry
-    nodes: Mapping[str, ObservedNode]
+    nodes: Mapping[str, Node]
     policy: Callable[[], PlacementPolicySpec]
     params: PlanningParams
     _unsettled: deque[tuple[datetime, EndedPipeline]] = field(default_factory=deque)
@@ -78,7 +78,9 @@ class UnplannedRuns:
         """When there is something to learn from; None = nothing waits."""
         if self._waiting:
             return self._waiting[self._first()][0][0]
-        return self._unsettled[0][0] + SETTLED if self._unsettled else None
+        return (
+            self._unsettled[0][0] + timedelta(seconds=SETTLED_SECONDS) if self._unsettled else None
+        )
 
     def due(self, now: datetime) -> list[EndedPipeline]:
         """A few runs that can be learned from now."""
@@ -98,7 +100,7 @@ class UnplannedRuns:
         while self._unsettled:
             heard_at, run = self._unsettled[0]
             # A clock that was set back must not stop this until it is where it was.
-            if now is not None and abs(now - heard_at) < SETTLED:
+            if now is not None and abs((now - heard_at).total_seconds()) < SETTLED_SECONDS:
                 return
             self._unsettled.popleft()
             self._heard += 1

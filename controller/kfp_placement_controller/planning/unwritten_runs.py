@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain, zip_longest
 
 from kfp_placement_controller.observed.histories import ObservedHistory
@@ -19,7 +19,7 @@ MOST_STEPS = 100_000
 """Steps of runs that are kept until they are written, some 40 MB; the namespace that has most loses
 its oldest."""
 
-WRITE_PAUSE = timedelta(seconds=30)
+WRITE_PAUSE_SECONDS = 30.0
 """Between two writes of one object. Between two tries it doubles with each that fails."""
 
 MOST_DOUBLINGS = 4
@@ -39,7 +39,6 @@ class _Unwritten:
     Attributes:
         pipeline: name.
         runs: by uid.
-        steps: of all these runs.
         sent: runs that were written, or refused for good; they stay until the object is seen.
         tried_at: the last write, or the last try.
         failures: of tries in a row.
@@ -47,26 +46,23 @@ class _Unwritten:
 
     pipeline: str
     runs: dict[str, PastRun] = field(default_factory=dict)
-    steps: int = 0
     sent: set[str] = field(default_factory=set)
     tried_at: datetime | None = None
     failures: int = 0
 
     def add(self, run: PastRun) -> None:
-        if run.uid in self.runs:
-            self.drop(run.uid)
+        self.drop(run.uid)
         self.runs[run.uid] = run
-        self.steps += len(run.steps)
         while len(self.runs) > MAX_RUNS:
             self.drop(next(iter(self.runs)))
 
     def drop(self, uid: str) -> None:
-        self.steps -= len(self.runs.pop(uid).steps)
+        self.runs.pop(uid, None)
         self.sent.discard(uid)
 
     def may_be_tried(self, now: datetime) -> bool:
         doublings = min(max(0, self.failures - 1), MOST_DOUBLINGS)
-        return not lasts(WRITE_PAUSE * 2**doublings, self.tried_at, now)
+        return not lasts(WRITE_PAUSE_SECONDS * 2**doublings, self.tried_at, now)
 
 
 @dataclass
@@ -149,17 +145,18 @@ class UnwrittenRuns:
     def _make_room(self) -> None:
         """Lose runs of the namespaces that have most, while too many steps wait."""
         steps = {
-            namespace: sum(each.steps for each in own.values())
-            for namespace, own in self._namespaces.items()
+            namespace: sum(len(run.steps) for run in self.of_namespace(namespace))
+            for namespace in self._namespaces
         }
         while sum(steps.values()) > MOST_STEPS:
             largest = max(steps, key=steps.__getitem__)
-            steps[largest] -= self._drop_oldest(largest)
+            lost = self._drop_oldest(largest)
+            steps[largest] -= sum(len(run.steps) for run in lost.runs.values())
             if not self._namespaces[largest]:
                 del self._namespaces[largest], steps[largest]
 
-    def _drop_oldest(self, namespace: str) -> int:
-        """Lose the runs of the pipeline that did not run for longest; returns their steps."""
+    def _drop_oldest(self, namespace: str) -> _Unwritten:
+        """Lose the runs of the pipeline that did not run for longest, and return them."""
         own = self._namespaces[namespace]
         name = next((name for name, each in own.items() if not each.runs), None)
         if name is None:
@@ -167,7 +164,7 @@ class UnwrittenRuns:
             self._said.warning(
                 f"namespace {namespace}: more runs end than can be written; the oldest are lost"
             )
-        return own.pop(name).steps
+        return own.pop(name)
 
     def _write(self, key: HistoryKey, now: datetime) -> WriteHistory:
         unwritten = self._namespaces[key[0]][key[1]]

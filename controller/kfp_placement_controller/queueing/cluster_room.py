@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.queueing.runs import NodeRoom
 from kfp_placement_controller.sources.load import Load
@@ -31,13 +30,13 @@ class ClusterRoom:
     _nodes: dict[str, Node] = field(default_factory=dict)
     _pods: Counter[RunKey] = field(default_factory=Counter)
 
-    def node_changed(self, change: Change[ObservedNode]) -> None:
+    def node_changed(self, change: Change[Node]) -> None:
         """A node is new, has changed or is gone."""
         name = change.key[1]
         if change.new is None:
             self._nodes.pop(name, None)
         else:
-            self._nodes[name] = change.new.node
+            self._nodes[name] = change.new
 
     def pod_changed(self, change: Change[ObservedPod]) -> bool:
         """A pod is new, has changed or is gone; returns whether the room it takes has changed."""

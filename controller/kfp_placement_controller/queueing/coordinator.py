@@ -11,7 +11,6 @@ from typing import Any
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
@@ -36,6 +35,7 @@ from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
@@ -317,7 +317,7 @@ class QueueCoordinator:
             self._namespaces[name] = says
         self._is_changed = True
 
-    def _node_changed(self, change: Change[ObservedNode]) -> None:
+    def _node_changed(self, change: Change[Node]) -> None:
         self.room.node_changed(change)
         self._is_changed = True
 

@@ -9,5 +9,3 @@ DEFAULT_SOURCES = RunSources(ArgoSource())
 
 QUEUE_SOURCES: tuple[QueueSource, ...] = (ArgoSource(),)
 """Those whose runs can wait in a queue."""
-
-__all__ = ["DEFAULT_SOURCES", "QUEUE_SOURCES"]

@@ -34,22 +34,21 @@ class NodeLoad:
         scored_used: CPU and memory as kube-scheduler's scores count them.
     """
 
-    used: Resources = field(default_factory=dict)
-    scored_used: Resources = field(default_factory=dict)
+    used: Resources
+    scored_used: Resources
 
 
+@dataclass
 class Load:
-    """The room that bound pods take."""
+    """The room that bound pods take.
 
-    def __init__(self, sources: RunSources) -> None:
-        """Nothing is taken.
+    Attributes:
+        sources: say which run a pod is of.
+    """
 
-        Args:
-            sources: say which run a pod is of.
-        """
-        self._sources = sources
-        self._rooms: dict[RunKey | None, dict[str, _Room]] = {}
-        self._users: dict[ClaimKey, dict[str, str]] = {}
+    sources: RunSources
+    _rooms: dict[RunKey | None, dict[str, _Room]] = field(default_factory=dict)
+    _users: dict[ClaimKey, dict[str, str]] = field(default_factory=dict)
 
     def change(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         """A pod is new, has changed or is gone."""
@@ -90,7 +89,7 @@ class Load:
 
     def run_of(self, pod: ObservedPod) -> RunKey | None:
         """The run that a pod is of; None = of none."""
-        run = self._sources.run_of(pod)
+        run = self.sources.run_of(pod)
         return None if run is None else run.key
 
     def _change(self, pod: ObservedPod, sign: int) -> None:

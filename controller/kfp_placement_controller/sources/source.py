@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks, observe_pod
+from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.fields import Fields
@@ -58,6 +59,16 @@ class RunOwner:
     kind: Kind
     name: str
     uid: str
+
+    def reference(self, *, block_owner_deletion: bool | None = None) -> OwnerReference:
+        """Return the reference to it that an object of the run has."""
+        return OwnerReference(
+            api_version=self.kind.api_version,
+            kind=self.kind.kind,
+            name=self.name,
+            uid=self.uid,
+            block_owner_deletion=block_owner_deletion,
+        )
 
 
 class PodRun(NamedTuple):
@@ -166,27 +177,19 @@ class RunSource(Protocol):
         """What it reads in pods."""
         ...
 
-    def observe(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun | None:
+    def observe(
+        self, raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
+    ) -> ObservedRun | None:
         """Read one of its objects; None = it gets no plan.
 
         Args:
             raw: the object.
             all_pipelines: if it is a pipeline, all its steps count as marked.
+            unplanned: read it even if it gets no plan; one that cannot have one says so.
 
         Raises:
-            InputError: it is malformed, or is too large.
-        """
-        ...
-
-    def observe_any(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
-        """Read one of its objects, whether it gets a plan or not; one that cannot have one says so.
-
-        Args:
-            raw: the object.
-            all_pipelines: if it is a pipeline, all its steps count as marked.
-
-        Raises:
-            InputError: it has no name, no uid or no time of creation.
+            InputError: it has no name, no uid or no time of creation; or, unless `unplanned`, it
+                is malformed or too large.
         """
         ...
 

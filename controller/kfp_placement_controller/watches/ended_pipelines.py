@@ -6,6 +6,7 @@ only until they are learned from.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -25,31 +26,25 @@ MOST_TOLD = 20_000
 ReadRun = Callable[[RunSource, JsonObject], ObservedRun | None]
 
 
+@dataclass
 class EndedPipelines:
     """Finds the runs that have ended and that no plan follows.
 
     Attributes:
+        tell: is called with every such run, in the thread that reads it.
+        own_namespace: the controller's.
+        opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
         decided_by: the kinds that must be known before a run can be read.
     """
 
     decided_by = (NAMESPACES, PIPELINE_HISTORIES)
 
-    def __init__(
-        self, tell: Callable[[EndedPipeline], None], own_namespace: str = "", *, opt_in: bool
-    ) -> None:
-        """Nothing has been seen yet.
-
-        Args:
-            tell: is called with every such run, in the thread that reads it.
-            own_namespace: the controller's.
-            opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
-        """
-        self._tell = tell
-        self._own_namespace = own_namespace
-        self._opt_in = opt_in
-        self._namespaces: dict[str, ObservedNamespace] = {}
-        self._stored: dict[str, datetime] = {}
-        self._told: OrderedDict[str, datetime] = OrderedDict()
+    tell: Callable[[EndedPipeline], None]
+    own_namespace: str
+    opt_in: bool
+    _namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
+    _stored: dict[str, datetime] = field(default_factory=dict)
+    _told: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
 
     def changed(self, kind: Kind, change: Change[Any]) -> None:
         """An object is new, has changed or is gone; those of other kinds do not matter here."""
@@ -71,8 +66,10 @@ class EndedPipelines:
 
     def _seen(self, source: RunSource, raw: JsonObject) -> None:
         """Tell of a run if it is a pipeline that has ended and has not been learned from."""
-        ended_at = source.pipeline_end(raw)
-        if ended_at is None or not self._takes_part(raw["metadata"].get("namespace", "")):
+        ended_at, namespace = source.pipeline_end(raw), raw["metadata"].get("namespace", "")
+        says = self._namespaces.get(namespace)
+        is_asked = takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
+        if ended_at is None or not is_asked:
             return
         uid = str(raw["metadata"].get("uid", ""))
         known = [each for each in (self._stored.get(uid), self._told.get(uid)) if each is not None]
@@ -84,16 +81,12 @@ class EndedPipelines:
             # That nothing is learned from it must not keep others from hearing of it.
             return
         self._remember(uid, ended_at)
-        self._tell(ended)
+        self.tell(ended)
 
     def _remember(self, uid: str, ended_at: datetime) -> None:
         self._told[uid] = ended_at
         if len(self._told) > MOST_TOLD:
             self._told.popitem(last=False)
-
-    def _takes_part(self, namespace: str) -> bool:
-        says = self._namespaces.get(namespace)
-        return takes_part(namespace, says, self._own_namespace, opt_in=self._opt_in)
 
     def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
         if change.new is None:

@@ -1,5 +1,6 @@
 """What `extend` watches: what is kept from each kind, and who is notified of changes."""
 
+from dataclasses import dataclass
 from functools import partial
 
 from kfp_placement_controller.actuators.deviations import report_deviation
@@ -25,24 +26,21 @@ from kfp_placement_kube.events import EventRecorder
 from kfp_placement_kube.kinds import CLAIMS, LEASES, NODES, PODS
 
 
+@dataclass
 class ExtendObserver:
-    """Tells all whom a change concerns; in the threads of the watches."""
+    """Tells all whom a change concerns; in the threads of the watches.
 
-    def __init__(
-        self, memory: Memory, notes: DeviationNotes, guard: Guard, events: EventRecorder
-    ) -> None:
-        """Nobody is notified yet.
+    Attributes:
+        memory: what the extender knows.
+        notes: what it has decided of pods, until they are bound.
+        guard: looks after what is dead.
+        events: take what is said of pods.
+    """
 
-        Args:
-            memory: what the extender knows.
-            notes: what it has decided of pods, until they are bound.
-            guard: looks after what is dead.
-            events: take what is said of pods.
-        """
-        self._memory = memory
-        self._notes = notes
-        self._guard = guard
-        self._events = events
+    memory: Memory
+    notes: DeviationNotes
+    guard: Guard
+    events: EventRecorder
 
     def watches(
         self, client: KubeClient, sources: RunSources, settings: ExtendSettings
@@ -54,7 +52,7 @@ class ExtendObserver:
             sources: read the pods.
             settings: of the process.
         """
-        memory, watches = self._memory, WatchGroup(client)
+        memory, watches = self.memory, WatchGroup(client)
         watches.add(NODES, read_bare_node, memory.node_changed)
         watches.add(
             LOCATIONS, lambda raw: read_resource(Location, raw).stated(), memory.location_changed
@@ -63,7 +61,7 @@ class ExtendObserver:
         watches.add(CLAIMS, observe_claim, memory.claim_changed)
         watches.add(PLACEMENTS, read_plan, memory.plan_changed)
         watches.add(PODS, sources.observe_pod, self._pod_changed)
-        leases = self._guard.lease_changed
+        leases = self.guard.lease_changed
         watches.add(LEASES, observe_held_lease, leases, namespace=settings.own_namespace)
         if settings.queues:
             default = f"metadata.name={DEFAULT_QUEUE}"
@@ -72,13 +70,13 @@ class ExtendObserver:
         return watches
 
     def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
-        self._memory.policy_changed(change)
-        show_policy(self._memory.known.policy)
+        self.memory.policy_changed(change)
+        show_policy(self.memory.known.policy)
 
     def _pod_changed(self, change: Change[ObservedPod]) -> None:
-        self._memory.pod_changed(change)
-        deviation = self._notes.pod_changed(change)
+        self.memory.pod_changed(change)
+        deviation = self.notes.pod_changed(change)
         if deviation is not None:
-            report_deviation(self._events, deviation)
-        self._guard.pod_changed(change)
-        count_rejection(change, self._memory.known.rules.scheduler_names)
+            report_deviation(self.events, deviation)
+        self.guard.pod_changed(change)
+        count_rejection(change, self.memory.known.rules.scheduler_names)

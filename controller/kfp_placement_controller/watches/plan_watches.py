@@ -32,7 +32,7 @@ from kfp_placement_controller.observed.run_requests import observe_request
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources.source import RunSources
-from kfp_placement_controller.watches.ended_pipelines import EndedPipelines, ReadRun
+from kfp_placement_controller.watches.ended_pipelines import EndedPipelines
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_controller.watches.watch_group import WatchGroup
 from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE
@@ -59,12 +59,10 @@ def readers(
         sources: where runs come from.
         pipelines: says which of them are planned without our mark.
         ended: takes runs that have ended and get no plan; None = past runs teach nothing.
-        queues: whether queues of runs are installed: then runs that get no plan matter, too.
+        queues: whether queues of runs are installed.
     """
     queueing = {RUN_QUEUES: observe_queue, RUN_REQUESTS: observe_request} if queues else {}
-    read_run: ReadRun = pipelines.read_any if queues else pipelines.read
-    if ended is not None:
-        read_run = ended.reading(read_run)
+    read_run = pipelines.read if ended is None else ended.reading(pipelines.read)
     return {
         NODES: observe_node,
         PODS: sources.observe_pod,
@@ -92,7 +90,8 @@ def plan_watches(
         sources: where runs come from.
         inbox: the coordinator's.
     """
-    watches, pipelines = WatchGroup(client, listed=inbox.wake), PlannedPipelines()
+    watches = WatchGroup(client, listed=inbox.wake)
+    pipelines = PlannedPipelines(reads_unplanned=settings.queues)
     ended = _ended_pipelines(settings, inbox) if settings.history else None
     runs = {source.kind for source in sources}
     before_runs = {*pipelines.decided_by, *(() if ended is None else ended.decided_by)}
@@ -126,7 +125,7 @@ def plan_watches(
 
 def _ended_pipelines(settings: PlanSettings, inbox: Inbox[Coordinator]) -> EndedPipelines:
     def tell(run: EndedPipeline) -> None:
-        inbox.put(lambda coordinator, now: coordinator.pipeline_ended(run, now))
+        inbox.put(lambda coordinator, now: coordinator.learning.pipeline_ended(run, now))
 
     return EndedPipelines(tell, settings.own_namespace, opt_in=settings.opt_in)
 
@@ -145,7 +144,7 @@ def _changed(
 
 
 def _readable(inbox: Inbox[Coordinator], is_readable: bool) -> None:
-    inbox.put(lambda coordinator, _now: coordinator.histories_readable(is_readable))
+    inbox.put(lambda coordinator, _now: coordinator.histories.readable(is_readable))
 
 
 def _lease_changed(

@@ -4,6 +4,7 @@ A run goes on as it was first planned: as soon as it has a PipelinePlacement, th
 longer what its namespace says.
 """
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from kfp_placement_controller.kinds import PLACEMENT_METADATA
@@ -16,6 +17,7 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, Kind
 
 
+@dataclass
 class PlannedPipelines:
     """Reads runs, and drops at once those that nobody plans: mostly they are all there are.
 
@@ -23,15 +25,15 @@ class PlannedPipelines:
     in that of its own.
 
     Attributes:
+        reads_unplanned: runs that get no plan are read, too.
         decided_by: the kinds that must be known before a run can be read.
     """
 
     decided_by = (NAMESPACES, PLACEMENT_METADATA)
 
-    def __init__(self) -> None:
-        """No namespace has asked yet."""
-        self._namespaces: set[str] = set()
-        self._placed: dict[RunKey, PlacedRun] = {}
+    reads_unplanned: bool = False
+    _namespaces: set[str] = field(default_factory=set)
+    _placed: dict[RunKey, PlacedRun] = field(default_factory=dict)
 
     def changed(self, kind: Kind, change: Change[Any]) -> None:
         """An object is new, has changed or is gone; those of other kinds do not matter here."""
@@ -41,20 +43,10 @@ class PlannedPipelines:
             self._placement_changed(change)
 
     def read(self, source: RunSource, raw: JsonObject) -> ObservedRun | None:
-        """Read a run; None = it gets no plan.
-
-        Raises:
-            InputError: it is malformed, or is too large.
-        """
-        return source.observe(raw, all_pipelines=self._is_planned(raw))
-
-    def read_any(self, source: RunSource, raw: JsonObject) -> ObservedRun:
-        """Read a run, whether it gets a plan or not.
-
-        Raises:
-            InputError: it has no name, no uid or no time of creation.
-        """
-        return source.observe_any(raw, all_pipelines=self._is_planned(raw))
+        """Read a run, as its source says; None = it is dropped."""
+        return source.observe(
+            raw, all_pipelines=self._is_planned(raw), unplanned=self.reads_unplanned
+        )
 
     def _is_planned(self, raw: JsonObject) -> bool:
         """Whether a run is planned without marks, if it is a pipeline."""

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,25 +23,24 @@ OPTIONAL_WAIT_SECONDS = 30.0
 T = TypeVar("T")
 
 
+@dataclass
 class WatchGroup:
-    """Watches that start and stop together; an object that is malformed is skipped."""
+    """Watches that start and stop together; an object that is malformed is skipped.
 
-    def __init__(self, client: KubeClient, listed: Callable[[], None] | None = None) -> None:
-        """Nothing is watched yet.
-
-        Args:
-            client: the API server.
-            listed: is called when all objects of a kind have been reported, in the thread of
+    Attributes:
+        client: the API server.
+        listed: is called when all objects of a kind have been reported, in the thread of
                 that kind's watch.
-        """
-        self._client = client
-        self._listed = listed
-        self._watchers: list[Watcher[Any]] = []
-        self._after: dict[Watcher[Any], frozenset[Kind]] = {}
-        self._optional: dict[Kind, Callable[[bool], None]] = {}
-        self._timers: list[threading.Timer] = []
-        self._known: set[Kind] = set()
-        self._lock = threading.Lock()
+    """
+
+    client: KubeClient
+    listed: Callable[[], None] | None = None
+    _watchers: list[Watcher[Any]] = field(default_factory=list)
+    _after: dict[Watcher[Any], frozenset[Kind]] = field(default_factory=dict)
+    _optional: dict[Kind, Callable[[bool], None]] = field(default_factory=dict)
+    _timers: list[threading.Timer] = field(default_factory=list)
+    _known: set[Kind] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(
         self,
@@ -71,7 +71,7 @@ class WatchGroup:
                 if not everything has been reported in time, and with True when it has.
         """
         watcher = Watcher(
-            self._client,
+            self.client,
             kind,
             read,
             changed,
@@ -152,5 +152,5 @@ class WatchGroup:
             for watcher in due:
                 del self._after[watcher]
                 watcher.start()
-        if self._listed is not None:
-            self._listed()
+        if self.listed is not None:
+            self.listed()

@@ -12,6 +12,7 @@ from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, gates_finding
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.kinds import PODS
@@ -188,7 +189,9 @@ def test_a_hard_limit_holds_past_the_deadline(limit, hosts):
     scene = Scene()
     trips = {"n1": 12.0, "n2": 3.0, "n3": 90.0}
     scene.nodes = {
-        name: KnownNode({"kubernetes.io/hostname": f"h{name[1]}"}, {"home-edge": trip})
+        name: KnownNode(
+            Node(name, {}, labels={"kubernetes.io/hostname": f"h{name[1]}"}), {"home-edge": trip}
+        )
         for name, trip in trips.items()
     }
     hints = f'{{"v": 1, "maxLatency": "{limit}"}}'

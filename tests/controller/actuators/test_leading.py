@@ -13,11 +13,11 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import SayFindings
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
+from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError
@@ -61,11 +61,11 @@ class Scene:
     def __init__(self, api: Any, epoch: int | None, **options: bool) -> None:
         self.api = api
         self.now = after(1)
-        self.coordinator = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()))
+        self.coordinator = Coordinator(DEFAULT_SOURCES, policy=PlacementPolicy(spec=a_policy()))
         election: Any = AnElection(epoch, **options)
         nobody: Any = Nobody()
         self.election = election
-        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now)
+        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody)
         self.leading = Leading(election, self.runner, lambda: self.now)
         node = observe_node(node_object("n0", allocatable={"cpu": "8", "memory": "32Gi"}))
         self.coordinator.handle(NODES, Change(("", "n0"), None, node), self.now)
@@ -86,7 +86,7 @@ class Scene:
             self.leading.follow_election(self.coordinator)
             for action in self.coordinator.tick(self.now):
                 if isinstance(action, PlanningRound):
-                    self.coordinator.round_outcome(plan_round(action), self.now)
+                    self.coordinator.planner.round_ended(plan_round(action), self.now)
                 elif not isinstance(action, SayFindings):
                     self.runner.run(action, self.coordinator)
 

@@ -28,10 +28,10 @@ from kfp_placement_controller.planning.actions import Action
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
+from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START, a_policy
 from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
@@ -184,7 +184,7 @@ def measure(sizes: HistorySizes) -> Found:
     """All of it."""
     coordinator = Coordinator(
         DEFAULT_SOURCES,
-        policy=PolicyInForce(a_policy(**NO_PULLS)),
+        policy=PlacementPolicy(spec=a_policy(**NO_PULLS)),
         params=PlanningParams(evaluation_seconds=5),
         history=sizes.runs > 0,
     )

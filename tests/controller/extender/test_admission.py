@@ -103,7 +103,7 @@ def test_our_own_namespace_may_have_another_name():
 
 def test_a_review_is_read_and_answered():
     found = read_review(review({"spec": {}}))
-    assert found == Review("u1", "team-a", new={"spec": {}})
+    assert found == Review("u1", "team-a", "", "", "", {"spec": {}}, {})
     operations = [{"op": "add", "path": "/spec/schedulerName", "value": "kfp-placement"}]
     answer = json.loads(review_answer(found.uid, operations))
     assert answer["apiVersion"] == "admission.k8s.io/v1"

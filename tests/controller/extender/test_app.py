@@ -11,12 +11,12 @@ import aiohttp
 import pytest
 
 from kfp_placement_controller.exceptions import SettingsError
+from kfp_placement_controller.extender import app
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.app import (
     MAX_BODY_BYTES,
     CertificateFiles,
     Listener,
-    Listeners,
     listening,
     probe_application,
     scheduler_application,
@@ -197,5 +197,10 @@ def test_files_that_are_no_certificate_are_named(tmp_path):
 )
 def test_settings_that_do_not_fit_together_are_refused(given, message):
     answers = Answers(lambda: Knowledge(DEFAULT_SOURCES), lambda *_: None)
+
+    async def served() -> None:
+        async with app.serving(ExtendSettings(**given), answers, lambda: True, str):
+            pass
+
     with pytest.raises(SettingsError, match=message):
-        Listeners(ExtendSettings(**given), answers, lambda: True, str)
+        asyncio.run(served())

@@ -75,7 +75,7 @@ def test_a_name_that_never_placed_a_pod_is_waited_for_by_nobody(cluster):
 
 def test_pauses_take_half_of_the_time_at_most():
     now, paused = 0.0, 0.0
-    budget = PauseBudget(now)
+    budget = PauseBudget()
     while now < 100:
         pause = budget.take(0.15, now)
         paused += pause

@@ -22,7 +22,7 @@ class Scene:
         coordinator = Coordinator(DEFAULT_SOURCES)
         leading: Any = self
         runner: Any = None
-        self.loop = PlannerLoop(coordinator, self.inbox, leading, runner, self.clock)
+        self.loop = PlannerLoop(coordinator, self.inbox, self.clock, leading, runner)
 
     def clock(self) -> datetime:
         """Later each time."""

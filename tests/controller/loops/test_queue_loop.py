@@ -34,7 +34,7 @@ def a_loop(scene: Scene, election: Election, runner: Mock) -> QueueLoop:
     )
     inbox: Inbox[QueueCoordinator] = Inbox()
     loop = QueueLoop(
-        scene.coordinator, inbox, leading, Mock(KueueFollowing), runner, lambda: scene.now
+        scene.coordinator, inbox, lambda: scene.now, leading, Mock(KueueFollowing), runner
     )
     loop.caught_up = True
     return loop
@@ -58,7 +58,7 @@ def two_runs() -> Scene:
 
 
 def decide(loop: QueueLoop, scene: Scene, runner: Mock) -> list[str]:
-    loop._leading._listed_at = scene.now
+    loop.leading._listed_at = scene.now
     loop._decide()
     return released(runner)
 

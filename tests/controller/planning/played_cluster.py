@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
+from kfp_placement_controller.actuators.plan_actions import REFUSED_REASON
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.histories import observe_history
@@ -28,13 +29,16 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.contract.resources import (
+    PipelinePlacement,
+    PlacementPolicy,
+    read_resource,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
@@ -73,7 +77,7 @@ def a_coordinator(
     """One with this policy, which pulls no images."""
     return Coordinator(
         DEFAULT_SOURCES,
-        policy=PolicyInForce(a_policy(**(NO_PULLS | (policy or {})))),
+        policy=PlacementPolicy(spec=a_policy(**(NO_PULLS | (policy or {})))),
         params=PlanningParams(evaluation_seconds=evaluation_seconds),
         **options,
     )
@@ -359,7 +363,7 @@ class PlayedCluster:
         return planned if planned in fitting else next(iter(fitting), None)
 
     def _fits(self, pod: Json, name: str) -> bool:
-        free = observe_node(self._nodes[name]).node.allocatable
+        free = observe_node(self._nodes[name]).allocatable
         asked = DEFAULT_SOURCES.observe_pod(pod).requests
         taken = [DEFAULT_SOURCES.observe_pod(each) for each in self.pods()]
         there = [each.requests for each in taken if each.node_name == name and each.holds_room]
@@ -485,12 +489,12 @@ class PlayedCluster:
             case PlanningRound():
                 self.rounds.append(action)
                 outcome = self.search(recording.counted(action))
-                self.coordinator.round_outcome(outcome, self.now)
+                self.coordinator.planner.round_ended(outcome, self.now)
             case WritePlacement():
                 self._write(action)
-            case Announce(key, _, reason, note, kind):
+            case Announce(key, _, note):
                 self.announced.append(action)
-                recording.keep("event", at=self.now, key=key, say=[reason, note, kind])
+                recording.keep("event", at=self.now, key=key, say=[REFUSED_REASON, note, "Warning"])
             case OpenGate(pod, cause, node, hosts):
                 recording.keep(
                     "gate", at=self.now, pod=pod.name, cause=cause, node=node, hosts=hosts
@@ -534,7 +538,7 @@ class PlayedCluster:
         self.placements[write.key] = written
         # Whoever places pods may look at it.
         self._dirty |= write.plan
-        self.coordinator.written(write, self.now)
+        self.coordinator.publisher.written(write, self.now)
 
     def _pod(self, name: str) -> Json:
         return next(pod for pod in self.pods() if pod["metadata"]["name"] == name)

@@ -30,9 +30,8 @@ class Played:
 
     def __init__(self, *, queues: bool = False) -> None:
         self.cluster = PlayedCluster(node_object("n0"), coordinator=a_coordinator(queues=queues))
-        self.pipelines = PlannedPipelines()
-        read = self.pipelines.read_any if queues else self.pipelines.read
-        self.cluster.read[WORKFLOWS] = partial(read, ArgoSource())
+        self.pipelines = PlannedPipelines(reads_unplanned=queues)
+        self.cluster.read[WORKFLOWS] = partial(self.pipelines.read, ArgoSource())
 
     def says(self, namespace: ObservedNamespace) -> None:
         """The namespace of all runs says this."""
@@ -92,10 +91,18 @@ def test_a_run_without_marks_is_planned_from_its_submission_to_its_end(queues):
     assert set(marks(played).values()) == {"kfp-placement"}
 
 
-@pytest.mark.parametrize("queues", [False, True])
-def test_where_nobody_asks_for_it_the_same_run_is_left_alone(queues):
+@pytest.mark.parametrize(
+    ("says", "queues"),
+    [
+        (ObservedNamespace(), False),
+        (ObservedNamespace(), True),
+        # It takes no part.
+        (ObservedNamespace("false", all_pipelines=True), False),
+    ],
+)
+def test_where_nobody_asks_for_it_the_same_run_is_left_alone(says, queues):
     played = Played(queues=queues)
-    played.says(ObservedNamespace())
+    played.says(says)
     played.submit(a_run())
     played.cluster.run()
     assert played.cluster.writes == []
@@ -126,14 +133,6 @@ def test_steps_of_a_marked_run_all_count():
     played.submit(a_run(type="Training"))
     played.cluster.look()
     assert set(marks(played).values()) == {"kfp-placement"}
-
-
-def test_a_namespace_that_takes_no_part_is_left_alone_whatever_it_asks_for():
-    played = Played()
-    played.says(ObservedNamespace("false", all_pipelines=True))
-    played.submit(a_run())
-    played.cluster.run()
-    assert played.cluster.writes == []
 
 
 @pytest.mark.parametrize("queues", [False, True])

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.deviations import DeviationWatch
@@ -38,7 +37,7 @@ class Scene:
         self.leads = leads
         self.cluster = ClusterState(Load(DEFAULT_SOURCES))
         for name in ("a", "b"):
-            self.cluster.nodes[name] = ObservedNode(a_node(name), ())
+            self.cluster.nodes[name] = a_node(name)
         graph = a_run(a_step("work"))
         reading = RunReading(graph, WorkflowIndex(graph, "run"), {}, Assumptions())
         self.run = TrackedRun(a_workflow(), reading)
@@ -112,11 +111,11 @@ def lost(scene):
 
 
 def cordoned(scene):
-    scene.cluster.nodes["a"] = ObservedNode(a_node("a", unschedulable=True), ())
+    scene.cluster.nodes["a"] = a_node("a", unschedulable=True)
 
 
 def not_ready(scene):
-    scene.cluster.nodes["a"] = ObservedNode(a_node("a", taints=(NOT_READY_TAINT,)), ())
+    scene.cluster.nodes["a"] = a_node("a", taints=(NOT_READY_TAINT,))
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.observed.nodes import ObservedNode, observe_node
+from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_promises import FirstPromise
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.run_graph import DataInput
 from tests.controller.planning.builders import (
@@ -26,7 +27,7 @@ from tests.controller.planning.noisy_cluster import a_run
 from tests.controlplane.times import write_time
 from tests.support.kubernetes import node_object
 
-NO_NODES: Mapping[str, ObservedNode] = {}
+NO_NODES: Mapping[str, Node] = {}
 END_SECONDS = 100
 NOW, BEGIN, RAN_UNTIL, END = (after(each) for each in (1000, 10, 40, END_SECONDS))
 
@@ -99,8 +100,7 @@ def test_a_step_teaches_the_time_of_its_container():
 
 def test_run_times_are_those_of_a_node_of_speed_1():
     fast = observe_node(node_object("n0"))
-    fast = replace(fast, node=replace(fast.node, speed=2.0))
-    past = taught(nodes={"n0": fast})
+    past = taught(nodes={"n0": replace(fast, speed=2.0)})
     assert [each.seconds for each in past.steps] == [60.0]
 
 

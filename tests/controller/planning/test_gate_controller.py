@@ -1,6 +1,5 @@
 """Hard latency limits when gates come off: held where a node lacks, and required of the pod."""
 
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gate_controller import GateController
@@ -18,10 +17,7 @@ POLICY = a_policy()
 
 def a_gate_controller(limit_ms=20.0, **round_trips):
     """No run is known, so that no pod has a planned node; one pod is gated."""
-    nodes = {
-        name: ObservedNode(a_node(name, labels={"HOME-EDGE": trip}), ())
-        for name, trip in round_trips.items()
-    }
+    nodes = {name: a_node(name, labels={"HOME-EDGE": trip}) for name, trip in round_trips.items()}
     registry = RunRegistry(lambda: POLICY, DEFAULT_SOURCES)
     cluster = ClusterState(Load(DEFAULT_SOURCES), nodes=nodes)
     keeper = GateController(registry, cluster, DeviationWatch(registry, cluster))
@@ -48,14 +44,14 @@ def test_a_pod_that_no_node_is_left_for_waits_until_its_deadline():
 def test_a_pod_that_waits_goes_to_a_node_that_comes():
     keeper = a_gate_controller(far="90ms")
     assert opened(keeper, 1) == []
-    keeper.cluster.nodes["new"] = ObservedNode(a_node("new", labels={"HOME-EDGE": "5ms"}), ())
+    keeper.cluster.nodes["new"] = a_node("new", labels={"HOME-EDGE": "5ms"})
     assert opened(keeper, 2) == [(Cause.NOT_PLANNED, ("new",))]
 
 
 def test_a_pod_that_waits_goes_to_a_node_that_is_said_to_be_nearer():
     keeper = a_gate_controller(far="90ms")
     assert opened(keeper, 1) == []
-    keeper.cluster.nodes["far"] = ObservedNode(a_node("far", labels={"HOME-EDGE": "9ms"}), ())
+    keeper.cluster.nodes["far"] = a_node("far", labels={"HOME-EDGE": "9ms"})
     assert opened(keeper, 2) == [(Cause.NOT_PLANNED, ("far",))]
     entry = {"topologyKey": "kubernetes.io/hostname", "value": "far", "rtt": "90ms"}
     keeper.cluster.locations["home"] = Location.model_validate(

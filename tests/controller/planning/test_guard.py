@@ -16,7 +16,7 @@ POLICY = PlacementPolicySpec()
 
 
 def due_actions(guard, seconds, status=None, pods=(), policy=POLICY):
-    return guard.due(policy, status or PlacementPolicyStatus(), pods, after(seconds))
+    return [*guard.due(policy, status or PlacementPolicyStatus(), pods, after(seconds))]
 
 
 def a_status(**reasons):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.planning import known_pasts, open_runs
-from kfp_placement_controller.planning.unwritten_runs import WRITE_PAUSE
+from kfp_placement_controller.planning.unwritten_runs import WRITE_PAUSE_SECONDS
 from kfp_placement_engine.history import Past
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator
 
@@ -72,10 +72,10 @@ def test_where_nothing_can_be_written_runs_teach_all_the_same():
         cluster.play(number, iterations=SMALL)
     run = cluster.play(KNOWN, iterations=SMALL)
     assert cluster.first_ends(run)
-    tries = (cluster.now - begun_at) / WRITE_PAUSE
+    tries = (cluster.now - begun_at).total_seconds() / WRITE_PAUSE_SECONDS
     assert 0 < cluster.histories.refused <= tries + 1
     cluster.histories.refuses = False
-    cluster.now += WRITE_PAUSE
+    cluster.now += timedelta(seconds=WRITE_PAUSE_SECONDS)
     cluster.play(KNOWN + 1, iterations=SMALL)
     assert uids(cluster) == [f"workflow-{number}" for number in range(KNOWN + 2)]
 
@@ -199,7 +199,7 @@ def test_what_is_there_at_the_start_is_learned_from_once():
     writes = cluster.histories.writes
     for epoch in range(2, 5):
         cluster.hand_over(a_coordinator(), epoch)
-        cluster.now += WRITE_PAUSE
+        cluster.now += timedelta(seconds=WRITE_PAUSE_SECONDS)
         cluster.run(lambda: True)
     assert cluster.histories.writes == writes
     assert uids(cluster) == [f"workflow-{each}" for each in range(KNOWN)]

@@ -7,9 +7,9 @@ import pytest
 
 from kfp_placement_controller.planning.actions import MemoryAnswer
 from kfp_placement_controller.planning.memory_peaks import (
-    PATIENCE,
-    PAUSE_AFTER_FAILURE,
-    SETTLING,
+    PATIENCE_SECONDS,
+    PAUSE_AFTER_FAILURE_SECONDS,
+    SETTLING_SECONDS,
     MemoryPeaks,
 )
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -19,7 +19,9 @@ from tests.controller.planning.builders import a_pod, a_tracked_run, after
 from tests.controller.planning.test_ended_runs import END, a_workflow_that_ended
 
 URL = "http://prometheus:9090"
-SETTLED = END + SETTLING
+SETTLED = END + timedelta(seconds=SETTLING_SECONDS)
+PAUSE = timedelta(seconds=PAUSE_AFTER_FAILURE_SECONDS)
+PATIENCE = timedelta(seconds=PATIENCE_SECONDS)
 PEAK = 5e8
 
 
@@ -100,10 +102,10 @@ def test_a_server_that_fails_is_warned_of_once_and_asked_again_after_a_pause(cap
     assert asked is not None
     peaks.answered(MemoryAnswer(asked, failure="refused"), SETTLED)
     assert not peaks.awaits(run, SETTLED)
-    assert peaks.due([run], SETTLED + PAUSE_AFTER_FAILURE / 2) is None
-    again = peaks.due([run], SETTLED + PAUSE_AFTER_FAILURE)
+    assert peaks.due([run], SETTLED + PAUSE / 2) is None
+    again = peaks.due([run], SETTLED + PAUSE)
     assert again is not None
-    peaks.answered(MemoryAnswer(again, failure="refused"), SETTLED + PAUSE_AFTER_FAILURE)
+    peaks.answered(MemoryAnswer(again, failure="refused"), SETTLED + PAUSE)
     assert len(caplog.messages) == 1
     assert f"{URL}: refused" in caplog.messages[0]
     peaks.use(settings("http://other:9090"))
@@ -115,7 +117,7 @@ def test_a_server_that_does_not_answer_keeps_nothing_waiting(caplog):
     peaks, asked = asking(run)
     assert asked is not None
     late = SETTLED + PATIENCE
-    assert not peaks.awaits(run, END + SETTLING + PATIENCE)
+    assert not peaks.awaits(run, SETTLED + PATIENCE)
     assert peaks.due([run], late) is None
     assert "has not answered in time" in caplog.messages[0]
     peaks.answered(MemoryAnswer(asked, {"nightly-0-first": PEAK}), late)

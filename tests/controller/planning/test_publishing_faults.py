@@ -9,9 +9,9 @@ import pytest
 from kfp_placement_controller.planning import placement_object, placement_publisher
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
+from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_run
@@ -34,7 +34,7 @@ def submit_long(cluster: NoisyCluster, duration: str) -> str:
 
 @pytest.mark.parametrize(("duration", "history"), [("3285d", False), ("1150d", True)])
 def test_steps_that_add_up_to_more_than_ten_years_stop_no_other_run(duration, history):
-    policy = PolicyInForce(a_policy(**NO_PULLS))
+    policy = PlacementPolicy(spec=a_policy(**NO_PULLS))
     params = PlanningParams(evaluation_seconds=5)
     cluster = NoisyCluster(
         coordinator=Coordinator(DEFAULT_SOURCES, policy=policy, params=params, history=history)
@@ -98,7 +98,7 @@ def test_a_defect_beside_plans_keeps_back_no_plan_and_is_said_once(monkeypatch, 
 
 def test_gates_come_off_at_their_deadline_whatever_else_fails(monkeypatch):
     """Where nobody can say whose turn it is, pods wait no longer than the policy says."""
-    policy = PolicyInForce(a_policy(**NO_PULLS))
+    policy = PlacementPolicy(spec=a_policy(**NO_PULLS))
     cluster = PlayedCluster(
         node_object("n0"), coordinator=Coordinator(DEFAULT_SOURCES, policy=policy), gated=True
     )

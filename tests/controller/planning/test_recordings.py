@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.contract.resources import (
+    PipelinePlacement,
+    PlacementPolicy,
+    read_resource,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import a_policy
@@ -46,7 +49,7 @@ def a_cluster(**options) -> PlayedCluster:
     nodes = [node_object(f"n{number}", allocatable=room, labels=labels) for number in range(3)]
     params = PlanningParams(evaluation_seconds=30)
     policy = a_policy(**(NO_PULLS | options.pop("policy", {})))
-    coordinator = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(policy), params=params)
+    coordinator = Coordinator(DEFAULT_SOURCES, policy=PlacementPolicy(spec=policy), params=params)
     return PlayedCluster(*nodes, coordinator=coordinator, **options)
 
 
@@ -181,7 +184,7 @@ def test_a_loop_that_became_wider_while_no_planner_led_gets_its_rows_though_othe
 def test_whatever_objects_say_the_coordinator_goes_on(data):
     """Fields of pods, nodes and Workflows are lost or replaced on the way to the coordinator."""
     events = recorded_events()
-    cluster = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()))
+    cluster = Coordinator(DEFAULT_SOURCES, policy=PlacementPolicy(spec=a_policy()))
     cluster.lead(1, [], START)
     known: dict[Any, Any] = {}
     for number, (kind, name, raw) in enumerate(events):
@@ -201,10 +204,10 @@ def test_whatever_objects_say_the_coordinator_goes_on(data):
             for action in cluster.tick(START + timedelta(seconds=number)):
                 if isinstance(action, WritePlacement):
                     json.dumps(action.placement.to_object())
-                    cluster.written(action, START + timedelta(seconds=number))
+                    cluster.publisher.written(action, START + timedelta(seconds=number))
                 elif isinstance(action, PlanningRound):
                     failure = RoundFailure(action.number, "not now", died=False)
-                    cluster.round_outcome(failure, START + timedelta(seconds=number))
+                    cluster.planner.round_ended(failure, START + timedelta(seconds=number))
 
 
 @functools.cache

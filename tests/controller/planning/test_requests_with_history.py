@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.planning import known_pasts, promising
-from kfp_placement_controller.planning.past_news import NEWS_PAUSE
-from kfp_placement_controller.planning.run_requests import LONGEST_WAIT
+from kfp_placement_controller.planning.past_news import NEWS_PAUSE_SECONDS
+from kfp_placement_controller.planning.run_requests import LONGEST_WAIT_SECONDS
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.model import promise
 from kfp_placement_engine.model.keys import RunKey
@@ -240,7 +240,7 @@ def test_news_of_a_pipeline_are_looked_at_after_a_pause(monkeypatch: Any):
     cluster.settle()
     planned, requests = counted_plans(cluster, monkeypatch), cluster.coordinator.requests
     begin = cluster.played.now
-    while cluster.played.now - begin < 3 * NEWS_PAUSE:
+    while cluster.played.now - begin < timedelta(seconds=3 * NEWS_PAUSE_SECONDS):
         # As if somebody edited the object all the time.
         requests._news.history_changed(("team", "nightly"))
         cluster.settle()
@@ -273,6 +273,6 @@ def test_a_run_without_a_past_waits_for_that_of_its_namespace_alone_and_not_for_
     larger_node(cluster)
     cluster.settle()
     assert bool(cluster.spec("waiting").unschedulable) == (awaited == "team")
-    for _ in range(int(LONGEST_WAIT.total_seconds() / 4) + 1):
+    for _ in range(int(LONGEST_WAIT_SECONDS / 4) + 1):
         cluster.settle()
     assert cluster.spec("waiting").unschedulable == ""

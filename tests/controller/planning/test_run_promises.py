@@ -1,7 +1,5 @@
 """What is promised of a run, whoever promised it."""
 
-from typing import Any
-
 from kfp_placement_controller.planning.run_promises import FirstPromise, RunPromises
 from kfp_placement_engine.model.promise import Promise, TimeRange
 
@@ -14,7 +12,7 @@ def a_promise(seconds: float) -> Promise:
 def test_what_an_earlier_planner_promised_stays_while_it_is_about_right():
     promises, last = RunPromises(), a_promise(600)
     first = FirstPromise(TimeRange(500, 600, 700), 600.0, 0.0, 0.9)
-    promises.adopt(first, last)
+    promises.first, promises.last = first, last
     promises.take(a_promise(601), 60.0, 0.0, may_be_first=True)
     # A second more is not worth a write.
     assert promises.last is last
@@ -31,15 +29,3 @@ def test_a_first_promise_is_made_before_a_step_has_ended_and_not_before_the_subm
     promises.begin_again()
     assert promises.first is None
     assert promises.last is not None
-
-
-def test_a_run_that_is_held_back_halfway_has_no_end_and_one_that_has_not_begun_has():
-    promises = RunPromises()
-    promises.take(a_promise(600), 0.0, 0.0, may_be_first=True)
-    promises.take_after_start(a_promise(500))
-    assert promises.now(is_halted=False) == a_promise(500)
-    promises.begun()
-    assert promises.now(is_halted=False) == a_promise(600)
-    halted: Any = promises.now(is_halted=True)
-    assert halted.ends is None
-    assert halted.unknown

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.run_reading import MAX_READINGS, read_on, read_run
 from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.readers.options import ReadOptions
@@ -17,7 +17,7 @@ from tests.controller.planning.builders import a_workflow
 ASSUMED, SHOWN = 3, 2
 """Iterations of a loop as it is read first, and as the object shows them."""
 
-POLICY = PolicyInForce().spec
+POLICY = PlacementPolicy().spec
 
 
 class Levels:

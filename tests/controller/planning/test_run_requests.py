@@ -1,5 +1,6 @@
 """What the planner writes of runs that wait in queues, played in memory."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import (
     MAX_DOCUMENT_BYTES,
     WorkflowContent,
-    observe_any_workflow,
+    observe_workflow,
 )
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
@@ -28,6 +29,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES
+from tests.controller.planning.builders import observed
 from tests.controller.planning.test_scenarios import a_chain, a_cluster, a_step, submit
 from tests.controlplane.argo.small_workflows import dag, step, task, workflow
 from tests.support.kubernetes import node_object
@@ -44,7 +46,7 @@ class QueuedCluster:
     def __init__(self, *nodes: Any, played: Any = None, **options: Any) -> None:
         self.played: PlayedCluster = played or a_cluster(*nodes, **options)
         self.played.coordinator.queues = True
-        self.played.read[WORKFLOWS] = observe_any_workflow
+        self.played.read[WORKFLOWS] = partial(observe_workflow, unplanned=True)
         self.carry_out_others = self.played._carry_out
         self.played._carry_out = self.carry_out
         self.requests: dict[RunKey, ObservedRequest] = {}
@@ -369,9 +371,9 @@ def test_an_unmarked_run_that_is_over_keeps_nothing_of_its_steps():
         "uid": "u",
         "creationTimestamp": "2026-01-05T08:00:00Z",
     }
-    going_on = observe_any_workflow(raw)
+    going_on = observed(raw, unplanned=True)
     assert not going_on.is_marked
-    ended = observe_any_workflow({**raw, "status": {"phase": "Succeeded"}})
+    ended = observed({**raw, "status": {"phase": "Succeeded"}}, unplanned=True)
     assert isinstance(ended.content, WorkflowContent)
     assert (ended.content.document, ended.content.nodes) == (b"", ())
 

@@ -698,7 +698,7 @@ def test_nothing_is_written_of_a_run_before_its_plan():
         assert [len(each.spec.steps) for each in written] == [2] * expected
         for action in actions:
             if isinstance(action, WritePlacement):
-                cluster.coordinator.written(action, cluster.now)
+                cluster.coordinator.publisher.written(action, cluster.now)
 
 
 def test_runs_that_cannot_be_planned_keep_no_other_waiting(monkeypatch):

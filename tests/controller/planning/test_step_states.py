@@ -26,20 +26,19 @@ GRAPH = RunGraph(
     workflow="run",
 )
 EXECUTOR = "run(0).root(0).train(0).executor({})"
-STATE = ("end", "finished_at", "unreadable")
 DRIVER = "run(0).root(0).train-driver(0)"
 
 
-def status(*pods, seconds=10.0, seen=None, outcome=None, **situation):
+def status(*pods, seconds=10.0, seen=None, outcome=None, attach_failures=None, **state):
     """The status of `train` after these pods, each with the time it was seen."""
     run_pods = RunPods()
     run_pods.use_index(WorkflowIndex(GRAPH))
     for number, pod in enumerate(pods):
         run_pods.observe(pod, after(number if seen is None else seen[number]))
     outcomes = RunOutcome({} if outcome is None else {"train": outcome})
-    state = RunState(**{key: situation.pop(key) for key in STATE if key in situation})
-    known = RunSituation(outcome=outcomes, state=state, **situation)
-    found = step_statuses(GRAPH, run_pods, known, after(seconds))
+    failures = attach_failures or AttachFailures()
+    situation = RunSituation(outcomes, RunState(**state), 60.0, failures)
+    found = step_statuses(GRAPH, run_pods, situation, after(seconds))
     return found["train"]
 
 

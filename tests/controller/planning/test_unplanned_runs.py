@@ -51,7 +51,7 @@ class Played(PlayedCluster):
         self.told: list[EndedPipeline] = []
         self.place = lambda _pod: "n0"
         self.pipelines = PlannedPipelines()
-        self.ended = EndedPipelines(self._tell, opt_in=opt_in)
+        self.ended = EndedPipelines(self._tell, "", opt_in)
         read = self.ended.reading(self.pipelines.read)
         self.read[WORKFLOWS] = partial(read, ArgoSource())
 
@@ -83,7 +83,7 @@ class Played(PlayedCluster):
 
     def _tell(self, run: EndedPipeline) -> None:
         self.told.append(run)
-        self.coordinator.pipeline_ended(run, self.now)
+        self.coordinator.learning.pipeline_ended(run, self.now)
 
 
 def a_run() -> Any:
@@ -147,7 +147,7 @@ def test_a_planner_that_starts_learns_from_what_is_there_still():
     told = list(played.told)
     played.hand_over(a_coordinator(), epoch=2)
     for each in told:
-        played.coordinator.pipeline_ended(each, played.now)
+        played.coordinator.learning.pipeline_ended(each, played.now)
     played.settle()
     (past,) = played.found()[0].past_runs()
     assert len(past.steps) == 2
@@ -279,7 +279,7 @@ def test_what_came_from_the_cache_teaches_nothing():
 
 def waiting(number: int, size: int = 100, namespace: str = "team") -> EndedPipeline:
     key = RunKey(namespace, f"r{number}")
-    return EndedPipeline(key, WORKFLOWS, f"u{number}", after(number), b"x" * size)
+    return EndedPipeline(key, WORKFLOWS, after(number), b"x" * size)
 
 
 def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
@@ -288,7 +288,9 @@ def test_what_waits_to_be_learned_from_is_bounded(monkeypatch):
     for number in range(2 * OTHERS):
         runs.add(waiting(number), START)
     found = runs.due(after(10))
-    assert [each.uid for each in found] == [f"u{number}" for number in range(OTHERS, 2 * OTHERS)]
+    assert [each.key.name for each in found] == [
+        f"r{number}" for number in range(OTHERS, 2 * OTHERS)
+    ]
     assert runs.next_at() is None
 
 
@@ -303,7 +305,7 @@ def test_who_has_most_that_waits_loses_some_first(monkeypatch, caplog):
     while runs.next_at() is not None:
         found += runs.due(after(1_000))
     assert [each.key.namespace for each in found] == ["team"] * OTHERS + ["greedy"] * 9
-    assert [each.uid for each in found][-1] == f"u{99 + 10 * OTHERS}"
+    assert found[-1].key.name == f"r{99 + 10 * OTHERS}"
     assert len(caplog.messages) == 1
     assert "namespace greedy: more runs have ended" in caplog.messages[0]
 
@@ -311,7 +313,7 @@ def test_who_has_most_that_waits_loses_some_first(monkeypatch, caplog):
 def test_a_run_that_is_heard_of_twice_with_one_end_stops_nothing():
     coordinator = a_coordinator()
     for size in (100, 101):
-        coordinator.pipeline_ended(waiting(1, size), START)
+        coordinator.learning.pipeline_ended(waiting(1, size), START)
     coordinator.tick(after(10))
     assert coordinator.learning.unplanned.next_at() is None
 
@@ -323,7 +325,7 @@ def test_a_defect_in_what_waits_holds_up_no_plan(monkeypatch, caplog):
     coordinator = a_coordinator()
     for name in ("due", "add"):
         monkeypatch.setattr(coordinator.learning.unplanned, name, fail)
-    coordinator.pipeline_ended(waiting(1), START)
+    coordinator.learning.pipeline_ended(waiting(1), START)
     coordinator.tick(after(10))
     assert len(caplog.messages) == 1
 
@@ -339,7 +341,7 @@ def test_only_a_few_are_learned_from_between_two_decisions(monkeypatch):
 
 def test_what_cannot_be_read_teaches_nothing_and_stops_nothing():
     played = Played()
-    played.coordinator.pipeline_ended(waiting(1), played.now)
+    played.coordinator.learning.pipeline_ended(waiting(1), played.now)
     played.submit_unmarked()
     played.settle()
     assert len(played.found()) == 1
@@ -352,13 +354,13 @@ def test_who_writes_old_ends_keeps_no_other_run_from_being_learned_from():
     played.settle()
     (told,) = played.told
     unplanned, now = played.coordinator.learning.unplanned, played.now
-    victim = replace(told, uid="victim", ended_at=now)
+    victim = replace(told, key=RunKey("team", "victim"), ended_at=now)
     unplanned.add(victim, now)
     learned: list[str] = []
     for second in range(5):
         at = now + timedelta(seconds=second)
         old = now - timedelta(days=365, seconds=second)
-        unplanned.add(replace(told, uid=f"old-{second}", ended_at=old), at)
-        learned += [each.uid for each in unplanned.due(at + timedelta(milliseconds=100))]
+        unplanned.add(replace(told, key=RunKey("team", f"old-{second}"), ended_at=old), at)
+        learned += [each.key.name for each in unplanned.due(at + timedelta(milliseconds=100))]
     assert learned[:2] == ["old-0", "victim"]
     assert learned[2:] == ["old-1", "old-2", "old-3"]

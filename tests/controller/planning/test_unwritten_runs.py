@@ -8,13 +8,15 @@ from kfp_placement_controller.planning.actions import HistoryOutcome
 from kfp_placement_controller.planning.unwritten_runs import (
     MOST_STEPS,
     MOST_WRITES,
-    WRITE_PAUSE,
+    WRITE_PAUSE_SECONDS,
     UnwrittenRuns,
 )
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
 from kfp_placement_engine.model.history import MOST_PIPELINES
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run
+
+WRITE_PAUSE = timedelta(seconds=WRITE_PAUSE_SECONDS)
 
 
 def test_a_tenant_with_ten_thousand_pipelines_takes_bounded_memory():

@@ -8,7 +8,6 @@ from typing import Any
 
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
-from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
@@ -120,7 +119,7 @@ class Scene:
 
     def place(self, *nodes: Node) -> None:
         for node in nodes:
-            change = Change(("", node.name), None, ObservedNode(node, ()))
+            change = Change(("", node.name), None, node)
             self.coordinator.handle(NODES, change)
 
     def actions(self) -> list[Any]:

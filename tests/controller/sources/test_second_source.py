@@ -20,7 +20,6 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.planning.actions import Action, SayFindings, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.source import (
     ObservedRun,
@@ -32,7 +31,11 @@ from kfp_placement_controller.sources.source import (
     StepIndex,
 )
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.contract.resources import (
+    PipelinePlacement,
+    PlacementPolicy,
+    read_resource,
+)
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_state import StepState
@@ -106,9 +109,14 @@ class BatchSource:
     """Batches."""
 
     kind = BATCHES
-    pod_marks = PodMarks(labels=(BATCH,), annotations=(STEP,), containers=("work",))
+    pod_marks = PodMarks(
+        labels=(BATCH,),
+        annotations=(STEP,),
+        containers=("work",),
+        is_unmarked_step=lambda _pod: False,
+    )
 
-    def observe(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
+    def observe(self, raw: Mapping[str, Any], **_options: bool) -> ObservedRun:
         """Read a batch; all of them are ours."""
         metadata, status = raw["metadata"], raw.get("status", {})
         end = RunEnd.SUCCEEDED if status.get("ended") else None
@@ -119,8 +127,6 @@ class BatchSource:
             state=RunState(held=status.get("held", ""), end=end),
             content=BatchContent(tuple(raw["steps"]), tuple(status.get("done", ()))),
         )
-
-    observe_any = observe
 
     def pipeline_end(self, _raw: Mapping[str, Any]) -> None:
         """They are no pipelines."""
@@ -180,13 +186,13 @@ class Plane:
 
     def __init__(self) -> None:
         self.now = START
-        self.coordinator = Coordinator(SOURCES, policy=PolicyInForce(a_policy()))
+        self.coordinator = Coordinator(SOURCES, policy=PlacementPolicy(spec=a_policy()))
         self.coordinator.lead(1, [], START)
         self.memory = Memory(SOURCES, clock=lambda: 0.0)
         self.api = MemoryPlacements()
         api: Any = self.api
         nobody: Any = Nobody()
-        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now)
+        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody)
         for name in ("n0", "n1"):
             raw = node_object(name)
             self.coordinator.handle(NODES, Change(("", name), None, observe_node(raw)), START)

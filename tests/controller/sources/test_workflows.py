@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from kfp_placement_controller.sources.argo import workflows
 from kfp_placement_controller.sources.argo.workflows import (
     WorkflowContent,
-    observe_any_workflow,
     observe_workflow,
 )
 from kfp_placement_engine.contract.keys import (
@@ -106,8 +105,8 @@ def test_where_all_pipelines_are_planned_those_of_kfp_need_no_mark(phase):
     assert (found.is_marked, found.all_marked) == (False, True)
     assert content(found).document
     assert content(found).nodes
-    assert observe_any_workflow(raw, all_pipelines=True) == found
-    assert not observe_any_workflow(raw).is_planned
+    assert observed(raw, all_pipelines=True, unplanned=True) == found
+    assert not observed(raw, unplanned=True).is_planned
 
 
 def test_of_plain_workflows_only_marked_ones_are_planned_and_no_further_step():

@@ -47,12 +47,7 @@ class Watched:
     def kept(self, spec: Json, uid: str = "u1") -> bool | None:
         """Whether all steps of a run count as marked; None = it is dropped."""
         found = self.pipelines.read(ArgoSource(), a_workflow(spec, uid))
-        anyway = self.pipelines.read_any(ArgoSource(), a_workflow(spec, uid))
-        assert anyway.is_planned == (found is not None)
-        if found is None:
-            return None
-        assert found == anyway
-        return found.all_marked
+        return None if found is None else found.all_marked
 
 
 @pytest.mark.parametrize("value", [None, "", "marked", "ALL"])

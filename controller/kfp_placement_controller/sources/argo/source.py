@@ -8,7 +8,6 @@ from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
 from kfp_placement_controller.sources.argo.workflows import (
     node_name,
-    observe_any_workflow,
     observe_workflow,
 )
 from kfp_placement_controller.sources.queue_source import JsonPatch, Operations, QueuedRun
@@ -61,21 +60,11 @@ class ArgoSource:
     )
     waiting_selectors = (HELD_SELECTOR, PREEMPTED_SELECTOR)
 
-    def observe(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun | None:
-        """Slim a Workflow; None = it gets no plan.
-
-        Raises:
-            InputError: it has no name, no uid, no time of creation, or is too large.
-        """
-        return observe_workflow(raw, all_pipelines=all_pipelines)
-
-    def observe_any(self, raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
-        """Slim a Workflow, planned or not; one that cannot be read cannot be planned.
-
-        Raises:
-            InputError: it has no name, no uid or no time of creation.
-        """
-        return observe_any_workflow(raw, all_pipelines=all_pipelines)
+    def observe(
+        self, raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
+    ) -> ObservedRun | None:
+        """Slim a Workflow, as `observe_workflow` says."""
+        return observe_workflow(raw, all_pipelines=all_pipelines, unplanned=unplanned)
 
     def pipeline_end(self, raw: Mapping[str, Any]) -> datetime | None:
         """When a Workflow of KFP has ended; None = it goes on, or others have made it."""

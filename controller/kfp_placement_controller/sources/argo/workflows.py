@@ -155,51 +155,37 @@ def _unpacked(packed: str) -> bytes:
     return text
 
 
-def observe_workflow(raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun | None:
+def observe_workflow(
+    raw: Mapping[str, Any], *, all_pipelines: bool = False, unplanned: bool = False
+) -> ObservedRun | None:
     """Slim a Workflow; None = it gets no plan.
 
     Args:
         raw: the Workflow.
         all_pipelines: if KFP has made it, all its steps count as marked; else our mark is needed.
+        unplanned: slim it even if it gets no plan; if it has ended, no step is kept then. One that
+            cannot be read says so when it is planned: it waits in a queue until somebody says what
+            it needs, or that nobody can.
 
     Raises:
-        InputError: it has no name, no uid, no time of creation, or is too large.
+        InputError: it has no name, no uid or no time of creation; or, unless `unplanned`, it is
+            too large.
     """
     workflow = WorkflowObject.of(raw)
-    document = document_of(workflow)
-    is_marked, all_marked = _is_marked(document), all_pipelines and workflow.is_pipeline
-    if not is_marked and not all_marked:
-        return None
-    return _observed(workflow, document, is_marked=is_marked, all_marked=all_marked)
-
-
-def observe_any_workflow(raw: Mapping[str, Any], *, all_pipelines: bool = False) -> ObservedRun:
-    """Slim a Workflow, planned or not; of one that gets no plan and has ended no step is kept.
-
-    One that cannot be read says so when it is planned: it waits in a queue until somebody says
-    what it needs, or that nobody can.
-
-    Args:
-        raw: the Workflow.
-        all_pipelines: as for `observe_workflow`.
-
-    Raises:
-        InputError: it has no name, no uid or no time of creation.
-    """
-    workflow = WorkflowObject.of(raw)
+    all_marked = all_pipelines and workflow.is_pipeline
     try:
         document = document_of(workflow)
-        all_marked = all_pipelines and workflow.is_pipeline
-        return _observed(workflow, document, is_marked=_is_marked(document), all_marked=all_marked)
+        is_marked = SCHEDULER_LABEL.encode() in document
+        if not (is_marked or all_marked or unplanned):
+            return None
+        return _observed(workflow, document, is_marked=is_marked, all_marked=all_marked)
     except InputError as error:
+        if not unplanned:
+            raise
         unread = replace(workflow, spec={}, status={"phase": workflow.phase})
         observed = _observed(unread, b"", is_marked=False, all_marked=False)
         content = WorkflowContent(observed.key.name, b"", problem=str(error))
         return replace(observed, content=content)
-
-
-def _is_marked(document: bytes) -> bool:
-    return SCHEDULER_LABEL.encode() in document
 
 
 def _observed(
