@@ -22,10 +22,29 @@ from kfp_placement_controller.queueing.request_status import (
 )
 from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
+from kfp_placement_controller.queueing.steering import RETRY_AFTER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import QueueBackend, resources_of
 from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason, StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+
+_COUNTS = timedelta(seconds=1)
+"""Time between two writes of a queue's counts, which change with every run."""
+
+_POSITIONS = timedelta(seconds=10)
+"""Time between two writes of what changes with every run for all that wait, such as their
+positions, at most."""
+
+_POSITIONS_PER_RUN = timedelta(milliseconds=50)
+"""The same for each run that waits: where few do, all is written soon, and where a thousand do they
+are not written all the time."""
+
+_MOST_POSITIONS = 20
+"""Such writes at a time."""
+
+_OTHERS_FACTOR = 6
+"""How many times rarer that is for a run of which only how many others wait is new: while a
+thousand runs are submitted that changes all the time."""
 
 _AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
 _OF_OTHERS = frozenset({"waiting", "message"})
@@ -68,41 +87,15 @@ class _Patch:
     fields: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class PublishingParams:
-    """How often statuses are written.
-
-    Attributes:
-        retry_seconds: between two tries of the same write.
-        count_seconds: between two writes of a queue's counts, which change with every run.
-        position_seconds: between two writes of what changes with every run for all that wait, such
-            as their positions, at most.
-        position_seconds_per_run: the same for each run that waits: where few do, all is written
-            soon, and where a thousand do they are not written all the time.
-        most_positions: such writes at a time.
-        others_factor: how many times rarer that is for a run of which only how many others wait is
-            new: while a thousand runs are submitted that changes all the time.
-    """
-
-    retry_seconds: float = 2.0
-    count_seconds: float = 1.0
-    position_seconds: float = 10.0
-    position_seconds_per_run: float = 0.05
-    most_positions: int = 20
-    others_factor: float = 6.0
-
-
 @dataclass
 class QueuePublisher:
     """Writes what is new: phases and conditions at once, counts and positions now and then.
 
     Attributes:
-        params: how often.
         ranges: says when runs are likely to start.
         counts: of each queue, as last decided.
     """
 
-    params: PublishingParams
     ranges: StartRanges
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
     _worked_out: dict[RunKey, _Patch] = field(default_factory=dict)
@@ -136,8 +129,7 @@ class QueuePublisher:
             now: the time.
         """
         positions = 0
-        per_run = self.params.position_seconds_per_run * len(situation.waiting)
-        position_seconds = min(self.params.position_seconds, per_run)
+        between_positions = min(_POSITIONS, _POSITIONS_PER_RUN * len(situation.waiting))
         before, self._worked_out = self._worked_out, {}
         # What is said of a run that is being let go on is said when its object shows it; but that
         # it has waited again must be said, else it counts as admitted since the first time.
@@ -158,12 +150,12 @@ class QueuePublisher:
             if fields is None:
                 continue
             is_urgent = not _AT_ONCE.isdisjoint(fields)
-            if not is_urgent and positions >= self.params.most_positions:
+            if not is_urgent and positions >= _MOST_POSITIONS:
                 continue
             key, version = known.key, known.request.version
-            pause = 0.0 if is_urgent else position_seconds
+            pause = timedelta() if is_urgent else between_positions
             if fields.keys() <= _OF_OTHERS:
-                pause *= self.params.others_factor
+                pause *= _OTHERS_FACTOR
             if self._may_write(("request", *key), version, pause, now):
                 positions += not is_urgent
                 yield WriteRequestStatus(key, version, fields)
@@ -212,7 +204,7 @@ class QueuePublisher:
             patch = status_patch(queue, findings, self.counts[queue.key], now)
             if patch is None:
                 continue
-            pause = self.params.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
+            pause = _COUNTS if {"ready", "conditions"}.isdisjoint(patch) else timedelta()
             if self._may_write(("queue", *queue.key), queue.version, pause, now):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
@@ -255,14 +247,14 @@ class QueuePublisher:
         return self.ranges.starts(known.key, queue, known.status.starts, since, now)
 
     def _may_write(
-        self, what: tuple[str, ...], version: str, pause_seconds: float, now: datetime
+        self, what: tuple[str, ...], version: str, pause: timedelta, now: datetime
     ) -> bool:
         """Whether a version was not written over before, nor the object a short time ago."""
         last = self._written.pop(what, None)
         if last is not None:
-            is_retry = last.version == version
-            pause_seconds = max(pause_seconds, self.params.retry_seconds if is_retry else 0.0)
-            if now - last.at < timedelta(seconds=pause_seconds):
+            if last.version == version:
+                pause = max(pause, RETRY_AFTER)
+            if now - last.at < pause:
                 self._written[what] = last
                 return False
         if len(self._written) >= _MOST_KNOWN:

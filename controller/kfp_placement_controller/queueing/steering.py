@@ -17,6 +17,13 @@ from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import start_outcome
 
+RETRY_AFTER = timedelta(seconds=2)
+"""Time between two tries of the same write; what it changes comes by a watch."""
+
+_REFUSED_FOR = timedelta(minutes=1)
+"""How long a run is left alone whose object may not be changed, as an admission webhook of others
+can say: else it took its place in the queue forever."""
+
 _MOST_KNOWN = 10_000
 """Runs of which is remembered what they were asked for."""
 
@@ -40,16 +47,8 @@ class Standing:
 
 @dataclass
 class Steering:
-    """What is done with runs, and what was tried a short time ago.
+    """What is done with runs, and what was tried a short time ago."""
 
-    Attributes:
-        retry_seconds: between two tries of the same write.
-        refused_seconds: how long a run is left alone whose object may not be changed, as an
-            admission webhook of others can say: else it took its place in the queue forever.
-    """
-
-    retry_seconds: float
-    refused_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _refused: dict[str, datetime] = field(default_factory=dict)
@@ -68,10 +67,9 @@ class Steering:
 
     def forget(self, now: datetime) -> None:
         """What was tried longer ago may be tried again."""
-        self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
-        self._let = {run: at for run, at in self._let.items() if self._is_recent(at, now)}
-        pause = timedelta(seconds=self.refused_seconds)
-        self._refused = {uid: at for uid, at in self._refused.items() if now - at < pause}
+        self._tried = {what: at for what, at in self._tried.items() if now - at < RETRY_AFTER}
+        self._let = {run: at for run, at in self._let.items() if now - at < RETRY_AFTER}
+        self._refused = {uid: at for uid, at in self._refused.items() if now - at < _REFUSED_FOR}
 
     def standing(
         self,
@@ -163,9 +161,13 @@ class Steering:
             elif known.is_to_be_preempted(now) and not self._is_obeyed(known):
                 yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
 
-    def may_try(self, action: SteeringAction, now: datetime) -> bool:
-        """Whether something was not tried just now; what it changes comes back by a watch."""
-        what = (type(action).__name__, action.run.owner.uid, action.run.version)
+    def may_try(self, what: tuple[str, ...], now: datetime) -> bool:
+        """Whether a write was not tried just now.
+
+        Args:
+            what: the target of the action.
+            now: the time.
+        """
         if what in self._tried:
             return False
         self._tried[what] = now
@@ -182,6 +184,3 @@ class Steering:
     def _is_obeyed(self, known: KnownRun) -> bool:
         request = known.request
         return request is not None and self._obeyed.get(known.run.owner.uid) == request.preempt_at
-
-    def _is_recent(self, at: datetime, now: datetime) -> bool:
-        return now - at < timedelta(seconds=self.retry_seconds)

@@ -4,9 +4,8 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
-from typing import TypeVar
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
@@ -23,8 +22,6 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources, add_to
-
-ResultT = TypeVar("ResultT")
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,23 +68,12 @@ class KueueBackend:
 
     Attributes:
         objects: Kueue's, as they are now.
-        retry_seconds: between two tries of the same write; what it changes comes by a watch.
-        aging_seconds: between two steps in which the priority of a Workload grows. Each is a write,
-            and lets Kueue try the run again, so a queue whose priorities grow fast must not cause
-            one at every decision. A minute is little beside how long runs wait.
     """
 
     objects: KueueObjects = field(default_factory=KueueObjects)
-    retry_seconds: float = 2.0
-    aging_seconds: float = 60.0
-    _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _defects_before: set[tuple[RunKey, str]] = field(default_factory=set)
     _defects: set[tuple[RunKey, str]] = field(default_factory=set)
     _outdated: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
-
-    def clear(self) -> None:
-        """What was tried a short time ago is not known any more: the clock was set."""
-        self._tried.clear()
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
@@ -115,7 +101,7 @@ class KueueBackend:
                 for each in situation.queues
                 if each.spec.backend == QueueBackend.KUEUE
             },
-            writes=self._to_try(actions, now),
+            writes=actions,
             played=[*_played(waiting, running)],
         )
 
@@ -128,41 +114,27 @@ class KueueBackend:
         situation: Situation,
         now: datetime,
     ) -> list[KueueDecision]:
-        def decision(known: KnownRun) -> KueueDecision | None:
-            run = kueue_run(known, situation.queues, self.objects, now, self.aging_seconds)
-            if run is None:
-                return None
-            return decide(replace(run, outdated_uid=self._outdated_uid(run, now)), now)
-
         decided = []
         for known in runs:
-            otherwise = partial(_unread, known, situation.queue_of(known))
-            each = self._attempt(known.key, partial(decision, known), otherwise)
-            if each is not None:
-                decided.append(each)
+            try:
+                run = kueue_run(known, situation.queues, self.objects, now)
+                if run is not None:
+                    run = replace(run, outdated_uid=self._outdated_uid(run, now))
+                    decided.append(decide(run, now))
+            except Exception as error:
+                # Anybody may have written what the decision depends on: a defect in it must not
+                # keep all others waiting. The run stays where it is.
+                lack = Lack(Rule.KUEUE, reason=self._defect(known.key, error))
+                decided.append(KueueDecision(known, situation.queue_of(known), missing=(lack,)))
         return decided
 
-    def _attempt(
-        self, run: RunKey, decide: Callable[[], ResultT], otherwise: Callable[[str], ResultT]
-    ) -> ResultT:
-        """Decide about one run: a defect in that must not keep all others waiting.
-
-        Anybody may have written what the decision depends on. A defect is logged once for
-        as long as each decision meets it.
-
-        Args:
-            run: which.
-            decide: does it.
-            otherwise: what follows if that fails; takes what to say of it.
-        """
-        try:
-            return decide()
-        except Exception as error:
-            detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
-            if (run, detail) not in self._defects_before | self._defects:
-                _LOG.exception("run %s/%s: defect in deciding about it", *run)
-            self._defects.add((run, detail))
-            return otherwise(f"a defect of the queue: {detail}")
+    def _defect(self, run: RunKey, error: Exception) -> str:
+        """Say what has failed; it is logged once for as long as each decision meets it."""
+        detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
+        if (run, detail) not in self._defects_before:
+            _LOG.exception("run %s/%s: defect in deciding about it", *run)
+        self._defects.add((run, detail))
+        return f"a defect of the queue: {detail}"
 
     def _outdated_uid(self, run: KueueRun, now: datetime) -> str:
         """Of the Workload that a run had when it was stopped by request; each time there is one.
@@ -224,10 +196,7 @@ class KueueBackend:
             request = by_uid.get(workload.owner_uid)
             # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
             if request is not None and not _is_ending(request, situation):
-                write = partial(writes.for_other, workload, request, now)
-                action = self._attempt(request.key, write, lambda _: None)
-                if action is not None:
-                    yield action
+                yield writes.for_other(workload, request, now)
 
     def _reports(self, situation: Situation, now: datetime) -> Iterator[KueueAction]:
         """What to say of the AdmissionChecks that we answer."""
@@ -237,22 +206,6 @@ class KueueBackend:
             report = statuses.report(check, situation.planner_problem, now)
             if report is not None:
                 yield report
-
-    def _to_try(self, actions: Iterable[KueueAction], now: datetime) -> list[KueueAction]:
-        """Those that were not tried just now."""
-        pause = timedelta(seconds=self.retry_seconds)
-        self._tried = {what: at for what, at in self._tried.items() if now - at < pause}
-        wanted = []
-        for action in actions:
-            if action.target not in self._tried:
-                self._tried[action.target] = now
-                wanted.append(action)
-        return wanted
-
-
-def _unread(known: KnownRun, queue: QueueKey, problem: str) -> KueueDecision:
-    """What is decided of a run about which we fail to decide: it stays where it is."""
-    return KueueDecision(known, queue, missing=(Lack(Rule.KUEUE, reason=problem),))
 
 
 def _of_draining(run: KueueRun, _now: datetime, taken: Mapping[RunKey, Resources]) -> KueueDecision:

@@ -24,6 +24,12 @@ MAX_NAME_CHARACTERS = 253
 _HASH_CHARACTERS = 10
 
 _SECONDS_PER_HOUR = 3600.0
+
+_AGING_SECONDS = 60.0
+"""Time between two steps in which the priority of a Workload grows. Each is a write, and lets Kueue
+try the run again, so a queue whose priorities grow fast must not cause one at every decision. A
+minute is little beside how long runs wait."""
+
 _LEAST, _MOST = -(2**31), 2**31 - 1
 """Priorities that a Workload can have."""
 
@@ -107,11 +113,7 @@ def workload_name(run: RunKey, request_uid: str) -> str:
 
 
 def kueue_run(
-    known: KnownRun,
-    queues: RunQueues,
-    objects: KueueObjects,
-    now: datetime,
-    aging_seconds: float,
+    known: KnownRun, queues: RunQueues, objects: KueueObjects, now: datetime
 ) -> KueueRun | None:
     """A run that Kueue decides about; None = it does not.
 
@@ -120,7 +122,6 @@ def kueue_run(
         queues: all RunQueues.
         objects: Kueue's.
         now: the time.
-        aging_seconds: of each step in which its priority grows.
     """
     queue = queues.get(queues.of_run(known.key.namespace, known.queue_name))
     request = known.request
@@ -139,7 +140,7 @@ def kueue_run(
         known=known,
         request=request,
         queue=queue,
-        priority=_priority(known, queue, queues, now, aging_seconds),
+        priority=_priority(known, queue, queues, now),
         workload=workload,
         nodes=nodes,
         was_refused=was_refused,
@@ -166,13 +167,7 @@ def _nodes(objects: KueueObjects, workload: ObservedWorkload) -> NodeGroups:
         return ()
 
 
-def _priority(
-    known: KnownRun,
-    queue: ObservedQueue,
-    queues: RunQueues,
-    now: datetime,
-    aging_seconds: float,
-) -> int:
+def _priority(known: KnownRun, queue: ObservedQueue, queues: RunQueues, now: datetime) -> int:
     """As the queue allows it, and grown since the run was submitted.
 
     It grows in steps: each is a write, and lets Kueue look at the run again. It grows while the run
@@ -180,6 +175,6 @@ def _priority(
     in turn.
     """
     seconds = max(0.0, (now - known.run.submitted_at).total_seconds())
-    hours = seconds // aging_seconds * aging_seconds / _SECONDS_PER_HOUR
+    hours = seconds // _AGING_SECONDS * _AGING_SECONDS / _SECONDS_PER_HOUR
     grown = math.floor(queue.spec.aging_per_hour * hours)
     return max(_LEAST, min(queues.allowed_priority(queue.key, known.priority) + grown, _MOST))
