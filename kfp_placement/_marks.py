@@ -113,6 +113,16 @@ class Marks:
         return replace(hints, **changes)
 
 
+def given_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The options among the arguments of a function that marks something.
+
+    Args:
+        arguments: all of them by name: first what is marked, last what the function does not know.
+    """
+    _, *options, unknown = arguments
+    return {name: arguments[name] for name in options} | arguments[unknown]
+
+
 def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
     """The error for an option that does not exist, with the closest one that does."""
     if name == "queue":

@@ -9,10 +9,11 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
+from kfp_placement._package import Package
 from kfp_placement_engine.exceptions import (
     EngineError,
     InputError,
@@ -42,20 +43,8 @@ class DownloadLimits:
     max_bytes: int = 5 * _MEGABYTE
 
 
-class Download(NamedTuple):
-    """A file.
-
-    Attributes:
-        name: where it came from, for people: without a query, which may hold a secret.
-        data: its content.
-    """
-
-    name: str
-    data: bytes
-
-
-def download(url: str, limits: DownloadLimits | None = None) -> Download:
-    """Fetch a file by http or https.
+def download(url: str, limits: DownloadLimits | None = None) -> Package:
+    """Fetch a file by http or https; its name is where it came from, without a query.
 
     Proxies are those of the environment, as for other programs.
 
@@ -88,7 +77,7 @@ def download(url: str, limits: DownloadLimits | None = None) -> Download:
             f"{name}: is a web page, not a Cluster file; give the address of the file itself"
             " (GitHub and GitLab have it behind 'Raw')"
         )
-    return Download(name, answer)
+    return Package(name, answer)
 
 
 def _name_and_host(url: str) -> tuple[str, str]:

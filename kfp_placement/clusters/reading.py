@@ -97,8 +97,8 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
         from kfp_placement.clusters.download import download
 
         progress(0.0, f"fetching {name}")
-        source, data = download(name)
-        return read_cluster(data, name=source, progress=progress)
+        file = download(name)
+        return read_cluster(file.data, name=file.name, progress=progress)
     if _SCHEME.match(name):
         raise InputError(
             f"{name!r:.200}: give a path, or an address that begins with http:// or https://"

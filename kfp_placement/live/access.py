@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kfp_placement.live.exceptions import ClusterError, ClusterMissingError
 from kfp_placement_kube.configuration import Configuration
-from kfp_placement_kube.exceptions import ConfigurationError, NotAKubeconfigError, NotYamlError
+from kfp_placement_kube.exceptions import ConfigurationError
 from kfp_placement_kube.kubeconfig import (
     default_kubeconfigs,
     load_kubeconfig,
@@ -62,8 +62,8 @@ def find_access(kubeconfig: Path | None, context: str | None, option: str = "") 
     origin = _kubeconfig_source(kubeconfig, option)
     unusable = f"{origin}: no usable kubeconfig"
     with _unusable(unusable):
-        contexts = read_contexts(kubeconfig)
-        chosen = _choose_context(contexts.all, contexts.current, context, origin)
+        contexts, current = read_contexts(kubeconfig)
+        chosen = _choose_context(contexts, current, context, origin)
         name = str(chosen["name"])
         own = (chosen.get("context") or {}).get("namespace")
     load = partial(_loaded, partial(load_kubeconfig, kubeconfig, name), unusable)
@@ -79,17 +79,8 @@ def _loaded(load: Callable[[], Configuration], unusable: str) -> Configuration:
 def _unusable(what: str) -> Iterator[None]:
     try:
         yield
-    except (ConfigurationError, LookupError, TypeError, AttributeError) as error:
-        raise ClusterError(f"{what}: {_what_is_wrong(error)}") from error
-
-
-def _what_is_wrong(error: Exception) -> str:
-    """A sentence; what the official client's reader stumbles over says nothing to people."""
-    if isinstance(error, NotYamlError):
-        return f"no YAML: {error!s:.300}"
-    if isinstance(error, ConfigurationError) and not isinstance(error, NotAKubeconfigError):
-        return f"{error!s:.300}"
-    return "it must be a mapping with contexts, clusters and users, as kubectl writes it"
+    except ConfigurationError as error:
+        raise ClusterError(f"{what}: {error!s:.300}") from error
 
 
 def _kubeconfig_source(kubeconfig: Path | None, option: str) -> str:

@@ -84,6 +84,9 @@ def preview(
     Raises:
         PlacementError: the pipeline or the cluster cannot be read or planned.
     """
+    # First of all: no other name is known here yet.
+    options = {**locals()}
+    del options["pipeline"], options["cluster"], options["unknown"]
     # Here and not above, so that `import kfp_placement` stays fast.
     from kfp_placement._marks import unknown_option
     from kfp_placement._options import read_request
@@ -100,24 +103,6 @@ def preview(
             )
         others = ("cluster", "arguments")
         raise unknown_option("preview", name, [*others, *sorted(preview.__kwdefaults__ or {})])
-    options = {
-        "arguments": arguments,
-        "durations": durations,
-        "loop_widths": loop_widths,
-        "assume_cached": assume_cached,
-        "namespace": namespace,
-        "budget": budget,
-        "generations": generations,
-        "seed": seed,
-        "dispatch": dispatch,
-        "objective": objective,
-        "compare": compare,
-        "kube_version": kube_version,
-        "marked_only": marked_only,
-        "assumptions": assumptions,
-        "history": history,
-        "confidence": confidence,
-    }
     with engine_errors():
         made = planned(read_request("preview", pipeline, cluster, options))
     plan = made.plan

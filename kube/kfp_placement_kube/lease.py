@@ -166,7 +166,7 @@ class LeaderElection:
         if raw is None:
             spec = self._spec(0)
             body = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
-            self._took(self._client.create(LEASES, body), spec["leaseTransitions"], asked_at)
+            self._took(self._client.create(LEASES, body), asked_at)
             return
         self._see(raw)
         lease = raw["spec"]
@@ -181,7 +181,7 @@ class LeaderElection:
         else:
             spec = self._spec(transitions + 1)
         written = self._client.replace(LEASES, {**raw, "spec": {**lease, **spec}})
-        self._took(written, spec["leaseTransitions"], asked_at)
+        self._took(written, asked_at)
 
     def _spec(self, transitions: int, acquired_at: str | None = None) -> JsonObject:
         now = micro_time_text(self._clock())
@@ -207,9 +207,9 @@ class LeaderElection:
         duration = lease.get("leaseDurationSeconds") or self._params.lease_seconds
         return self._monotonic() - self._seen_at > duration
 
-    def _took(self, written: JsonObject, transitions: int, asked_at: float) -> None:
+    def _took(self, written: JsonObject, asked_at: float) -> None:
         self._see(written)
-        self._epoch = transitions
+        self._epoch = written["spec"]["leaseTransitions"]
         self._renewed_at = asked_at
 
     def _give_back(self) -> None:

@@ -186,9 +186,13 @@ class QueueCoordinator:
         namespaces = {name for name in self.queues.namespaces() if not self._excluded(name)}
         self.releases.observe(namespaces, now)
         planner = self._planner_state(now)
-        standing = self.steering.standing(
-            self.runs, lambda known: self._cause(known, planner, now), now
-        )
+
+        def cause(known: KnownRun) -> ReleaseCause | None:
+            space = known.key.namespace
+            queue = None if self._excluded(space) else self.queues.of_namespace(space)
+            return self.releases.cause(known, queue, planner, now)
+
+        standing = self.steering.standing(self.runs, cause, now)
         taking_part = [each for each in self.runs if each.key.namespace in namespaces]
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         self._waiting = len(waiting)
@@ -223,11 +227,6 @@ class QueueCoordinator:
             )
         return actions
 
-    def _cause(self, known: KnownRun, planner: PlannerState, now: datetime) -> ReleaseCause | None:
-        """Why a waiting run goes on whatever its queue decides; None = it waits on."""
-        queue = self._queue_of_namespace(known.key.namespace)
-        return self.releases.cause(known, queue, planner, now)
-
     def _released_by(self, action: LetRun, situation: Situation, now: datetime) -> None:
         """A run is let run: remember why, and how that was beside what was said before."""
         uid, known = action.run.owner.uid, self.runs.get(action.run.key)
@@ -260,10 +259,6 @@ class QueueCoordinator:
         if self._is_changed:
             pause = max(_BURST, self._waiting * _BURST_PER_RUN)
         return self.decided_at + pause
-
-    def _queue_of_namespace(self, namespace: str) -> ObservedQueue | None:
-        """The queue by which a namespace takes part; None = it does not."""
-        return None if self._excluded(namespace) else self.queues.of_namespace(namespace)
 
     def _excluded(self, namespace: str) -> bool:
         """Whether a namespace takes no part, whatever RunQueues it has."""

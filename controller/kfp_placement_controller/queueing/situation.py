@@ -7,7 +7,6 @@ from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
-from kfp_placement_controller.queueing.runs import NodeRoom
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources
@@ -28,7 +27,7 @@ class Situation:
         admitted: runs that may run.
         draining: what the pods of runs take that were preempted and still have some.
         queues: the RunQueues.
-        nodes: what the cluster has for runs.
+        nodes: what each has for runs.
         requests: all RunRequests, also of runs that have ended or take no part.
         planner_problem: why nobody says what runs need; "" = somebody does.
         fixed: admitted runs whose objects refuse to be changed: they cannot be stopped.
@@ -40,7 +39,7 @@ class Situation:
     admitted: Sequence[KnownRun]
     draining: Mapping[RunKey, tuple[KnownRun, Resources]]
     queues: RunQueues
-    nodes: Sequence[NodeRoom]
+    nodes: Sequence[Resources]
     requests: Sequence[ObservedRequest]
     planner_problem: str
     fixed: frozenset[RunKey]

@@ -10,7 +10,7 @@ from kfp_placement_controller.queueing.builtin.admission import decide
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.runs import AdmittedRun, NodeRoom, QueueRules, WaitingRun
+from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import GIVEN_BACK
 from kfp_placement_engine.contract.run_queue import QueueBackend
@@ -48,17 +48,16 @@ def decisions(situation: Situation, now: datetime) -> Decisions:
     kept = [replace(waiting[each.key].let(now), is_fixed=True) for each in left if each.keeps_room]
     victims, preemptor = _preempted(stuck, taking, kept, {run.key for run in let}, rules, nodes)
     uids = {known.key: known.run.owner.uid for known in here}
+    stops = {}
+    if preemptor is not None:
+        note = f"suspended: run {preemptor.name} of a higher priority needs the room"
+        stops = dict.fromkeys(victims, Stop(uids[preemptor], note))
     return Decisions(
         verdicts={each.key: each for each in verdicts},
-        stops={key: _stop_for(preemptor, uids) for key in victims if preemptor is not None},
+        stops=stops,
         used=used,
         played=(PlayedQueues([waiting[each.key] for each in left], taking, rules, nodes),),
     )
-
-
-def _stop_for(preemptor: RunKey, uids: Mapping[RunKey, str]) -> Stop:
-    note = f"suspended: run {preemptor.name} of a higher priority needs the room"
-    return Stop(uids[preemptor], note)
 
 
 def _preempted(
@@ -67,7 +66,7 @@ def _preempted(
     kept: Sequence[AdmittedRun],
     let: Collection[RunKey],
     rules: Mapping[QueueKey, QueueRules],
-    nodes: Sequence[NodeRoom],
+    nodes: Sequence[Resources],
 ) -> tuple[Sequence[RunKey], RunKey | None]:
     """Whom the first of the runs that wait, and can, makes stop; and which run that is."""
     lowest = min((run.priority for run in taking if run.may_be_suspended), default=None)
@@ -89,7 +88,7 @@ def preempted(
     run: WaitingRun,
     admitted: Sequence[AdmittedRun],
     rules: Mapping[QueueKey, QueueRules],
-    nodes: Sequence[NodeRoom],
+    nodes: Sequence[Resources],
 ) -> list[RunKey]:
     """The runs to suspend so that a waiting run can go; no one of them could be left out.
 
