@@ -73,12 +73,11 @@ class ClusterRoom:
             counted: runs whose pods are not other pods: what they demand counts instead.
         """
         load = self.load.by_node(counted)
-        rooms = []
-        for name, node in self._nodes.items():
-            if is_for_runs(node):
-                taken = load[name].used if name in load else {}
-                rooms.append(minus(node.allocatable, taken))
-        return rooms
+        return [
+            minus(node.allocatable, load[name].used if name in load else {})
+            for name, node in self._nodes.items()
+            if is_for_runs(node)
+        ]
 
 
 def _taken(pod: ObservedPod | None) -> tuple[bool, str, Resources] | None:

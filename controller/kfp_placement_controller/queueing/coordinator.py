@@ -25,7 +25,7 @@ from kfp_placement_controller.queueing.publisher import QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
 from kfp_placement_controller.queueing.releases import PlannerState, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
-from kfp_placement_controller.queueing.situation import Situation, situation_of
+from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_controller.queueing.steering import RETRY_AFTER, Steering
 from kfp_placement_controller.sources.load import Load
@@ -196,7 +196,7 @@ class QueueCoordinator:
         taking_part = [each for each in self.runs if each.key.namespace in namespaces]
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         self._waiting = len(waiting)
-        situation = situation_of(
+        situation = Situation(
             waiting,
             standing.refused,
             [each for each in taking_part if each.is_admitted] + standing.let,
@@ -216,7 +216,12 @@ class QueueCoordinator:
             if self.steering.may_try(action.target, now):
                 actions.append(action)
                 if isinstance(action, LetRun):
-                    self._released_by(action, situation, now)
+                    # Remember why, and how that was beside what was said before.
+                    uid, known = action.run.owner.uid, self.runs.get(action.run.key)
+                    self.publisher.released(uid, action.cause)
+                    if known is not None and action.cause is ReleaseCause.ADMITTED:
+                        queue = situation.queue_of(known)
+                        self.ranges.begun(uid, queue, known.first_starts(now), now)
         # A RunRequest must not say forever that its run waits, once the namespace takes no part.
         others = (each for each in self.runs if each.key.namespace not in namespaces)
         left = [each for each in others if not each.is_waiting]
@@ -226,13 +231,6 @@ class QueueCoordinator:
                 taking_part, situation, decided, self._policy, self._excluded, now
             )
         return actions
-
-    def _released_by(self, action: LetRun, situation: Situation, now: datetime) -> None:
-        """A run is let run: remember why, and how that was beside what was said before."""
-        uid, known = action.run.owner.uid, self.runs.get(action.run.key)
-        self.publisher.released(uid, action.cause)
-        if known is not None and action.cause is ReleaseCause.ADMITTED:
-            self.ranges.begun(uid, situation.queue_of(known), known.first_starts(now), now)
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""

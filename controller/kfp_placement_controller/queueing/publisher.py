@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import (
     ReleaseCause,
     WriteQueueStatus,
@@ -25,7 +24,7 @@ from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_controller.queueing.steering import RETRY_AFTER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import QueueBackend, resources_of
-from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason, StartRange
+from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _COUNTS = timedelta(seconds=1)
@@ -71,14 +70,6 @@ _STOPPED = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """When something was written last, and over which version of the object."""
-
-    at: datetime
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Patch:
     """What must be written of a run, as long as run and place are these; None = nothing."""
 
@@ -99,7 +90,7 @@ class QueuePublisher:
     ranges: StartRanges
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
     _worked_out: dict[RunKey, _Patch] = field(default_factory=dict)
-    _written: dict[tuple[str, ...], _Written] = field(default_factory=dict)
+    _written: dict[tuple[str, ...], tuple[datetime, str]] = field(default_factory=dict)
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -136,9 +127,8 @@ class QueuePublisher:
         let = {each.key for each in situation.admitted if each.is_waiting}
         let |= {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
         for known in runs:
-            if known.request is None:
-                continue
-            if known.key in let and known.status.phase != RequestPhase.ADMITTED:
+            is_let = known.key in let and known.status.phase != RequestPhase.ADMITTED
+            if known.request is None or is_let:
                 continue
             place = self._place(known, situation, decided, now)
             patch = before.get(known.key)
@@ -188,7 +178,11 @@ class QueuePublisher:
             each.key: QueueCounts(
                 waiting[each.key],
                 admitted[each.key],
-                _used(each, decided),
+                # What admitted runs demand of the resources that have a quota.
+                {
+                    name: decided.used.get(each.key, {}).get(name, 0)
+                    for name in resources_of(each.spec.quota.resources)
+                },
                 self.ranges.ratios(each.key),
             )
             for each in queues
@@ -223,28 +217,23 @@ class QueuePublisher:
         if priority != known.priority:
             notes.append(f"priority {known.priority} counts as {priority} in {queue.name}")
         cause = self._causes.get(known.run.owner.uid)
+        verdict, starts = decided.verdicts.get(known.key), None
+        if verdict is not None and not verdict.is_admitted:
+            since = known.waiting_since(now)
+            starts = self.ranges.starts(known.key, queue, known.status.starts, since, now)
         is_of_kueue = situation.queues.backend_of(queue) == QueueBackend.KUEUE
         return RunPlace(
             queue=queue,
             priority=priority,
-            verdict=decided.verdicts.get(known.key),
+            verdict=verdict,
             undecided=situation.undecided.get(known.key, (known, NOT_KNOWN_YET))[1],
             draining=known.key in situation.draining,
             cause=None if cause is None else _REASONS.get(cause, NOT_HELD),
             stopped=_stopped(known, situation),
             notes=tuple(notes),
             nodes=decided.nodes.get(known.key, None if is_of_kueue and known.is_admitted else ()),
-            starts=self._starts(known, queue, decided, now),
+            starts=starts,
         )
-
-    def _starts(
-        self, known: KnownRun, queue: QueueKey, decided: Decisions, now: datetime
-    ) -> StartRange | None:
-        verdict = decided.verdicts.get(known.key)
-        if verdict is None or verdict.is_admitted:
-            return None
-        since = known.waiting_since(now)
-        return self.ranges.starts(known.key, queue, known.status.starts, since, now)
 
     def _may_write(
         self, what: tuple[str, ...], version: str, pause: timedelta, now: datetime
@@ -252,14 +241,15 @@ class QueuePublisher:
         """Whether a version was not written over before, nor the object a short time ago."""
         last = self._written.pop(what, None)
         if last is not None:
-            if last.version == version:
+            written_at, over = last
+            if over == version:
                 pause = max(pause, RETRY_AFTER)
-            if now - last.at < pause:
+            if now - written_at < pause:
                 self._written[what] = last
                 return False
         if len(self._written) >= _MOST_KNOWN:
             del self._written[next(iter(self._written))]
-        self._written[what] = _Written(now, version)
+        self._written[what] = (now, version)
         return True
 
 
@@ -271,9 +261,3 @@ def _stopped(known: KnownRun, situation: Situation) -> str:
     runs = (*situation.waiting, *situation.admitted)
     names = (f"run {each.key.name}" for each in runs if each.run.owner.uid == preempted_for)
     return f"stopped for {next(names, 'a run')} of a higher priority"
-
-
-def _used(queue: ObservedQueue, decided: Decisions) -> dict[str, int]:
-    """What admitted runs of a queue demand of the resources that have a quota."""
-    used = decided.used.get(queue.key, {})
-    return {name: used.get(name, 0) for name in resources_of(queue.spec.quota.resources)}

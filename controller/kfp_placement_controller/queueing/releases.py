@@ -1,6 +1,6 @@
 """Why a run that waits goes on whatever its queue decides: nothing waits for what cannot come."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -74,13 +74,13 @@ class Releases:
             if name not in known and now - at < _MOST_KEPT * _REPLACING
         }
 
-    def returning(self, now: datetime) -> Iterable[str]:
+    def returning(self, now: datetime) -> Sequence[str]:
         """Namespaces whose RunQueue was there a moment ago.
 
         Args:
             now: the time.
         """
-        return (name for name, at in self._gone.items() if now - at < _REPLACING)
+        return [name for name, at in self._gone.items() if now - at < _REPLACING]
 
     def cause(
         self,

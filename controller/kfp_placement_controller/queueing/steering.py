@@ -86,26 +86,22 @@ class Steering:
         """
         found = Standing([], [], [], [])
         for known in runs:
-            if known.is_waiting:
-                self._stand(known, cause_of(known), found, now)
-            elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
-                # Somebody else has let it go on: what it says of its preemption is over.
-                found.wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
-        return found
-
-    def _stand(
-        self, known: KnownRun, cause: ReleaseCause | None, found: Standing, now: datetime
-    ) -> None:
-        if cause is not None:
-            found.wanted.append(self.let(known, cause, now))
-            if cause is not ReleaseCause.TERMINATED:
+            if not known.is_waiting:
+                if known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
+                    # Somebody else has let it go on: what it says of its preemption is over.
+                    found.wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
+            elif (cause := cause_of(known)) is not None:
+                found.wanted.append(self.let(known, cause, now))
+                if cause is not ReleaseCause.TERMINATED:
+                    found.let.append(known)
+            elif self.is_refused(known):
+                found.refused.append(known)
+            elif (known.run.owner.uid, known.run.version) in self._let:
+                # Its object does not show it yet.
                 found.let.append(known)
-        elif self.is_refused(known):
-            found.refused.append(known)
-        elif self.is_let(known):
-            found.let.append(known)
-        else:
-            found.waiting.append(known)
+            else:
+                found.waiting.append(known)
+        return found
 
     def let(self, known: KnownRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
         """Let a run that waits begin, or go on; it counts as admitted from now on."""
@@ -115,10 +111,6 @@ class Steering:
         is_admitted = cause is ReleaseCause.ADMITTED
         outcome = start_outcome(known.first_starts(now), now) if is_admitted else None
         return action(known.run, cause, max(0.0, waited.total_seconds()), outcome)
-
-    def is_let(self, known: KnownRun) -> bool:
-        """Whether it was let run just now, and its object does not show it yet."""
-        return (known.run.owner.uid, known.run.version) in self._let
 
     def refused(self, action: SteeringAction, now: datetime) -> None:
         """The API server has refused something for good, not only for now."""
@@ -158,7 +150,7 @@ class Steering:
             stop = decided.stops.get(known.key)
             if stop is not None:
                 yield SuspendRun(known.run, stop.preempted_for, stop.note)
-            elif known.is_to_be_preempted(now) and not self._is_obeyed(known):
+            elif known.is_to_be_preempted(self._obeyed.get(known.run.owner.uid), now):
                 yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
 
     def may_try(self, what: tuple[str, ...], now: datetime) -> bool:
@@ -180,7 +172,3 @@ class Steering:
             self._obeyed[uid] = asked_at
         if len(self._obeyed) > _MOST_KNOWN:
             del self._obeyed[next(iter(self._obeyed))]
-
-    def _is_obeyed(self, known: KnownRun) -> bool:
-        request = known.request
-        return request is not None and self._obeyed.get(known.run.owner.uid) == request.preempt_at

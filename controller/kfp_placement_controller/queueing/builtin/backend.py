@@ -29,7 +29,7 @@ _DRAINING_SHARE = 0.1
 def decisions(situation: Situation, now: datetime) -> Decisions:
     """Decide about all waiting runs, and about one for which others must stop."""
     nodes, rules = situation.nodes, situation.queues.rules()
-    here = [*situation.waiting_in(QueueBackend.BUILTIN)]
+    here = [*situation.those_of(situation.waiting, QueueBackend.BUILTIN)]
     draining = situation.draining.values()
     preemptors = {known.run.preempted_for for known, _ in draining}
     preemptors |= {known.run.preempted_for for known in situation.waiting}

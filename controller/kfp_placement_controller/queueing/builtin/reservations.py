@@ -42,7 +42,7 @@ class _Cluster:
         self._empty = GangRoom.of(rooms, gangs)
         self._taken: dict[str, int] = {}
 
-    def add(self, demand: Demand, sign: int = 1) -> None:
+    def add(self, demand: Demand, sign: int) -> None:
         """A demand of more than there is counts as all there is: alone, such a run may go."""
         for name, amount in demand.peak.items():
             counted = min(amount, self._capacity.get(name, 0))

@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -21,7 +21,7 @@ from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdicts_of
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import Resources, add_to
+from kfp_placement_engine.model.resources import add_to
 
 _LOG = logging.getLogger(__name__)
 
@@ -78,16 +78,23 @@ class KueueBackend:
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
         self._defects_before, self._defects = self._defects, set()
-        if not situation.queues.ask_for_kueue and not self.objects.has_workloads:
+        if not situation.queues.ask_for_kueue and not self.objects.workloads():
             return Decisions()
         decide = partial(self._decided, situation=situation, now=now)
-        waiting = decide(situation.waiting_in(QueueBackend.KUEUE), self._of_waiting)
-        running = decide(situation.admitted_in(QueueBackend.KUEUE), self._of_running)
-        taken = {known.key: amounts for known, amounts in situation.draining.values()}
+        waiting = decide(
+            situation.those_of(situation.waiting, QueueBackend.KUEUE), self._of_waiting
+        )
+        running = decide(
+            situation.those_of(situation.admitted, QueueBackend.KUEUE), self._of_running
+        )
         stopping = (known for known, _ in situation.draining.values())
-        draining = decide(stopping, partial(_of_draining, taken=taken))
+        draining = decide(stopping, _of_draining)
         decided = [*waiting, *running, *draining]
-        actions = [*self._reports(situation, now)]
+        actions: list[KueueAction] = []
+        if situation.queues.ask_for_kueue:
+            problem = situation.planner_problem
+            reports = (statuses.report(each, problem, now) for each in self.objects.checks.values())
+            actions += [report for report in reports if report is not None]
         actions += [action for each in decided for action in each.writes]
         actions += self._for_others(situation, decided, now)
         waiting.sort(key=_place)
@@ -110,7 +117,7 @@ class KueueBackend:
     def _decided(
         self,
         runs: Iterable[KnownRun],
-        decide: Callable[[KueueRun, datetime], KueueDecision],
+        decide: Callable[[KueueRun, Situation, datetime], KueueDecision],
         situation: Situation,
         now: datetime,
     ) -> list[KueueDecision]:
@@ -120,7 +127,7 @@ class KueueBackend:
                 run = kueue_run(known, situation.queues, self.objects, now)
                 if run is not None:
                     run = replace(run, outdated_uid=self._outdated_uid(run, now))
-                    decided.append(decide(run, now))
+                    decided.append(decide(run, situation, now))
             except Exception as error:
                 # Anybody may have written what the decision depends on: a defect in it must not
                 # keep all others waiting. The run stays where it is.
@@ -150,7 +157,7 @@ class KueueBackend:
             del self._outdated[next(iter(self._outdated))]
         return self._outdated.setdefault(stop, run.workload.uid if is_old else "")
 
-    def _of_waiting(self, run: KueueRun, now: datetime) -> KueueDecision:
+    def _of_waiting(self, run: KueueRun, _: Situation, now: datetime) -> KueueDecision:
         key, is_admitted = run.queue.key, run.workload is not None and run.workload.is_admitted
         return KueueDecision(
             known=run.known,
@@ -164,7 +171,7 @@ class KueueBackend:
             writes=tuple(writes.for_run(run, self.objects, now, waits=True)),
         )
 
-    def _of_running(self, run: KueueRun, now: datetime) -> KueueDecision:
+    def _of_running(self, run: KueueRun, _: Situation, now: datetime) -> KueueDecision:
         return KueueDecision(
             known=run.known,
             queue=run.queue.key,
@@ -198,18 +205,9 @@ class KueueBackend:
             if request is not None and not _is_ending(request, situation):
                 yield writes.for_other(workload, request, now)
 
-    def _reports(self, situation: Situation, now: datetime) -> Iterator[KueueAction]:
-        """What to say of the AdmissionChecks that we answer."""
-        if not situation.queues.ask_for_kueue:
-            return
-        for check in self.objects.checks.values():
-            report = statuses.report(check, situation.planner_problem, now)
-            if report is not None:
-                yield report
 
-
-def _of_draining(run: KueueRun, _now: datetime, taken: Mapping[RunKey, Resources]) -> KueueDecision:
-    actions = tuple(writes.for_draining(run, taken[run.known.key]))
+def _of_draining(run: KueueRun, situation: Situation, _: datetime) -> KueueDecision:
+    actions = tuple(writes.for_draining(run, situation.draining[run.known.key][1]))
     return KueueDecision(run.known, run.queue.key, writes=actions)
 
 

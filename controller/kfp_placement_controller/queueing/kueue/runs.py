@@ -130,9 +130,13 @@ def kueue_run(
     name = workload_name(known.key, request.uid)
     workload = objects.workload(known.key.namespace, name, request.uid)
     was_refused = workload is not None and objects.was_refused(workload)
-    nodes = None
+    nodes: NodeGroups | None = None
     if workload is not None and workload.has_reservation:
-        nodes = _nodes(objects, workload)
+        try:
+            nodes = node_groups(objects.node_selectors(workload))
+        except LimitError:
+            # More flavors than a run can be limited to: then it is not.
+            nodes = ()
     elif was_refused:
         # The planner goes on planning for them: once all steps fit, another try is worth it.
         nodes = known.status.assigned_nodes
@@ -157,14 +161,6 @@ def _why_waiting(workload: ObservedWorkload | None) -> str:
         why = f": {evicted.message}" if evicted is not None and evicted.holds else ""
         return f"its Workload {workload.name} is not active{why}"
     return "" if reserved is None else reserved.message
-
-
-def _nodes(objects: KueueObjects, workload: ObservedWorkload) -> NodeGroups:
-    try:
-        return node_groups(objects.node_selectors(workload))
-    except LimitError:
-        # More flavors than a run can be limited to: then it is not.
-        return ()
 
 
 def _priority(known: KnownRun, queue: ObservedQueue, queues: RunQueues, now: datetime) -> int:
