@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.exceptions import ConfigurationError
@@ -63,8 +62,8 @@ def load_kubeconfig(kubeconfig: Path | None, context: str | None = None) -> Conf
     )
 
 
-def read_contexts(kubeconfig: Path | None) -> tuple[Any, Any]:
-    """All contexts of a kubeconfig, and the one that is chosen in it, as they are.
+def read_contexts(kubeconfig: Path | None) -> tuple[dict[str, str], str]:
+    """The namespace of each context of a kubeconfig ("" = none is said), and the current context.
 
     Args:
         kubeconfig: the file; None = those that kubectl would read.
@@ -77,7 +76,11 @@ def read_contexts(kubeconfig: Path | None) -> tuple[Any, Any]:
 
         file = None if kubeconfig is None else str(kubeconfig)
         contexts, current = config.list_kube_config_contexts(file)
-        return contexts, current
+        namespaces = {
+            str(each["name"]): str((each.get("context") or {}).get("namespace") or "")
+            for each in contexts
+        }
+        return namespaces, str(current["name"])
 
 
 def _path(name: str | None) -> Path | None:

@@ -21,6 +21,8 @@ from kfp_placement_kube.times import micro_time_text
 
 _LOG = logging.getLogger(__name__)
 
+_JITTER = 0.2
+
 
 @dataclass(frozen=True)
 class ElectionParams:
@@ -31,13 +33,11 @@ class ElectionParams:
         renew_deadline_seconds: a leader that could not renew for this long stops leading, before
             others may take over.
         retry_seconds: between tries.
-        jitter: of these, so that candidates do not try at once.
     """
 
     lease_seconds: int = 15
     renew_deadline_seconds: float = 10.0
     retry_seconds: float = 2.0
-    jitter: float = 0.2
 
     def __post_init__(self) -> None:
         if not self.retry_seconds < self.renew_deadline_seconds < self.lease_seconds:
@@ -131,7 +131,8 @@ class LeaderElection:
             if self.epoch != reported:
                 reported = self.epoch
                 self._tell(reported)
-            self._stopping.wait(self._pause_seconds())
+            # A little longer than said, so that candidates do not try at once.
+            self._stopping.wait(self._params.retry_seconds * (1 + _JITTER * self._rng.random()))
         if reported is not None:
             self._tell(None)
         self._give_back()
@@ -143,9 +144,6 @@ class LeaderElection:
             _LOG.info("%s leads, epoch %d", self._identity, epoch)
         self._client.observer.led(epoch is not None)
         self._changed(epoch)
-
-    def _pause_seconds(self) -> float:
-        return self._params.retry_seconds * (1 + self._params.jitter * self._rng.random())
 
     def _try(self) -> None:
         """Take or renew the Lease if that is ours to do."""
