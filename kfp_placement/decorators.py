@@ -75,9 +75,8 @@ def placed(
     """
     # First of all: no other name is known here yet.
     options = given_options(locals())
-    if component is None:
-        return functools.partial(_placed_component, options=options)
-    return _placed_component(component, options=options)
+    decorate = functools.partial(_placed_component, options=options)
+    return decorate if component is None else decorate(component)
 
 
 def placed_pipeline(
@@ -175,9 +174,9 @@ def _placed_function(
     function: Any, options: Mapping[str, Any], guess_types: bool
 ) -> Callable[..., Any]:
     _check_function(function)
-    marks = Marks.checked(
-        f"pipeline {function.__name__!r}", options, known=_PIPELINE_OPTIONS, constants_only=True
-    )
+    known = ("type", "location", "image_size", "priority", "queue", "scheduler")
+    subject = f"pipeline {function.__name__!r}"
+    marks = Marks.checked(subject, options, known=known, constants_only=True)
 
     @functools.wraps(function)
     def marked(*args: Any, **kwargs: Any) -> Any:
@@ -190,9 +189,6 @@ def _placed_function(
         return result
 
     return marked
-
-
-_PIPELINE_OPTIONS = ("type", "location", "image_size", "priority", "queue", "scheduler")
 
 
 def _check_function(function: object) -> None:

@@ -120,8 +120,8 @@ def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.Pipel
         return task
     if not has_pod(task):
         warnings.warn(
-            f"{subject} runs in no pod of its own ({_pod_less_kind(task)}); it cannot be placed and"
-            " its marks are left out",
+            f"{subject} runs in no pod of its own, as importers and volume claims; it cannot be"
+            " placed and its marks are left out",
             PlacementWarning,
             stacklevel=3,
         )
@@ -176,12 +176,6 @@ def _check_task(task: object) -> None:
             f"step {task.name!r} is a pipeline itself, and KFP can mark only the steps inside;"
             " put @placed_pipeline(...) below its own @dsl.pipeline, or place() its steps there"
         )
-
-
-def _pod_less_kind(task: dsl.PipelineTask) -> str:
-    if task.container_spec is None:
-        return "an importer"
-    return "a volume claim made or deleted by KFP's driver"
 
 
 def _labels(marks: Marks) -> dict[str, str]:
