@@ -145,8 +145,8 @@ def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, 
     """Which pipelines have rows that do not count, and how many, of the first few."""
     bad: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in histories:
-        if rows := each.read_runs().left_out:
-            bad[each.metadata.namespace or "", each.spec.pipeline] += rows
+        if left_out := each.read_runs().left_out:
+            bad[each.metadata.namespace or "", each.spec.pipeline] += left_out
     notices = []
     for (namespace, pipeline), rows in list(bad.items())[:_UNREADABLE_SHOWN]:
         where = f" of namespace {namespace:.80}" if namespace else ""
