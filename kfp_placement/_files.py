@@ -15,16 +15,14 @@ def write_whole(target: Path, text: str) -> None:
     """
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
-        try:
-            with beside.open("x", encoding="utf-8") as stream:
-                stream.write(text)
-            beside.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
+        with beside.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+        beside.replace(target)
     except (OSError, ValueError) as error:
         raise unwritable(target, error) from error
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            beside.unlink()
 
 
 def unwritable(target: object, error: OSError | ValueError) -> RunError:

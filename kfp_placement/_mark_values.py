@@ -4,12 +4,11 @@ A check takes what is marked and the option's name, both for messages, and the v
 of kfp.
 """
 
-import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kfp_placement.exceptions import MarkValueError, NotConstantError, UnknownOptionError
+from kfp_placement.exceptions import MarkValueError, NotConstantError
 from kfp_placement_engine.contract.hints import (
     MAX_PRIORITY,
     MAX_QUEUE_NAME_LENGTH,
@@ -43,13 +42,6 @@ _LEAST_IMAGE_BYTES = 1024
 def bad(subject: str, option: str, value: object, problem: str, remedy: str) -> MarkValueError:
     """The error for a value: what is wrong with it, and what to do."""
     return MarkValueError(f"{subject}: {option} = {_shortened(value)} {problem}; {remedy}")
-
-
-def unknown(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
-    """The error for an option that does not exist, with the closest one that does."""
-    close = difflib.get_close_matches(name, known, n=1)
-    advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(known)
-    return UnknownOptionError(f"{subject}: there is no option {name!r:.60}; {advice}")
 
 
 def _shortened(value: object) -> str:
@@ -138,31 +130,60 @@ def sizes(subject: str, option: str, value: object) -> dict[str, int]:
     return found
 
 
-def priority(subject: str, option: str, value: object) -> int:
-    """A run's importance."""
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > MAX_PRIORITY:
-        remedy = f"use one from -{MAX_PRIORITY} to {MAX_PRIORITY}; larger is more important"
-        raise bad(subject, option, value, "is not a whole number in range", remedy)
-    return value
+def whole_number(
+    least: int, most: int, problem: str, remedy: str
+) -> Callable[[str, str, object], int]:
+    """The check of whole numbers between bounds."""
+
+    def check(subject: str, option: str, value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise bad(subject, option, value, problem, remedy)
+        return value
+
+    return check
 
 
-def queue(subject: str, option: str, value: object) -> str:
-    """The name of a RunQueue."""
-    if not isinstance(value, str) or not is_queue_name(value):
-        remedy = (
-            f"use at most {MAX_QUEUE_NAME_LENGTH} lower-case letters, digits, '-' and '.', with a"
-            " letter or digit at both ends, for example queue='gpu'"
-        )
-        raise bad(subject, option, value, "is not the name of a RunQueue", remedy)
-    return value
+priority = whole_number(
+    -MAX_PRIORITY,
+    MAX_PRIORITY,
+    "is not a whole number in range",
+    f"use one from -{MAX_PRIORITY} to {MAX_PRIORITY}; larger is more important",
+)
+"""A run's importance."""
+
+pod_count = whole_number(
+    1, MAX_WORKERS, "is not a whole number of pods", f"use one from 1 to {MAX_WORKERS:,}"
+)
+"""How many pods a step makes itself."""
 
 
-def pod_count(subject: str, option: str, value: object) -> int:
-    """How many pods a step makes itself."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_WORKERS:
-        remedy = f"use one from 1 to {MAX_WORKERS:,}"
-        raise bad(subject, option, value, "is not a whole number of pods", remedy)
-    return value
+def text(
+    fits: Callable[[str], object], problem: str, remedy: str
+) -> Callable[[str, str, object], str]:
+    """The check of text of some form."""
+
+    def check(subject: str, option: str, value: object) -> str:
+        if not isinstance(value, str) or not fits(value):
+            raise bad(subject, option, value, problem, remedy)
+        return value
+
+    return check
+
+
+queue = text(
+    is_queue_name,
+    "is not the name of a RunQueue",
+    f"use at most {MAX_QUEUE_NAME_LENGTH} lower-case letters, digits, '-' and '.', with a letter or"
+    " digit at both ends, for example queue='gpu'",
+)
+"""The name of a RunQueue."""
+
+accelerator_type = text(
+    _RESOURCE_NAME.fullmatch,
+    "is not a resource name",
+    "use the name nodes offer it under, for example 'nvidia.com/gpu'",
+)
+"""The resource name of an accelerator."""
 
 
 def cpu(subject: str, option: str, value: object) -> str:
@@ -217,11 +238,3 @@ def gpu(subject: str, option: str, value: object) -> str:
         remedy = f"use one from 1 to {_MAX_ACCELERATORS}, or leave {option} out"
         raise bad(subject, option, value, "is not a whole number of accelerators", remedy)
     return str(int(text))
-
-
-def accelerator_type(subject: str, option: str, value: object) -> str:
-    """The resource name of an accelerator."""
-    if not isinstance(value, str) or _RESOURCE_NAME.fullmatch(value) is None:
-        remedy = "use the name nodes offer it under, for example 'nvidia.com/gpu'"
-        raise bad(subject, option, value, "is not a resource name", remedy)
-    return value

@@ -79,8 +79,9 @@ class Marks:
                 raise unknown_option(subject, name, known or _STEP_OPTIONS)
             if value is None:
                 continue
-            attribute, check, takes_channels = _OPTIONS[name]
-            if constants_only or not (takes_channels and _mark_values.is_channel(value)):
+            attribute, check = _OPTIONS[name]
+            takes_channels = name in _RESOURCES and not constants_only
+            if not (takes_channels and _mark_values.is_channel(value)):
                 _mark_values.refuse_channels(subject, name, value)
                 value = check(subject, name, value)
             values[attribute] = value
@@ -113,6 +114,16 @@ class Marks:
         return replace(hints, **changes)
 
 
+def given_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The options among the arguments of a function that marks something.
+
+    Args:
+        arguments: all of them by name: first what is marked, last what the function does not know.
+    """
+    _, *options, unknown = arguments
+    return {**{name: arguments[name] for name in options}, **arguments[unknown]}
+
+
 def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
     """The error for an option that does not exist, with the closest one that does."""
     if name == "queue":
@@ -126,7 +137,9 @@ def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOpti
         return UnknownOptionError(
             f"{subject}: {name!r} applies to single steps; use place() or @placed{here}"
         )
-    return _mark_values.unknown(subject, name, known)
+    close = difflib.get_close_matches(name, known, n=1)
+    advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(known)
+    return UnknownOptionError(f"{subject}: there is no option {name!r:.60}; {advice}")
 
 
 def _warn_of_near_words(subject: str, values: Mapping[str, Any]) -> None:
@@ -157,24 +170,27 @@ def _workers(subject: str, option: str, value: object) -> PodGroup:
 
 
 _Check = Callable[[str, str, object], Any]
-_OPTIONS: dict[str, tuple[str, _Check, bool]] = {
-    # option: (attribute of Marks, check, KFP takes a pipeline parameter here)
-    "type": ("type", _mark_values.label, False),
-    "location": ("location", _mark_values.label, False),
-    "duration": ("duration_seconds", _mark_values.duration, False),
-    "outputs": ("output_bytes", _mark_values.sizes, False),
-    "inputs": ("input_bytes", _mark_values.sizes, False),
-    "image_size": ("image_bytes", _mark_values.image_size, False),
-    "max_latency": ("max_latency_ms", _mark_values.max_latency, False),
-    "priority": ("priority", _mark_values.priority, False),
-    "queue": ("queue", _mark_values.queue, False),
-    "workers": ("workers", _workers, False),
-    "scheduler": ("scheduler", _mark_values.label, False),
-    "cpu": ("cpu", _mark_values.cpu, True),
-    "memory": ("memory", _mark_values.memory, True),
-    "gpu": ("gpu", _mark_values.gpu, True),
-    "accelerator_type": ("accelerator_type", _mark_values.accelerator_type, True),
+_OPTIONS: dict[str, tuple[str, _Check]] = {
+    # option: (attribute of Marks, check)
+    "type": ("type", _mark_values.label),
+    "location": ("location", _mark_values.label),
+    "duration": ("duration_seconds", _mark_values.duration),
+    "outputs": ("output_bytes", _mark_values.sizes),
+    "inputs": ("input_bytes", _mark_values.sizes),
+    "image_size": ("image_bytes", _mark_values.image_size),
+    "max_latency": ("max_latency_ms", _mark_values.max_latency),
+    "priority": ("priority", _mark_values.priority),
+    "queue": ("queue", _mark_values.queue),
+    "workers": ("workers", _workers),
+    "scheduler": ("scheduler", _mark_values.label),
+    "cpu": ("cpu", _mark_values.cpu),
+    "memory": ("memory", _mark_values.memory),
+    "gpu": ("gpu", _mark_values.gpu),
+    "accelerator_type": ("accelerator_type", _mark_values.accelerator_type),
 }
+
+_RESOURCES = ("cpu", "memory", "gpu", "accelerator_type")
+"""Options for which KFP takes a pipeline parameter."""
 
 _STEP_OPTIONS = [name for name in _OPTIONS if name != "queue"]
 """Those of `place` and `@placed`: a run waits in its queue as a whole."""

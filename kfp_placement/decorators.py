@@ -14,7 +14,7 @@ from kfp import dsl
 from kfp.dsl import base_component, pipeline_context
 
 from kfp_placement import _scheduler
-from kfp_placement._marks import Marks
+from kfp_placement._marks import Marks, given_options
 from kfp_placement._task_metadata import labels_of, set_annotation, set_label
 from kfp_placement.exceptions import UsageError
 from kfp_placement.steps import apply_marks, check_names, encoded_hints, has_pod, read_hints
@@ -73,26 +73,10 @@ def placed(
     Raises:
         PlacementError: a value is wrong, or what is decorated is not a component.
     """
-    options: dict[str, Any] = {
-        "type": type,
-        "location": location,
-        "duration": duration,
-        "outputs": outputs,
-        "inputs": inputs,
-        "image_size": image_size,
-        "max_latency": max_latency,
-        "priority": priority,
-        "workers": workers,
-        "scheduler": scheduler,
-        "cpu": cpu,
-        "memory": memory,
-        "gpu": gpu,
-        "accelerator_type": accelerator_type,
-        **unknown,
-    }
-    if component is None:
-        return functools.partial(_placed_component, options=options)
-    return _placed_component(component, options=options)
+    # First of all: no other name is known here yet.
+    options = given_options(locals())
+    decorate = functools.partial(_placed_component, options=options)
+    return decorate if component is None else decorate(component)
 
 
 def placed_pipeline(
@@ -134,15 +118,9 @@ def placed_pipeline(
     Raises:
         PlacementError: a value is wrong, or it is above `@dsl.pipeline`.
     """
-    options: dict[str, Any] = {
-        "type": type,
-        "location": location,
-        "image_size": image_size,
-        "priority": priority,
-        "queue": queue,
-        "scheduler": scheduler,
-        **unknown,
-    }
+    # First of all: no other name is known here yet.
+    options = given_options(locals())
+    del options["guess_types"]
     decorate = functools.partial(_placed_function, options=options, guess_types=guess_types)
     return decorate if function is None else decorate(function)
 
@@ -196,9 +174,9 @@ def _placed_function(
     function: Any, options: Mapping[str, Any], guess_types: bool
 ) -> Callable[..., Any]:
     _check_function(function)
-    marks = Marks.checked(
-        f"pipeline {function.__name__!r}", options, known=_PIPELINE_OPTIONS, constants_only=True
-    )
+    known = ("type", "location", "image_size", "priority", "queue", "scheduler")
+    subject = f"pipeline {function.__name__!r}"
+    marks = Marks.checked(subject, options, known=known, constants_only=True)
 
     @functools.wraps(function)
     def marked(*args: Any, **kwargs: Any) -> Any:
@@ -211,9 +189,6 @@ def _placed_function(
         return result
 
     return marked
-
-
-_PIPELINE_OPTIONS = ("type", "location", "image_size", "priority", "queue", "scheduler")
 
 
 def _check_function(function: object) -> None:

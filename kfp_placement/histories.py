@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from kfp_placement._package import Package
 from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
-from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.views.formatting import counted
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from kfp_placement.live.kinds import Api
@@ -81,7 +81,7 @@ def read_past(
     run: RunGraph,
     namespace: str,
     cluster: "Cluster",
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> KnownPast:
     """Read the past runs of a source.
 
@@ -115,8 +115,10 @@ def read_past(
             if source.given is not None:
                 raise
             # Histories are a feature of its own: a cluster without is as it always was.
-            is_there = isinstance(error, ClusterForbiddenError)
-            return KnownPast(notices=(_not_allowed(error),) if is_there else ())
+            if isinstance(error, ClusterMissingError):
+                return NO_PAST
+            text = f"may not read pipelinehistories: no run time is taken from past runs ({error})"
+            return KnownPast(notices=(Notice("not-allowed", text),))
     from kfp_placement_engine.planning.stored_past import past_of
 
     policy = (cluster.policy and cluster.policy.history) or HistoryPolicy()
@@ -143,10 +145,17 @@ def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, 
     """Which pipelines have rows that do not count, and how many, of the first few."""
     bad: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in histories:
-        if rows := each.read_runs().left_out:
-            bad[each.metadata.namespace or "", each.spec.pipeline] += rows
-    found = list(bad.items())[:_UNREADABLE_SHOWN]
-    return tuple(_bad_rows(*pipeline, rows) for pipeline, rows in found)
+        if left_out := each.read_runs().left_out:
+            bad[each.metadata.namespace or "", each.spec.pipeline] += left_out
+    notices = []
+    for (namespace, pipeline), rows in list(bad.items())[:_UNREADABLE_SHOWN]:
+        where = f" of namespace {namespace:.80}" if namespace else ""
+        text = (
+            f"the history of pipeline {pipeline!r:.80}{where} has {counted(len(rows), 'row')} that"
+            f" cannot be read or cannot be true, the first is {rows[0]}; such rows do not count"
+        )
+        notices.append(Notice("bad-history", text))
+    return tuple(notices)
 
 
 def file_histories(given: "str | os.PathLike[str] | Package") -> "tuple[PipelineHistory, ...]":
@@ -234,19 +243,3 @@ def _forgotten_steps(
                 " well since",
                 task,
             )
-
-
-def _not_allowed(error: Exception) -> Notice:
-    return Notice(
-        "not-allowed",
-        f"may not read pipelinehistories: no run time is taken from past runs ({error})",
-    )
-
-
-def _bad_rows(namespace: str, pipeline: str, rows: "Sequence[str]") -> Notice:
-    whose = f"{pipeline!r:.80} of namespace {namespace:.80}" if namespace else f"{pipeline!r:.80}"
-    return Notice(
-        "bad-history",
-        f"the history of pipeline {whose} has {counted(len(rows), 'row')} that cannot be read"
-        f" or cannot be true, the first is {rows[0]}; such rows do not count",
-    )

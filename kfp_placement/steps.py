@@ -10,7 +10,7 @@ from kfp import dsl
 from kfp.dsl import pipeline_task
 
 from kfp_placement import _scheduler
-from kfp_placement._marks import Marks
+from kfp_placement._marks import Marks, given_options
 from kfp_placement._resources import wanted_resources, write_resources
 from kfp_placement._task_metadata import (
     annotations_of,
@@ -97,25 +97,10 @@ def place(
     Raises:
         PlacementError: a value is wrong or contradicts what was set; nothing has been changed then.
     """
+    # First of all: no other name is known here yet.
+    options = given_options(locals())
     _check_task(task)
     subject = f"step {task.name!r}"
-    options: dict[str, Any] = {
-        "type": type,
-        "location": location,
-        "duration": duration,
-        "outputs": outputs,
-        "inputs": inputs,
-        "image_size": image_size,
-        "max_latency": max_latency,
-        "priority": priority,
-        "workers": workers,
-        "scheduler": scheduler,
-        "cpu": cpu,
-        "memory": memory,
-        "gpu": gpu,
-        "accelerator_type": accelerator_type,
-        **unknown,
-    }
     return apply_marks(task, Marks.checked(subject, options), subject)
 
 
@@ -135,8 +120,8 @@ def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.Pipel
         return task
     if not has_pod(task):
         warnings.warn(
-            f"{subject} runs in no pod of its own ({_pod_less_kind(task)}); it cannot be placed and"
-            " its marks are left out",
+            f"{subject} runs in no pod of its own, as importers and volume claims; it cannot be"
+            " placed and its marks are left out",
             PlacementWarning,
             stacklevel=3,
         )
@@ -191,12 +176,6 @@ def _check_task(task: object) -> None:
             f"step {task.name!r} is a pipeline itself, and KFP can mark only the steps inside;"
             " put @placed_pipeline(...) below its own @dsl.pipeline, or place() its steps there"
         )
-
-
-def _pod_less_kind(task: dsl.PipelineTask) -> str:
-    if task.container_spec is None:
-        return "an importer"
-    return "a volume claim made or deleted by KFP's driver"
 
 
 def _labels(marks: Marks) -> dict[str, str]:

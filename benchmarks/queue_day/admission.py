@@ -17,7 +17,6 @@ from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.run_queues import rules_of
 from kfp_placement_controller.queueing.runs import (
     AdmittedRun,
-    NodeRoom,
     WaitingRun,
 )
 from kfp_placement_engine.contract.run_queue import RunQueueSpec
@@ -108,10 +107,7 @@ class Queue:
         self._admitted: dict[int, AdmittedRun] = {}
         # All else as a RunQueue has it that says nothing of it.
         self._rules = {QUEUE: rules_of(RunQueueSpec(overcommit=overcommit))}
-        self._nodes = [
-            NodeRoom(f"node-{number}", {**canonical(node), "pods": _PODS_PER_NODE})
-            for number, node in enumerate(NODES)
-        ]
+        self._nodes = [{**canonical(node), "pods": _PODS_PER_NODE} for node in NODES]
 
     def arrived(self, run: int, now: float) -> list[int]:
         """It waits, and may go at once."""

@@ -13,8 +13,6 @@ from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.exceptions import (
     ConfigurationError,
-    NotAKubeconfigError,
-    NotYamlError,
 )
 from kfp_placement_kube.kubeconfig import load_kubeconfig
 from kfp_placement_kube.service_account import load_service_account
@@ -137,12 +135,10 @@ def configuration(settings: Settings) -> Configuration:
 
 
 def _no_way(kubeconfig: Path | None, error: ConfigurationError) -> str:
-    """Why there is no configuration; what the official client stumbles over says nothing."""
+    """Why there is no configuration."""
     if kubeconfig is None:
         return (
             f"this is not a pod with a service account ({error!s:.300});"
             " outside of a cluster give --kubeconfig FILE"
         )
-    unknown = isinstance(error, NotAKubeconfigError | NotYamlError)
-    why = "it is not a kubeconfig as kubectl writes it" if unknown else f"{error!s:.300}"
-    return f"no way to the API server by --kubeconfig {kubeconfig}: {why}"
+    return f"no way to the API server by --kubeconfig {kubeconfig}: {error!s:.300}"

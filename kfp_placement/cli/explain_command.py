@@ -42,7 +42,11 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
 
     State, planned against actual times, what it waits for and until when, the next best nodes.
     """
-    _refuse_file(run)
+    if run.endswith((".yaml", ".yml", ".json", ".py")):
+        raise click.UsageError(
+            f"{run} is a file, and explain is for runs in a cluster; for a file,"
+            f" `kfp-placement plan {run} -o wide` says why each step goes where it goes"
+        )
     cluster, namespace = connect(Target(**target))
     # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.exit_codes import ExitCode
@@ -73,11 +77,3 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     for each in seen.missing:
         warn(each)
     return ExitCode.FAILURE if seen.phase == UNREADABLE else ExitCode.OK
-
-
-def _refuse_file(run: str) -> None:
-    if run.endswith((".yaml", ".yml", ".json", ".py")):
-        raise click.UsageError(
-            f"{run} is a file, and explain is for runs in a cluster; for a file,"
-            f" `kfp-placement plan {run} -o wide` says why each step goes where it goes"
-        )

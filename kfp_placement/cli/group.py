@@ -74,10 +74,10 @@ def command(name: str | None = None, **attributes: Any) -> Callable[..., Placeme
 class PlacementGroup(click.Group):
     """The group of all commands, each imported when it is asked for: few runs need several."""
 
-    def __init__(self, *args: Any, members: Mapping[str, str] | None = None, **extra: Any) -> None:
+    def __init__(self, *args: Any, members: Mapping[str, str], **extra: Any) -> None:
         """Begin with commands by name: the module of each and its name there, `module:name`."""
         super().__init__(*args, **extra)
-        self._members = dict(members or {})
+        self._members = members
 
     # `typing.override` is there from Python 3.12 on.
     def list_commands(self, ctx: click.Context) -> list[str]:  # type: ignore[explicit-override]
@@ -97,28 +97,17 @@ class PlacementGroup(click.Group):
 
     # `typing.override` is there from Python 3.12 on.
     def main(  # type: ignore[explicit-override, override]
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        **extra: Any,
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
     ) -> int:
         """Run a command; exits with its code unless told not to."""
-        code = self._run(args, prog_name, complete_var or COMPLETE_VARIABLE, extra)
+        code = self._run(args, {"complete_var": COMPLETE_VARIABLE, **extra})
         if standalone_mode:
             sys.exit(code)
         return code
 
-    def _run(
-        self,
-        args: Sequence[str] | None,
-        prog_name: str | None,
-        complete_variable: str,
-        extra: dict[str, Any],
-    ) -> int:
+    def _run(self, args: Sequence[str] | None, extra: Mapping[str, Any]) -> int:
         try:
-            code = super().main(args, prog_name, complete_variable, standalone_mode=False, **extra)
+            code = super().main(args, standalone_mode=False, **extra)
         except click.Abort:
             click.echo("Interrupted.", err=True)
             return ExitCode.INTERRUPTED

@@ -18,6 +18,8 @@ from kfp_placement.cli.live_options import (
 )
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, now
 from kfp_placement.cli.terminal import can_ask, warn
+from kfp_placement.live.exceptions import ClusterMissingError
+from kfp_placement_engine.views.formatting import counted, visible
 
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
@@ -137,14 +139,18 @@ class _Found(NamedTuple):
         cluster: None = they are from a file.
         namespace: the only one that is meant; "" = all.
         where: the same in words.
-        further: where else there may be some; "" = nowhere.
     """
 
     histories: "list[PipelineHistory]"
     cluster: "LiveCluster | None"
     namespace: str
     where: str
-    further: str
+
+    @property
+    def further(self) -> str:
+        """Where else there may be some; "" = nowhere."""
+        is_one_of_several = self.cluster and self.namespace
+        return " (history -A looks in all namespaces)" if is_one_of_several else ""
 
     @property
     def none(self) -> str:
@@ -158,7 +164,6 @@ class _Found(NamedTuple):
             ClusterAmbiguousError: several namespaces have one.
             ClusterMissingError: there is none.
         """
-        from kfp_placement.live.exceptions import ClusterMissingError
         from kfp_placement.live.histories import histories_named
 
         try:
@@ -180,20 +185,14 @@ def _find(file: str | None, target: Target) -> _Found:
         cluster, namespace = connect(target)
         histories = list(list_histories(cluster, namespace, problems))
         where = f"namespace {namespace}" if namespace else "any namespace"
-        further = " (history -A looks in all namespaces)" if namespace else ""
-        found = _Found(histories, cluster, namespace, where, further)
+        found = _Found(histories, cluster, namespace, where)
     else:
         from kfp_placement.cli.inputs import named_history
-        from kfp_placement_engine.model.step_names import listed
-        from kfp_placement_engine.views.formatting import visible
 
         all_of_it, namespace = file_histories(named_history(file)), target.namespace or ""
         histories = [each for each in all_of_it if namespace in ("", each.metadata.namespace)]
         where = f"{file}, namespace {namespace}" if namespace else file
-        others = sorted({each.metadata.namespace or "" for each in all_of_it} - {"", namespace})
-        is_elsewhere = others and not histories
-        further = f"; the file has those of namespace {visible(listed(others))}"
-        found = _Found(histories, None, namespace, where, further if is_elsewhere else "")
+        found = _Found(histories, None, namespace, where)
     for each in (*problems, *(notice.message for notice in unreadable_notices(histories))):
         warn(each)
     return found
@@ -258,7 +257,6 @@ def _export(found: _Found, name: str | None, output: Path, output_format: str) -
         ClusterMissingError: there is nothing to write.
     """
     from kfp_placement.cli.output import emit
-    from kfp_placement.live.exceptions import ClusterMissingError
     from kfp_placement_engine.contract.pipeline_history import exported
     from kfp_placement_engine.readers.text.yaml_text import yaml_text
 
@@ -279,7 +277,6 @@ def _forget(found: _Found, name: str, steps: Sequence[str], *, yes: bool) -> Exi
         ClusterError: no such pipeline or step, refused, or no answer.
     """
     from kfp_placement.live.histories import forget, steps_named
-    from kfp_placement_engine.views.formatting import counted, visible
     from kfp_placement_engine.views.past_runs import pipelines_of
 
     assert found.cluster is not None  # no file

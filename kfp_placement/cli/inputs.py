@@ -9,6 +9,7 @@ import click
 from kfp_placement._package import Package, package_file
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
+from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def read_request(
     return PlanRequest(package, where, namespace=target.namespace, history=source, **asked)
 
 
-def check_sources(run: str, cluster: str | None, history: str | None = None) -> None:
+def check_sources(run: str, cluster: str | None, history: str | None) -> None:
     """Refuse what cannot be meant.
 
     Raises:
@@ -107,26 +108,20 @@ def connect_live(
     if cluster == LIVE:
         return connect(target)
     if history == LIVE:
-        return _connect_for_history(target)
+        try:
+            return connect(target)
+        except ClusterMissingError as error:
+            raise ClusterMissingError(
+                f"--history {LIVE} asks a cluster: {error}; or give --history FILE or none"
+            ) from error
     for option, value in (("--kubeconfig", target.kubeconfig), ("--context", target.context)):
         if value is not None:
             raise click.UsageError(f"{option} is for a live cluster: --cluster {LIVE}")
     return None
 
 
-def _connect_for_history(target: Target) -> Connection:
-    from kfp_placement.live.exceptions import ClusterMissingError
-
-    try:
-        return connect(target)
-    except ClusterMissingError as error:
-        raise ClusterMissingError(
-            f"--history {LIVE} asks a cluster: {error}; or give --history FILE or none"
-        ) from error
-
-
 def read_cluster_source(
-    cluster: str | None, progress: "Progress", live: Connection | None = None
+    cluster: str | None, progress: "Progress", live: Connection | None
 ) -> "KnownCluster":
     """The cluster that CLUSTER describes.
 

@@ -133,28 +133,21 @@ class FormatType(click.Choice):  # type: ignore[type-arg]
         return super().convert(str(value).removeprefix("="), param, ctx)
 
 
-class NamesType(click.ParamType):  # type: ignore[type-arg]
-    """Names with commas between them, or `none`."""
-
-    name = "names"
+class NamesType(ParsedType):
+    """Names with commas between them, each once, in the order given; or `none`."""
 
     def __init__(self, choices: Iterable[str]) -> None:
+        super().__init__("names", self._names)
         self.choices = tuple(choices)
 
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """The names, each once, in the order given."""
-        if isinstance(value, tuple):
-            return value
-        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
+    def _names(self, text: str) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
         if names in (("none",), ("",)):
             return ()
         for name in names:
             if name not in self.choices:
                 known = ", ".join(self.choices)
-                self.fail(f"{name!r} is not known; choose from {known}, or none", param, ctx)
+                raise ValueError(f"{name!r} is not known; choose from {known}, or none")
         return names
 
     # `typing.override` is there from Python 3.12 on.

@@ -30,7 +30,7 @@ from kfp_placement.cli.parameters import (
     width,
 )
 from kfp_placement_engine.model.durations import parse_duration
-from kfp_placement_engine.views.formatting import visible
+from kfp_placement_engine.views.formatting import counted, shown, visible
 
 if TYPE_CHECKING:
     from kfp_placement.planning import PlannedRun
@@ -318,8 +318,6 @@ def finish(made: "Plan") -> int:
     """The exit code; steps that fit nowhere are named on stderr, whatever the format."""
     if not made.unschedulable:
         return ExitCode.OK
-    from kfp_placement_engine.views.formatting import counted, shown
-
     names = ", ".join(shown(name, 60) for name, _ in made.unschedulable[:5])
     more = ", ..." if len(made.unschedulable) > 5 else ""
     count = counted(len(made.unschedulable), "step")

@@ -16,6 +16,7 @@ from kfp_placement.cli.live_options import (
 )
 from kfp_placement.cli.parameters import now
 from kfp_placement.cli.terminal import warn
+from kfp_placement.live.exceptions import ClusterMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +134,6 @@ def _asked(run: str, target: Target, ask: "Callable[..., None]") -> "QueueView":
         ClusterError: refused, or no answer.
     """
     cluster, namespace = connect(target)
-    from kfp_placement.live.exceptions import ClusterMissingError
     from kfp_placement.live.finding import the_run
     from kfp_placement.live.queues import queue_of
 

@@ -13,7 +13,12 @@ from kfp_placement.cli.live_options import (
     namespace_options,
 )
 from kfp_placement.cli.terminal import tell_error
-from kfp_placement_engine.views.formatting import visible
+from kfp_placement.live.exceptions import (
+    ClusterError,
+    ClusterMissingError,
+    ClusterUnreachableError,
+)
+from kfp_placement_engine.views.formatting import counted, visible
 
 if TYPE_CHECKING:
     from kfp_placement.live.kinds import Api
@@ -69,9 +74,9 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
 
 
 def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
-    from kfp_placement.live.releasing import PolicyChange, set_paused
+    from kfp_placement.live.releasing import set_paused
 
-    changed = set_paused(cluster, paused=False, dry_run=dry_run) is not PolicyChange.NONE
+    changed = set_paused(cluster, paused=False, dry_run=dry_run)
     done = "The policy would go on." if dry_run else "The policy goes on."
     click.echo(_result(done if changed else "The policy was not paused.", dry_run))
     return ExitCode.OK
@@ -79,12 +84,7 @@ def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
 
 def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
     """Pause the policy; what keeps that from being done keeps nobody from taking gates off."""
-    from kfp_placement.live.exceptions import (
-        ClusterError,
-        ClusterMissingError,
-        ClusterUnreachableError,
-    )
-    from kfp_placement.live.releasing import PolicyChange, set_paused
+    from kfp_placement.live.releasing import set_paused
 
     try:
         changed = set_paused(cluster, paused=True, dry_run=dry_run)
@@ -94,18 +94,13 @@ def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
         tell_error(f"the policy is not paused: {error}")
         missing = isinstance(error, ClusterMissingError)
         return ExitCode.NOT_FOUND if missing else ExitCode.FAILURE
-    sentences = {
-        PolicyChange.WRITTEN: "The policy {} paused; --resume undoes it.",
-        PolicyChange.CREATED: "There was no policy: a paused one {} created; --resume undoes it.",
-        PolicyChange.NONE: "The policy is paused already.",
-    }
-    click.echo(_result(sentences[changed].format("would be" if dry_run else "is"), dry_run))
+    done = f"The policy {'would be' if dry_run else 'is'} paused; --resume undoes it."
+    click.echo(_result(done if changed else "The policy is paused already.", dry_run))
     return ExitCode.OK
 
 
 def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
     from kfp_placement.live.releasing import open_gates
-    from kfp_placement_engine.views.formatting import counted
 
     word = "would release" if dry_run else "released"
     done = open_gates(
@@ -131,9 +126,7 @@ def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bo
 
 def _let_begin(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
     """Let runs begin that wait in queues; where there are none, nothing is said of them."""
-    from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
     from kfp_placement.live.releasing import release_held
-    from kfp_placement_engine.views.formatting import counted
 
     try:
         done = release_held(cluster, chosen, dry_run=dry_run)

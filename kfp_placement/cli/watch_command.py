@@ -18,7 +18,7 @@ from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
     from kfp_placement.cli.live_block import LiveBlock
-    from kfp_placement.live.watching import Look, Outcome
+    from kfp_placement.live.watching import Outcome
 
 _MAX_STEPS = 100
 """Steps that are laid out for a terminal; what does not fit on it is cut off."""
@@ -61,6 +61,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     from kfp_placement.live.queues import queue_of
     from kfp_placement.live.watching import looks
     from kfp_placement.live.workflows import why_no_plan
+    from kfp_placement_engine.views.explanation import progress
 
     named_run = the_run(cluster, namespace, run)
     warn(why_off(cluster))
@@ -75,7 +76,8 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
                 block.print(line)
             if look.outcome is not None:
                 return _end(look.outcome, block)
-            _redraw(look, block)
+            if look.run is not None:
+                block.draw(progress(replace(look.run, seen_at=now()), _MAX_STEPS))
     raise AssertionError("a run is followed until there is an outcome")
 
 
@@ -87,10 +89,3 @@ def _end(outcome: "Outcome", block: "LiveBlock") -> ExitCode:
         click.echo("Timed out; the run has not ended.", err=True)
         return ExitCode.TIMED_OUT
     return ExitCode.OK if outcome is Outcome.SUCCEEDED else ExitCode.FAILURE
-
-
-def _redraw(look: "Look", block: "LiveBlock") -> None:
-    from kfp_placement_engine.views.explanation import progress
-
-    if look.run is not None:
-        block.draw(progress(replace(look.run, seen_at=now()), _MAX_STEPS))

@@ -7,12 +7,12 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
+from kfp_placement._package import Package
 from kfp_placement_engine.exceptions import (
     EngineError,
     InputError,
@@ -24,71 +24,47 @@ from kfp_placement_engine.views.formatting import shown
 _CHARACTERS = 200
 """Longest part of a message that others have written."""
 
-_MEGABYTE = 10**6
+MOST_SECONDS = 10.0
+"""How long a stranger's server may take, redirects and looking up the host included."""
+
+MOST_BYTES = 5_000_000
+"""Largest file that is fetched."""
+
 _CHUNK_BYTES = 65_536
 _BY_HAND = "download the file and give its path"
 
 
-@dataclass(frozen=True)
-class DownloadLimits:
-    """How much of a stranger's server is put up with.
-
-    Attributes:
-        seconds: for all of it, redirects and looking up the host included.
-        max_bytes: largest file.
-    """
-
-    seconds: float = 10.0
-    max_bytes: int = 5 * _MEGABYTE
-
-
-class Download(NamedTuple):
-    """A file.
-
-    Attributes:
-        name: where it came from, for people: without a query, which may hold a secret.
-        data: its content.
-    """
-
-    name: str
-    data: bytes
-
-
-def download(url: str, limits: DownloadLimits | None = None) -> Download:
-    """Fetch a file by http or https.
+def download(url: str) -> Package:
+    """Fetch a file by http or https; its name is where it came from, without a query.
 
     Proxies are those of the environment, as for other programs.
 
     Args:
         url: where it is.
-        limits: on time and size.
 
     Raises:
         InputNotFoundError: the server has no such file.
         LimitError: it is larger than allowed.
         InputError: there is no answer in time, or none that can be used.
     """
-    limits = limits or DownloadLimits()
     name, host = _name_and_host(url)
     answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
     # In a thread of its own: looking up a host, or bytes that come one by one, know no limit.
-    threading.Thread(
-        target=_fetch, args=(url, limits, answers.put), name="download", daemon=True
-    ).start()
+    threading.Thread(target=_fetch, args=(url, answers.put), name="download", daemon=True).start()
     try:
-        answer = answers.get(timeout=limits.seconds)
+        answer = answers.get(timeout=MOST_SECONDS)
     except queue.Empty:
         answer = TimeoutError()
     if isinstance(answer, EngineError):
         raise type(answer)(f"{name}: {answer}")
     if isinstance(answer, Exception):
-        raise _told(answer, name, host, limits) from answer
+        raise _told(answer, name, host) from answer
     if answer.lstrip()[:1] == b"<":
         raise InputError(
             f"{name}: is a web page, not a Cluster file; give the address of the file itself"
             " (GitHub and GitLab have it behind 'Raw')"
         )
-    return Download(name, answer)
+    return Package(name, answer)
 
 
 def _name_and_host(url: str) -> tuple[str, str]:
@@ -112,27 +88,27 @@ def _name_and_host(url: str) -> tuple[str, str]:
     return name, shown(host, _CHARACTERS)
 
 
-def _fetch(url: str, limits: DownloadLimits, put: Callable[[bytes | Exception], None]) -> None:
-    deadline = time.monotonic() + limits.seconds
+def _fetch(url: str, put: Callable[[bytes | Exception], None]) -> None:
+    deadline = time.monotonic() + MOST_SECONDS
     request = urllib.request.Request(
         url, headers={"User-Agent": "kfp-placement", "Accept-Encoding": "identity"}
     )
     opener = urllib.request.build_opener(_Redirects)
     try:
-        with opener.open(request, timeout=limits.seconds) as response:
+        with opener.open(request, timeout=MOST_SECONDS) as response:
             promised = response.length or 0
             data = bytearray()
             # One piece at a time as they arrive: `read` would wait for the whole.
-            while max(promised, len(data)) <= limits.max_bytes:
+            while max(promised, len(data)) <= MOST_BYTES:
                 piece = response.read1(_CHUNK_BYTES)
                 if not piece:
                     break
                 data += piece
                 if time.monotonic() > deadline:
                     raise TimeoutError
-        if max(promised, len(data)) > limits.max_bytes:
+        if max(promised, len(data)) > MOST_BYTES:
             raise LimitError(
-                f"is larger than {limits.max_bytes / _MEGABYTE:g} MB, the most that is fetched;"
+                f"is larger than {MOST_BYTES / 1e6:g} MB, the most that is fetched;"
                 " download it and make a smaller file with `kfp-placement cluster`"
             )
         if len(data) < promised:
@@ -166,11 +142,11 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _told(error: Exception, name: str, host: str, limits: DownloadLimits) -> EngineError:
+def _told(error: Exception, name: str, host: str) -> EngineError:
     """What a refusal, silence, or an answer that is not HTTP means to people."""
     cause: Any = error.reason if type(error) is URLError else error
     if isinstance(cause, TimeoutError):
-        return InputError(f"{name}: {host} has not sent it within {limits.seconds:g} s; {_BY_HAND}")
+        return InputError(f"{name}: {host} has not sent it within {MOST_SECONDS:g} s; {_BY_HAND}")
     if isinstance(cause, HTTPError):
         cause.close()
         status = f"{cause.code} {shown(str(cause.reason), _CHARACTERS)}".strip()

@@ -35,7 +35,7 @@ def example_cluster(name: str) -> "Cluster":
             small ones at the edge, with round trips to three locations.
 
     Raises:
-        RunError: there is no example of that name; the message names the closest one.
+        RunError: there is no example of that name; the message names all.
     """
     with engine_errors():
         return read_example(name)
@@ -44,12 +44,8 @@ def example_cluster(name: str) -> "Cluster":
 def read_example(name: str) -> "Cluster":
     """The same; raises the engine's errors."""
     if name not in EXAMPLES:
-        import difflib
-
-        close = difflib.get_close_matches(str(name), EXAMPLES, n=1)
-        advice = f"did you mean {close[0]!r}? " if close else ""
         raise InputNotFoundError(
-            f"there is no example cluster {name!r:.60}; {advice}there are {', '.join(EXAMPLES)}"
+            f"there is no example cluster {name!r:.60}; there are {', '.join(EXAMPLES)}"
         )
     from importlib import resources
 

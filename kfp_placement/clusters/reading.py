@@ -65,7 +65,9 @@ def known_cluster(given: object) -> KnownCluster:
         return read_live(api, api.namespace)
     if isinstance(given, Mapping):
         return KnownCluster(read_document(given, "cluster"))
-    if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_name(given)):
+    if isinstance(given, os.PathLike) or (
+        isinstance(given, str) and "\n" not in given and not given.lstrip().startswith("{")
+    ):
         return KnownCluster(named_cluster(str(given)))
     if isinstance(given, str | bytes):
         data = given.encode("utf-8") if isinstance(given, str) else given
@@ -97,8 +99,8 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
         from kfp_placement.clusters.download import download
 
         progress(0.0, f"fetching {name}")
-        source, data = download(name)
-        return read_cluster(data, name=source, progress=progress)
+        file = download(name)
+        return read_cluster(file.data, name=file.name, progress=progress)
     if _SCHEME.match(name):
         raise InputError(
             f"{name!r:.200}: give a path, or an address that begins with http:// or https://"
@@ -132,7 +134,3 @@ def read_live(api: "Api", namespace: str, progress: Progress = no_progress) -> K
     from kfp_placement.live.cluster_objects import live_cluster
 
     return KnownCluster(live_cluster(api, namespace, progress), namespace, api)
-
-
-def _is_name(text: str) -> bool:
-    return "\n" not in text and not text.lstrip().startswith("{")

@@ -3,15 +3,15 @@
 The kubeconfig is looked for before anything that can read one is imported: it takes a second.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement.live.exceptions import ClusterError, ClusterMissingError
 from kfp_placement_kube.configuration import Configuration
-from kfp_placement_kube.exceptions import ConfigurationError, NotAKubeconfigError, NotYamlError
+from kfp_placement_kube.exceptions import ConfigurationError
 from kfp_placement_kube.kubeconfig import (
     default_kubeconfigs,
     load_kubeconfig,
@@ -42,7 +42,7 @@ class Access(NamedTuple):
     source: str
 
 
-def find_access(kubeconfig: Path | None, context: str | None, option: str = "") -> Access:
+def find_access(kubeconfig: Path | None, context: str | None, option: str) -> Access:
     """How to get to the cluster that kubectl would talk to; nothing is sent.
 
     Args:
@@ -57,39 +57,27 @@ def find_access(kubeconfig: Path | None, context: str | None, option: str = "") 
     if kubeconfig is None and context is None and not default_kubeconfigs() and is_in_pod():
         with _unusable(_UNUSABLE_ACCOUNT):
             namespace = service_account_namespace()
-        load = partial(_loaded, load_service_account, _UNUSABLE_ACCOUNT)
+        load = _unusable(_UNUSABLE_ACCOUNT)(load_service_account)
         return Access(load, namespace or "default", "the pod's service account")
     origin = _kubeconfig_source(kubeconfig, option)
     unusable = f"{origin}: no usable kubeconfig"
     with _unusable(unusable):
-        contexts = read_contexts(kubeconfig)
-        chosen = _choose_context(contexts.all, contexts.current, context, origin)
-        name = str(chosen["name"])
-        own = (chosen.get("context") or {}).get("namespace")
-    load = partial(_loaded, partial(load_kubeconfig, kubeconfig, name), unusable)
-    return Access(load, str(own or "default"), f"context {name}")
-
-
-def _loaded(load: Callable[[], Configuration], unusable: str) -> Configuration:
-    with _unusable(unusable):
-        return load()
+        namespaces, current = read_contexts(kubeconfig)
+    name = current if context is None else context
+    if name not in namespaces:
+        known = ", ".join([*namespaces][:_SHOWN_CONTEXTS])
+        raise ClusterMissingError(f"{origin} has no context {name!r}; it has {known}")
+    load = _unusable(unusable)(partial(load_kubeconfig, kubeconfig, name))
+    return Access(load, namespaces[name] or "default", f"context {name}")
 
 
 @contextmanager
 def _unusable(what: str) -> Iterator[None]:
+    """Say what cannot be used: around a block, or around a function each time it is called."""
     try:
         yield
-    except (ConfigurationError, LookupError, TypeError, AttributeError) as error:
-        raise ClusterError(f"{what}: {_what_is_wrong(error)}") from error
-
-
-def _what_is_wrong(error: Exception) -> str:
-    """A sentence; what the official client's reader stumbles over says nothing to people."""
-    if isinstance(error, NotYamlError):
-        return f"no YAML: {error!s:.300}"
-    if isinstance(error, ConfigurationError) and not isinstance(error, NotAKubeconfigError):
-        return f"{error!s:.300}"
-    return "it must be a mapping with contexts, clusters and users, as kubectl writes it"
+    except ConfigurationError as error:
+        raise ClusterError(f"{what}: {error!s:.300}") from error
 
 
 def _kubeconfig_source(kubeconfig: Path | None, option: str) -> str:
@@ -109,20 +97,3 @@ def _kubeconfig_source(kubeconfig: Path | None, option: str) -> str:
             f"no kubeconfig: there is no {named_kubeconfigs()}; set KUBECONFIG{or_name}"
         )
     return ", ".join(map(str, kubeconfigs))
-
-
-def _choose_context(
-    contexts: Any, active: Any, wanted: str | None, source: str
-) -> Mapping[str, Any]:
-    """The context that is meant: the one of that name, else the current one.
-
-    Raises:
-        ClusterMissingError: there is none of that name.
-    """
-    if wanted is None:
-        return dict(active)
-    for each in contexts:
-        if each.get("name") == wanted:
-            return dict(each)
-    known = ", ".join(str(each.get("name")) for each in contexts[:_SHOWN_CONTEXTS])
-    raise ClusterMissingError(f"{source} has no context {wanted!r}; it has {known}")

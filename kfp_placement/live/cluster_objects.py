@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.exceptions import ClusterError, ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import (
     LOCATIONS,
     POLICIES,
@@ -59,16 +59,23 @@ def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
     """
     documents: list[Any] = []
     unread: dict[str, str] = {}
-    refusals: list[str] = []
+    refused = ""
     for number, kind in enumerate(_WANTED):
         tell = partial(progress, number / len(_WANTED))
-        documents += _read(api, kind, namespace, unread, refusals, tell)
+        try:
+            documents += _list(api, kind, "", tell)
+        except ClusterMissingError:
+            pass  # ours: the controller is not installed, and there are none
+        except ClusterForbiddenError as error:
+            # The first refusal speaks for the others.
+            refused = refused or str(error)
+            found, unread[kind.plural] = _read_namespace(api, kind, namespace, error, tell)
+            documents += found
     documents += _namespaces_of_all_pipelines(api, namespace)
     cluster = read_objects(documents, name=SOURCE)
     notices: list[Notice] = []
     if unread:
-        # The first refusal speaks for the others.
-        assumed = f"{', '.join(unread)}: {'; '.join(unread.values())} ({refusals[0]})"
+        assumed = f"{', '.join(unread)}: {'; '.join(unread.values())} ({refused})"
         notices.append(Notice("not-allowed", f"may not read {assumed}"))
     if lacks_namespace(api, namespace):
         missing = f"there is no namespace {namespace} in the cluster"
@@ -86,47 +93,24 @@ def _namespaces_of_all_pipelines(api: Api, namespace: str) -> list[JsonObject]:
         return [] if raw is None else [raw]
 
 
-def _read(
-    api: Api,
-    kind: Kind,
-    namespace: str,
-    unread: dict[str, str],
-    refusals: list[str],
-    tell: Callable[[str], None],
-) -> list[JsonObject]:
-    """All objects of a kind, else those of one namespace, else none.
-
-    Args:
-        api: the cluster.
-        kind: which.
-        namespace: the one.
-        unread: what is assumed is added, by name of the kind.
-        refusals: the server's words are added.
-        tell: told what is being done.
-    """
-    try:
-        return _list(api, kind, "", tell)
-    except ClusterMissingError:
-        # Ours: the controller is not installed, and there are none.
-        return []
-    except ClusterForbiddenError as error:
-        without = _WANTED[kind]
-        if not without:
-            raise ClusterForbiddenError(
-                f"{error}; without nodes nothing can be planned: ask for a Cluster file instead,"
-                " which whoever may list nodes makes with `kfp-placement cluster live --output"
-                " cluster.yaml`"
-            ) from error
-        refusals.append(str(error))
-    found: list[JsonObject] = []
+def _read_namespace(
+    api: Api, kind: Kind, namespace: str, refusal: ClusterError, tell: Callable[[str], None]
+) -> tuple[list[JsonObject], str]:
+    """The objects of one namespace where not all may be listed, else none; and what is assumed."""
+    without = _WANTED[kind]
+    if not without:
+        raise ClusterForbiddenError(
+            f"{refusal}; without nodes nothing can be planned: ask for a Cluster file instead,"
+            " which whoever may list nodes makes with `kfp-placement cluster live --output"
+            " cluster.yaml`"
+        ) from refusal
     if kind.namespaced:
         try:
             found = _list(api, kind, namespace, tell)
-            without = f"only {kind.plural} of namespace {namespace} are counted"
+            return found, f"only {kind.plural} of namespace {namespace} are counted"
         except ClusterForbiddenError:
             pass  # the first refusal is reported
-    unread[kind.plural] = without
-    return found
+    return [], without
 
 
 def _list(api: Api, kind: Kind, namespace: str, tell: Callable[[str], None]) -> list[JsonObject]:

@@ -1,7 +1,7 @@
 """Asks the cluster for runs: their plans, their pods, the events about these, how they wait."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
@@ -30,12 +30,10 @@ def list_runs(api: Api, namespace: str, now: datetime) -> tuple[tuple[RunView, .
     """
     found = placements(api, namespace)
     runs = [run_view(raw, now) for raw in islice(found, MAX_RUNS)]
-    runs.sort(key=lambda run: (-_submitted(run), run.namespace, run.name))
+    runs.sort(key=lambda run: run.key)
+    never = datetime.min.replace(tzinfo=UTC)
+    runs.sort(key=lambda run: run.submitted_at or never, reverse=True)
     return tuple(runs), next(found, None) is not None
-
-
-def _submitted(run: RunView) -> float:
-    return 0.0 if run.submitted_at is None else run.submitted_at.timestamp()
 
 
 def look_at(api: Api, named: NamedRun, now: datetime, queue: QueueView | None = None) -> RunView:

@@ -17,9 +17,7 @@ from kfp_placement.live.kinds import HISTORIES, Api, JsonObject, our_objects
 from kfp_placement_engine.contract.pipeline_history import (
     HISTORIES_PER_PAGE,
     MAX_FORGOTTEN_STEPS,
-    ForgottenStep,
     PipelineHistory,
-    PipelineHistorySpec,
 )
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -96,31 +94,21 @@ def _forgetting(raw: JsonObject, steps: Sequence[str], now: datetime) -> dict[st
         raise ClusterError(f"{error}; correct it with kubectl edit, or delete it") from error
     # Moments are written in whole seconds; what has ended by now must be before this one.
     before = (now + timedelta(microseconds=999_999)).replace(microsecond=0)
-    if not steps:
+    times = {each.step: each.before for each in spec.forget_steps}
+    changed: dict[str, Any] = {}
+    if steps:
+        times |= {step: max(before, times.get(step, before)) for step in steps}
+    else:
         since = max(before, spec.forget_before or before)
-        left = [_written(each) for each in spec.forget_steps if each.before > since]
-        return {"forgetBefore": time_text(since), "forgetSteps": left or None}
-    return {"forgetSteps": [_written(each) for each in _with_steps(spec, steps, before)]}
-
-
-def _with_steps(
-    spec: PipelineHistorySpec, steps: Sequence[str], before: datetime
-) -> list[ForgottenStep]:
-    known = {each.step: each for each in spec.forget_steps}
-    for step in steps:
-        was = known.get(step)
-        if was is None or was.before < before:
-            known[step] = ForgottenStep(step=step, before=before)
-    if len(known) > MAX_FORGOTTEN_STEPS:
+        changed["forgetBefore"] = time_text(since)
+        times = {step: at for step, at in times.items() if at > since}
+    if len(times) > MAX_FORGOTTEN_STEPS:
         raise ClusterError(
-            f"{len(known)} steps would be forgotten one by one, and at most {MAX_FORGOTTEN_STEPS}"
+            f"{len(times)} steps would be forgotten one by one, and at most {MAX_FORGOTTEN_STEPS}"
             " can; forget the whole pipeline, without --step"
         )
-    return list(known.values())
-
-
-def _written(each: ForgottenStep) -> dict[str, str]:
-    return {"step": each.step, "before": time_text(each.before)}
+    left = [{"step": step, "before": time_text(at)} for step, at in times.items()]
+    return {**changed, "forgetSteps": left or None}
 
 
 def histories_named(

@@ -9,7 +9,6 @@ from kfp_placement_engine.contract.pipeline_history import PipelineHistory, hist
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_engine.history import MemoryHistory
-from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.memory_advice import advice_on
 from kfp_placement_engine.readers.argo.workflow import read_workflow
@@ -42,11 +41,9 @@ def with_memory_advice(api: Api, run: RunView, steps: Sequence[StepView]) -> tup
         memory.observe(each)
     # A request is one for all iterations of a task, however many the loop has.
     by_task = {each.task: each for each in reversed(graph.steps)}
-    return tuple(
-        _advised(each, by_task.get(task_of(each.name)), graph.name, memory) for each in known
-    )
-
-
-def _advised(view: StepView, step: Step | None, pipeline: str, memory: MemoryHistory) -> StepView:
-    advice = None if step is None else advice_on(pipeline, step, memory)
-    return view if advice is None else replace(view, memory_advice=advice.text)
+    advised = []
+    for view in known:
+        step = by_task.get(task_of(view.name))
+        advice = None if step is None else advice_on(graph.name, step, memory)
+        advised.append(view if advice is None else replace(view, memory_advice=advice.text))
+    return tuple(advised)

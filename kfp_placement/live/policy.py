@@ -55,16 +55,13 @@ def _why_off(raw: Mapping[str, Any]) -> str:
         ready = status and status.scheduler_ready
         kind, what = "SchedulerReady", "our scheduler is not alive"
     condition = None if status is None else status.condition(kind)
-    if ready:
-        return _no_planner(status.condition(_GATES_READY)) if status is not None else ""
+    if status is not None and ready:
+        # Under the extender pods are placed without a planner too, new runs by no plan.
+        gates = status.condition(_GATES_READY)
+        if gates is None or (gates.status, gates.reason) != ("False", _NO_PLANNER):
+            return ""
+        return sentence(f"no planner is alive, new runs get no plan{_since(gates)}")
     return sentence(f"{what}, new pods go to the default scheduler{_since(condition)}")
-
-
-def _no_planner(condition: Condition | None) -> str:
-    """Under the extender pods are placed without a planner too, new runs by no plan."""
-    if condition is None or condition.status != "False" or condition.reason != _NO_PLANNER:
-        return ""
-    return sentence(f"no planner is alive, new runs get no plan{_since(condition)}")
 
 
 def _since(condition: Condition | None) -> str:

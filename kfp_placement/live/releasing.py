@@ -1,9 +1,7 @@
 """Pauses the policy, takes our gates off pods, and lets runs go on that wait in queues."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import Any
 
 from kfp_placement.live.exceptions import (
@@ -48,19 +46,6 @@ MAX_ROUNDS = 20
 """Times the pods are listed: admission learns of a pause a moment later, and gates until then."""
 
 
-class PolicyChange(Enum):
-    """What happened to the policy."""
-
-    WRITTEN = auto()
-    """It was changed."""
-
-    CREATED = auto()
-    """There was none; one that is paused was made."""
-
-    NONE = auto()
-    """It was so already."""
-
-
 @dataclass
 class Released:
     """What is done, or would be.
@@ -79,8 +64,8 @@ class Released:
     unsatisfiable: list[str] = field(default_factory=list)
 
 
-def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
-    """Pause the policy, or let it go on.
+def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
+    """Pause the policy, or let it go on; returns whether that was to be done.
 
     If there is none to pause it is made: the controller makes one without a pause when it finds
     none.
@@ -94,22 +79,18 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
         if not paused:
             # Fails if there can be none.
             next(our_objects(api, POLICIES), None)
-            return PolicyChange.NONE
-        # Unless the controller has been faster.
-        with suppress(ClusterConflictError):
-            return _create_paused(api, dry_run=dry_run)
+            return False
+        try:
+            api.create(POLICIES, new_policy(paused=True), dry_run=dry_run)
+            return True
+        except ClusterMissingError as error:
+            raise not_installed(POLICIES) from error
+        except ClusterConflictError:
+            pass  # the controller has been faster
     elif bool((policy.get("spec") or {}).get("paused")) == paused:
-        return PolicyChange.NONE
+        return False
     api.patch(POLICIES, POLICY_NAME, "", pause_patch(paused), dry_run=dry_run)
-    return PolicyChange.WRITTEN
-
-
-def _create_paused(api: Api, *, dry_run: bool) -> PolicyChange:
-    try:
-        api.create(POLICIES, new_policy(paused=True), dry_run=dry_run)
-    except ClusterMissingError as error:
-        raise not_installed(POLICIES) from error
-    return PolicyChange.CREATED
+    return True
 
 
 def open_gates(

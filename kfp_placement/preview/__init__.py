@@ -84,40 +84,18 @@ def preview(
     Raises:
         PlacementError: the pipeline or the cluster cannot be read or planned.
     """
+    # First of all: no other name is known here yet.
+    options = {**locals()}
+    del options["pipeline"], options["cluster"], options["unknown"]
     # Here and not above, so that `import kfp_placement` stays fast.
     from kfp_placement._marks import unknown_option
     from kfp_placement._options import read_request
     from kfp_placement._reading import engine_errors
-    from kfp_placement.exceptions import UnknownOptionError
     from kfp_placement.planning import planned
     from kfp_placement.preview.planned import Preview
 
     for name in unknown:
-        if name == "at":
-            raise UnknownOptionError(
-                "preview: 'at' is for the command line only, `plan --at`; times in Python are"
-                " seconds since the submission"
-            )
-        others = ("cluster", "arguments")
-        raise unknown_option("preview", name, [*others, *sorted(preview.__kwdefaults__ or {})])
-    options = {
-        "arguments": arguments,
-        "durations": durations,
-        "loop_widths": loop_widths,
-        "assume_cached": assume_cached,
-        "namespace": namespace,
-        "budget": budget,
-        "generations": generations,
-        "seed": seed,
-        "dispatch": dispatch,
-        "objective": objective,
-        "compare": compare,
-        "kube_version": kube_version,
-        "marked_only": marked_only,
-        "assumptions": assumptions,
-        "history": history,
-        "confidence": confidence,
-    }
+        raise unknown_option("preview", name, ["cluster", *sorted(options)])
     with engine_errors():
         made = planned(read_request("preview", pipeline, cluster, options))
     plan = made.plan

@@ -185,7 +185,13 @@ class Preview:
         if prepared is None:
             raise UsageError("what_if is for a plan that preview(pipeline, cluster) has made")
         for change in changes:
-            _check_text(change)
+            # Nobody has to guess at numbers, lists of changes and other values.
+            if not isinstance(change, str):
+                value = shown(reprlib.repr(change), _VALUE_CHARACTERS)
+                raise UsageError(
+                    "a change is text, such as what_if('+1 of worker'); got"
+                    f" {value} ({type(change).__name__})"
+                )
         with engine_errors():
             if changes in ((), ("best",)):
                 return Suggestions.of(self.plan, prepared.best_changes(self.plan))
@@ -277,22 +283,14 @@ def _promised_row(plan: Plan, step: PlannedStep) -> dict[str, object]:
         return {}
     as_shown, row = previewed(plan, step), dict[str, object]()
     for name, times in (("starts", as_shown.starts), ("ends", as_shown.ends)):
-        row[f"{name}_low_seconds"] = math.nan if times is None else times.low
-        row[f"{name}_typical_seconds"] = math.nan if times is None else times.typical
-        row[f"{name}_high_seconds"] = math.nan if times is None else times.high
+        for part in ("low", "typical", "high"):
+            row[f"{name}_{part}_seconds"] = math.nan if times is None else getattr(times, part)
     return {**row, "run_time_basis": as_shown.basis}
 
 
 def _number(value: float | None) -> float:
     """A figure; NaN where there is none, so that the column stays one of numbers."""
     return math.nan if value is None else float(value)
-
-
-def _check_text(change: object) -> None:
-    """Refuse numbers, lists of changes and other values, which nobody has to guess at."""
-    if not isinstance(change, str):
-        given = f"{shown(reprlib.repr(change), _VALUE_CHARACTERS)} ({type(change).__name__})"
-        raise UsageError(f"a change is text, such as what_if('+1 of worker'); got {given}")
 
 
 def _summary(plan: Plan) -> str:

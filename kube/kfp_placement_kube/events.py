@@ -21,6 +21,15 @@ _LOG = logging.getLogger(__name__)
 MAX_NOTE_BYTES = 1024
 """Longest note that the API server takes."""
 
+_MOST_REMEMBERED = 4096
+"""Objects and reasons whose event is counted on instead of made again."""
+
+_REPEAT_SECONDS = 30.0
+"""Time between two writes of the same event; what comes in between is counted with the next one."""
+
+_SERIES_SECONDS = 360.0
+"""After this long a repetition is an event of its own, as in Kubernetes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Regarding:
@@ -37,24 +46,6 @@ class Regarding:
     name: str
     namespace: str = ""
     uid: str = ""
-
-
-@dataclass(frozen=True)
-class EventParams:
-    """How events are kept few.
-
-    Attributes:
-        waiting: events that may wait to be written; more are dropped and counted.
-        remembered: objects and reasons whose event is counted on instead of made again.
-        repeat_seconds: between two writes of the same event; what comes in between is counted
-            with the next one.
-        series_seconds: after this long a repetition is an event of its own, as in Kubernetes.
-    """
-
-    waiting: int = 1000
-    remembered: int = 4096
-    repeat_seconds: float = 30.0
-    series_seconds: float = 360.0
 
 
 class _Recorded(NamedTuple):
@@ -80,7 +71,7 @@ class EventRecorder:
         identity: str,
         *,
         clock: Callable[[], datetime],
-        params: EventParams = EventParams(),
+        most_waiting: int = 1000,
     ) -> None:
         """Nothing is started yet.
 
@@ -89,14 +80,13 @@ class EventRecorder:
             component: who reports, as `example.com/controller`.
             identity: which of the replicas we are.
             clock: the time.
-            params: how events are kept few.
+            most_waiting: events that may wait to be written; more are dropped and counted.
         """
         self._client = client
         self._component = component
         self._identity = identity[:128]
         self._clock = clock
-        self._params = params
-        self._waiting: queue.Queue[_Recorded | None] = queue.Queue(params.waiting)
+        self._waiting: queue.Queue[_Recorded | None] = queue.Queue(most_waiting)
         self._written: OrderedDict[tuple[str, ...], _Written] = OrderedDict()
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
 
@@ -174,11 +164,11 @@ class EventRecorder:
         key = (*event["regarding"].values(), event["reason"], event["note"])
         before = self._written.get(key)
         since = 0.0 if before is None else (recorded.at - before.written_at).total_seconds()
-        if before is None or since > self._params.series_seconds:
+        if before is None or since > _SERIES_SECONDS:
             self._create(recorded, key)
             return
         before.count += 1
-        if since < self._params.repeat_seconds:
+        if since < _REPEAT_SECONDS:
             return
         series = {"count": before.count, "lastObservedTime": event["eventTime"]}
         name, namespace = before.metadata["name"], before.metadata["namespace"]
@@ -194,5 +184,5 @@ class EventRecorder:
             return
         self._written[key] = _Written(recorded.event["metadata"], recorded.at)
         self._written.move_to_end(key)
-        if len(self._written) > self._params.remembered:
+        if len(self._written) > _MOST_REMEMBERED:
             self._written.popitem(last=False)

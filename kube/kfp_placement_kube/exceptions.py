@@ -4,8 +4,6 @@
 
     KubeError
     ├── ConfigurationError           nothing usable says where the API server is
-    │   ├── NotYamlError             the kubeconfig is not YAML
-    │   └── NotAKubeconfigError      it is YAML, but not a kubeconfig
     ├── AccessError                  a kind is missing, or may not be used
     └── KubernetesError              the API server refused, or did not answer
         ├── NotFoundError            404: no such object, or no such kind
@@ -26,14 +24,6 @@ class KubeError(Exception):
 
 class ConfigurationError(KubeError):
     """Nothing usable says where the API server is."""
-
-
-class NotYamlError(ConfigurationError):
-    """The kubeconfig is not YAML; the message says where."""
-
-
-class NotAKubeconfigError(ConfigurationError):
-    """The kubeconfig does not have the form that kubectl writes; the message helps nobody."""
 
 
 class AccessError(KubeError):

@@ -9,31 +9,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from kfp_placement_kube.configuration import Configuration
-from kfp_placement_kube.exceptions import (
-    ConfigurationError,
-    NotAKubeconfigError,
-    NotYamlError,
-)
+from kfp_placement_kube.exceptions import ConfigurationError
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
 
 # What the official client's reader raises on malformed files.
 _OTHER_FORM = (LookupError, TypeError, ValueError, AttributeError)
-
-
-class Contexts(NamedTuple):
-    """The contexts of a kubeconfig, as they are.
-
-    Attributes:
-        all: every one.
-        current: the one that is chosen in the file.
-    """
-
-    all: Any
-    current: Any
 
 
 def named_kubeconfigs() -> str:
@@ -56,7 +39,7 @@ def load_kubeconfig(kubeconfig: Path | None, context: str | None = None) -> Conf
         context: by name; None = the current one.
 
     Raises:
-        ConfigurationError: it has none that can be used; the class says what is wrong.
+        ConfigurationError: it has none that can be used.
     """
     with _refusals():
         from kubernetes import client, config
@@ -79,20 +62,25 @@ def load_kubeconfig(kubeconfig: Path | None, context: str | None = None) -> Conf
     )
 
 
-def read_contexts(kubeconfig: Path | None) -> Contexts:
-    """The contexts of a kubeconfig.
+def read_contexts(kubeconfig: Path | None) -> tuple[dict[str, str], str]:
+    """The namespace of each context of a kubeconfig ("" = none is said), and the current context.
 
     Args:
         kubeconfig: the file; None = those that kubectl would read.
 
     Raises:
-        ConfigurationError: it cannot be used; the class says what is wrong.
+        ConfigurationError: it cannot be used.
     """
     with _refusals():
         from kubernetes import config
 
         file = None if kubeconfig is None else str(kubeconfig)
-        return Contexts(*config.list_kube_config_contexts(file))
+        contexts, current = config.list_kube_config_contexts(file)
+        namespaces = {
+            str(each["name"]): str((each.get("context") or {}).get("namespace") or "")
+            for each in contexts
+        }
+        return namespaces, str(current["name"])
 
 
 def _path(name: str | None) -> Path | None:
@@ -113,8 +101,11 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except (yaml.YAMLError, UnicodeError) as error:
-        raise NotYamlError(" ".join(str(error).split())) from error
+        raise ConfigurationError(f"no YAML: {' '.join(str(error).split())}") from error
     except (ConfigException, OSError) as error:
         raise ConfigurationError(str(error)) from error
     except _OTHER_FORM as error:
-        raise NotAKubeconfigError(str(error)) from error
+        # What the reader says helps nobody.
+        raise ConfigurationError(
+            "it must be a mapping with contexts, clusters and users, as kubectl writes it"
+        ) from error

@@ -21,6 +21,8 @@ from kfp_placement_kube.times import micro_time_text
 
 _LOG = logging.getLogger(__name__)
 
+_JITTER = 0.2
+
 
 @dataclass(frozen=True)
 class ElectionParams:
@@ -31,13 +33,11 @@ class ElectionParams:
         renew_deadline_seconds: a leader that could not renew for this long stops leading, before
             others may take over.
         retry_seconds: between tries.
-        jitter: of these, so that candidates do not try at once.
     """
 
     lease_seconds: int = 15
     renew_deadline_seconds: float = 10.0
     retry_seconds: float = 2.0
-    jitter: float = 0.2
 
     def __post_init__(self) -> None:
         if not self.retry_seconds < self.renew_deadline_seconds < self.lease_seconds:
@@ -131,7 +131,8 @@ class LeaderElection:
             if self.epoch != reported:
                 reported = self.epoch
                 self._tell(reported)
-            self._stopping.wait(self._pause_seconds())
+            # A little longer than said, so that candidates do not try at once.
+            self._stopping.wait(self._params.retry_seconds * (1 + _JITTER * self._rng.random()))
         if reported is not None:
             self._tell(None)
         self._give_back()
@@ -143,9 +144,6 @@ class LeaderElection:
             _LOG.info("%s leads, epoch %d", self._identity, epoch)
         self._client.observer.led(epoch is not None)
         self._changed(epoch)
-
-    def _pause_seconds(self) -> float:
-        return self._params.retry_seconds * (1 + self._params.jitter * self._rng.random())
 
     def _try(self) -> None:
         """Take or renew the Lease if that is ours to do."""
@@ -166,7 +164,7 @@ class LeaderElection:
         if raw is None:
             spec = self._spec(0)
             body = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
-            self._took(self._client.create(LEASES, body), spec["leaseTransitions"], asked_at)
+            self._took(self._client.create(LEASES, body), asked_at)
             return
         self._see(raw)
         lease = raw["spec"]
@@ -181,7 +179,7 @@ class LeaderElection:
         else:
             spec = self._spec(transitions + 1)
         written = self._client.replace(LEASES, {**raw, "spec": {**lease, **spec}})
-        self._took(written, spec["leaseTransitions"], asked_at)
+        self._took(written, asked_at)
 
     def _spec(self, transitions: int, acquired_at: str | None = None) -> JsonObject:
         now = micro_time_text(self._clock())
@@ -207,9 +205,9 @@ class LeaderElection:
         duration = lease.get("leaseDurationSeconds") or self._params.lease_seconds
         return self._monotonic() - self._seen_at > duration
 
-    def _took(self, written: JsonObject, transitions: int, asked_at: float) -> None:
+    def _took(self, written: JsonObject, asked_at: float) -> None:
         self._see(written)
-        self._epoch = transitions
+        self._epoch = written["spec"]["leaseTransitions"]
         self._renewed_at = asked_at
 
     def _give_back(self) -> None:

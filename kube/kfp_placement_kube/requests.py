@@ -106,10 +106,13 @@ class Requests:
         Raises:
             KubernetesError: refused, or no answer.
         """
+        accept = JSON
+        if kind is not None and kind.metadata_only:
+            accept = _METADATA.format(suffix="List" if verb == "list" else "")
         send = partial(
             self._transport.send,
             *(_METHODS.get(verb, "GET"), path, query, body, content_type),
-            accept=_accepted(verb, kind),
+            accept=accept,
             silence_seconds=silence,
         )
         try:
@@ -124,9 +127,3 @@ class Requests:
             self._observer.failed(kind.kind if kind else "", verb, error.reason)
             raise
         return response
-
-
-def _accepted(verb: str, kind: Kind | None) -> str:
-    if kind is None or not kind.metadata_only:
-        return JSON
-    return _METADATA.format(suffix="List" if verb == "list" else "")

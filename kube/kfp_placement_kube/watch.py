@@ -22,6 +22,15 @@ _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_FIRST_DELAY_SECONDS = 0.2
+"""Delay after the first failure; doubled after each further one in a row."""
+
+_LONGEST_DELAY_SECONDS = 10.0
+"""Longest delay; the API server restarts in seconds, and we want to be back soon."""
+
+_JITTER = 0.5
+"""Part of a delay that is left to chance, so that not all come at once."""
+
 
 @dataclass(frozen=True)
 class WatchParams:
@@ -34,19 +43,12 @@ class WatchParams:
             that works.
         settled_seconds: a stream that lasted this long was not a failure.
         most_objects: more are skipped; None = all are kept.
-        first_delay_seconds: after the first failure; doubled after each further one in a row.
-        longest_delay_seconds: at most; the API server restarts in seconds, and we want to be back
-            soon.
-        jitter: part of a delay that is left to chance, so that not all come at once.
     """
 
     page_size: int = PAGE_SIZE
     stream_seconds: int = 60
     settled_seconds: float = 1.0
     most_objects: int | None = None
-    first_delay_seconds: float = 0.2
-    longest_delay_seconds: float = 10.0
-    jitter: float = 0.5
 
 
 class _Known(NamedTuple):
@@ -152,14 +154,10 @@ class Watcher(Generic[T]):
             if self._monotonic() - began >= self._params.settled_seconds:
                 failures = 0
             else:
-                self._stopping.wait(self._delay_seconds(failures))
+                doubled = _FIRST_DELAY_SECONDS * 2.0 ** min(failures, 30)
+                longest = min(doubled, _LONGEST_DELAY_SECONDS)
+                self._stopping.wait(longest * (1 - _JITTER * self._rng.random()))
                 failures += 1
-
-    def _delay_seconds(self, failures: int) -> float:
-        """The delay after one more failure than these in a row."""
-        doubled = self._params.first_delay_seconds * 2.0 ** min(failures, 30)
-        longest = min(doubled, self._params.longest_delay_seconds)
-        return longest * (1 - self._params.jitter * self._rng.random())
 
     def _lost(self, error: NotFoundError) -> None:
         """The server does not serve the kind: there are no objects until it does."""
@@ -226,14 +224,13 @@ class Watcher(Generic[T]):
             return key
         try:
             value = self._read(item)
-        except self._malformed as error:
-            self._passed_over(key, error)
-            return key
         except Exception as error:
             # Anybody may have written the object: a defect in our code must not hide all the
             # others.
-            _LOG.exception("%s %s/%s: defect in reading", self.kind.kind, *key)
-            self._passed_over(key, error)
+            if not isinstance(error, self._malformed):
+                _LOG.exception("%s %s/%s: defect in reading", self.kind.kind, *key)
+            self._client.observer.passed_over(self.kind.kind)
+            _LOG.warning("%s %s/%s is skipped: %.300s", self.kind.kind, *key, error)
             return key
         if value is None:
             self._drop(key)
@@ -245,10 +242,6 @@ class Watcher(Generic[T]):
         if known is None or known.value != value:
             self._report(Change(key, known.value if known is not None else None, value))
         return key
-
-    def _passed_over(self, key: Key, error: Exception) -> None:
-        self._client.observer.passed_over(self.kind.kind)
-        _LOG.warning("%s %s/%s is skipped: %.300s", self.kind.kind, *key, error)
 
     def _drop(self, key: Key) -> None:
         known = self._known.pop(key, None)

@@ -29,17 +29,22 @@ except SystemExit as end:
 """
 
 
-def loaded_by(*arguments, **environment):
-    source = WATCHED.format(arguments=list(arguments), heavy=HEAVY)
-    done = subprocess.run(
-        [sys.executable, "-c", source],
-        capture_output=True,
+def ended(*command, stdout=subprocess.PIPE, **environment):
+    """A process that has ended, and what it has written."""
+    return subprocess.run(
+        command,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         timeout=60,
         env={**os.environ, **environment},
         check=False,
     )
-    return done.stdout.splitlines()[-1]
+
+
+def loaded_by(*arguments, **environment):
+    source = WATCHED.format(arguments=list(arguments), heavy=HEAVY)
+    return ended(sys.executable, "-c", source, **environment).stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -64,12 +69,12 @@ def test_help_loads_nothing_heavy(arguments):
 
 
 def test_completion_loads_nothing_heavy():
-    environment = {
-        "_KFP_PLACEMENT_COMPLETE": "bash_complete",
-        "COMP_WORDS": "kfp-placement plan --comp",
-        "COMP_CWORD": "2",
-    }
-    done = loaded_by("plan", **environment)
+    done = loaded_by(
+        "plan",
+        _KFP_PLACEMENT_COMPLETE="bash_complete",
+        COMP_WORDS="kfp-placement plan --comp",
+        COMP_CWORD="2",
+    )
     assert done == "LOADED [] CODE 0"
 
 
@@ -87,8 +92,7 @@ def test_a_plan_loads_no_library_that_it_does_not_use(cluster):
 
 def test_exit_codes_reach_the_shell():
     def code(*arguments):
-        done = subprocess.run([*PROGRAM, *arguments], capture_output=True, timeout=60, check=False)
-        return done.returncode
+        return ended(*PROGRAM, *arguments).returncode
 
     assert code("--version") == 0
     assert code() == 2
@@ -130,14 +134,7 @@ def test_interrupt():
 )
 def test_a_full_disk_is_an_ordinary_error(command, place):
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*PROGRAM, *command],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = ended(*PROGRAM, *command, stdout=full)
     assert done.stderr == f"Error: {place}: cannot be written: No space left on device\n"
     assert done.returncode == 1
 
@@ -146,35 +143,16 @@ def test_a_file_that_does_not_fit_leaves_nothing_behind(tmp_path):
     target = tmp_path / "check.json"
     target.write_text("before")
     command = [*PROGRAM, "check", RUN, "-o", "json", "--output", str(target)]
-    done = subprocess.run(
-        ["/bin/sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *command],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = ended("/bin/sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *command)
     assert done.stderr == f"Error: {target}: cannot be written: File too large\n"
     assert done.returncode == 1
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 
 
 def test_a_reader_that_goes_away():
-    done = subprocess.run(
-        ["/bin/sh", "-c", '"$@" | head -c 1', "sh", *PROGRAM, "plan", "--help"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stderr == ""
-    command = [*PROGRAM, "plan", RUN, "-c", CLUSTER, "--budget", "50ms", "-o", "html"]
-    done = subprocess.run(
-        ["/bin/sh", "-c", '"$@" | head -c 1', "sh", *command],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    beginning = ["/bin/sh", "-c", '"$@" | head -c 1', "sh", *PROGRAM, "plan"]
+    assert ended(*beginning, "--help").stderr == ""
+    done = ended(*beginning, RUN, "-c", CLUSTER, "--budget", "50ms", "-o", "html")
     assert (done.stdout, done.stderr) == ("<", "")
 
 
@@ -207,22 +185,15 @@ def test_colour_and_progress_on_a_terminal():
 
 
 def test_output_without_unicode():
-    done = subprocess.run(
-        [*PROGRAM, "demo", "--budget", "50ms", "--output", os.devnull],
-        capture_output=True,
-        timeout=60,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        check=False,
-    )
+    command = [*PROGRAM, "demo", "--budget", "50ms", "--output", os.devnull]
+    done = ended(*command, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(shell):
-    done = subprocess.run(
-        [*PROGRAM, "completion", shell], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = ended(*PROGRAM, "completion", shell)
     assert "_KFP_PLACEMENT_COMPLETE" in done.stdout
     assert f"{shell}_complete" in done.stdout
 
@@ -237,19 +208,11 @@ def test_completion_scripts(shell):
     ],
 )
 def test_completion(words, expected):
-    parts = words.split(" ")
-    done = subprocess.run(
-        PROGRAM,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={
-            **os.environ,
-            "_KFP_PLACEMENT_COMPLETE": "bash_complete",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(len(parts) - 1),
-        },
-        check=False,
+    done = ended(
+        *PROGRAM,
+        _KFP_PLACEMENT_COMPLETE="bash_complete",
+        COMP_WORDS=words,
+        COMP_CWORD=str(words.count(" ")),
     )
     assert [line.split(",", 1)[1] for line in done.stdout.splitlines()] == expected
 
@@ -260,9 +223,7 @@ def test_called_as_a_plugin_of_kubectl(tmp_path):
         f"#!{sys.executable}\nfrom kfp_placement.cli import main\nmain()\n", encoding="utf-8"
     )
     program.chmod(0o755)
-    done = subprocess.run(
-        [program, "plan", "--help"], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = ended(program, "plan", "--help")
     assert done.stdout.startswith("Usage: kubectl placement plan [OPTIONS] RUN")
 
 
@@ -274,19 +235,10 @@ def test_both_programs_are_installed():
     ):
         if not (scripts / name).exists():
             pytest.skip("the package is not installed in this environment")
-        done = subprocess.run(
-            [scripts / name, "--help"], capture_output=True, text=True, timeout=60, check=True
-        )
-        assert done.stdout.startswith(usage)
+        assert ended(scripts / name, "--help").stdout.startswith(usage)
 
 
 def test_every_command_has_examples():
     for command in ("plan", "check", "cluster", "demo", "completion"):
-        done = subprocess.run(
-            [*PROGRAM, *command.split(), "--help"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-        assert re.search(rf"Examples:\n\s+.*kfp-placement {command}|\n.*\| ?kfp", done.stdout)
+        said = ended(*PROGRAM, command, "--help").stdout
+        assert re.search(rf"Examples:\n\s+.*kfp-placement {command}|\n.*\| ?kfp", said)

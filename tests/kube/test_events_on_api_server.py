@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_controller.connection import COMPONENT
 from kfp_placement_controller.metrics import EVENTS_DROPPED
-from kfp_placement_kube.events import EventParams, EventRecorder, Regarding
+from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import EVENTS, NODES, PODS
 from tests.controlplane.waiting import wait_until
@@ -102,7 +102,7 @@ def test_an_event_about_an_object_of_the_cluster(recorder, events):
 
 
 def test_too_many_at_once_are_dropped_and_counted(client, clock, namespace):
-    recorder = EventRecorder(client, COMPONENT, "test", clock=clock, params=EventParams(waiting=2))
+    recorder = EventRecorder(client, COMPONENT, "test", clock=clock, most_waiting=2)
     before = EVENTS_DROPPED._value.get()
     for index in range(5):
         recorder.record(

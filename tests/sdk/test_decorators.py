@@ -392,20 +392,22 @@ def test_the_pipeline_keeps_name_signature_and_docs():
     assert pipeline.description == "Documented."
 
 
-def test_above_dsl_pipeline_is_refused_with_that_advice():
-    with pytest.raises(UsageError, match=r"below @dsl.pipeline of 'one-step'.*swap the two lines"):
-        placed_pipeline(location="X")(one_step(lambda task: task))
-
-
-def test_on_a_component_is_refused_with_advice():
-    with pytest.raises(UsageError, match=r"'work' is a component; use @placed\(...\)"):
-        placed_pipeline(location="X")(work)
-
-
-@pytest.mark.parametrize("thing", ["taxi", 7])
-def test_on_something_else_is_refused(thing):
-    with pytest.raises(UsageError, match="marks a pipeline function, not"):
-        placed_pipeline(thing)
+@pytest.mark.parametrize(
+    ("thing", "advice"),
+    [
+        (
+            one_step(lambda task: task),
+            r"below @dsl.pipeline of 'one-step'.*swap the two lines",
+        ),
+        (work, r"'work' is a component; use @placed\(...\)"),
+        ("taxi", "marks a pipeline function, not"),
+        (7, "marks a pipeline function, not"),
+    ],
+    ids=["pipeline", "component", "text", "number"],
+)
+def test_on_anything_but_a_function_it_is_refused_with_advice(thing, advice):
+    with pytest.raises(UsageError, match=advice):
+        placed_pipeline(location="X")(thing)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from kfp_placement import RunError, preview
-from kfp_placement.clusters.download import DownloadLimits, download
+from kfp_placement._package import Package
+from kfp_placement.clusters.download import download
 from kfp_placement.clusters.reading import is_url
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 from tests.controlplane.certificates import CertificateAuthority
@@ -14,7 +15,13 @@ from tests.support.samples import SAMPLES
 from tests.support.web_server import sending, web_server
 
 CLUSTER = (SAMPLES / "06_taxi" / "cluster.yaml").read_bytes()
-QUICK = DownloadLimits(seconds=0.3, max_bytes=2000)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Less is put up with of a server than usual."""
+    monkeypatch.setattr("kfp_placement.clusters.download.MOST_SECONDS", 0.3)
+    monkeypatch.setattr("kfp_placement.clusters.download.MOST_BYTES", 2000)
 
 
 @pytest.fixture(autouse=True)
@@ -27,17 +34,15 @@ over = threading.Event()
 """Set when a test ends, for servers that go on without end."""
 
 
-def dripping(request):
-    """A body that comes a byte at a time and never ends."""
-    request.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+def dripping(request, beginning=b"HTTP/1.0 200 OK\r\n\r\n"):
+    """What comes a byte at a time and never ends."""
+    request.wfile.write(beginning)
     while not over.wait(0.02):
         request.wfile.write(b"#")
 
 
 def dripping_headers(request):
-    request.wfile.write(b"HTTP/1.0 200 OK\r\nX-Slow: ")
-    while not over.wait(0.02):
-        request.wfile.write(b"#")
+    dripping(request, b"HTTP/1.0 200 OK\r\nX-Slow: ")
 
 
 def silent(_request):
@@ -83,9 +88,7 @@ def host():
 
 @pytest.mark.parametrize("path", ["/cluster.yaml", "/moved", "/cluster.yaml?token=secret#part"])
 def test_a_cluster_may_come_from_a_web_server(host, path):
-    source, data = download(host + path)
-    assert data == CLUSTER
-    assert source == (host + path).partition("?")[0]
+    assert download(host + path) == Package((host + path).partition("?")[0], CLUSTER)
 
 
 def test_a_preview_takes_a_url(host):
@@ -112,15 +115,15 @@ def test_a_preview_takes_a_url(host):
         ("/huge", LimitError),
     ],
 )
-def test_what_is_no_file_is_one_clear_sentence(host, golden, path, error):
+def test_what_is_no_file_is_one_clear_sentence(host, quick, golden, path, error):
     with pytest.raises(error) as caught:
-        download(host + path, QUICK)
+        download(host + path)
     golden(str(caught.value).replace(host, "http://HOST"))
 
 
-def test_a_server_that_goes_on_keeps_no_thread_busy(host):
+def test_a_server_that_goes_on_keeps_no_thread_busy(host, quick):
     with pytest.raises(InputError, match="has not sent it within"):
-        download(f"{host}/dripping", QUICK)
+        download(f"{host}/dripping")
     for thread in threading.enumerate():
         if thread.name == "download":
             thread.join(5)
@@ -149,7 +152,7 @@ def test_what_is_no_cluster_names_the_url(host, golden, path):
 def test_what_is_no_url_is_told_before_anything_is_asked(golden, url):
     assert is_url(url)
     with pytest.raises(InputError) as caught:
-        download(url, QUICK)
+        download(url)
     assert "secret" not in str(caught.value)
     golden(str(caught.value))
 
@@ -168,4 +171,4 @@ def test_a_host_that_does_not_listen_is_named():
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=r"127\.0\.0\.1 cannot be reached: Connection refused"):
-            download(f"http://127.0.0.1:{port}/cluster.yaml", QUICK)
+            download(f"http://127.0.0.1:{port}/cluster.yaml")

@@ -440,24 +440,22 @@ def test_a_nested_pipeline_is_refused_with_advice():
     assert platform_spec(outer) == {}
 
 
-def test_an_importer_is_left_as_it_is_with_a_warning():
-    @dsl.pipeline(name="importing")
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (dsl.importer, {"artifact_uri": "gs://a/b", "artifact_class": dsl.Dataset}),
+        (
+            kubernetes.CreatePVC,
+            {"pvc_name_suffix": "-x", "access_modes": ["ReadWriteOnce"], "size": "1Gi"},
+        ),
+    ],
+)
+def test_what_has_no_pod_is_left_as_it_is_with_a_warning(make, options):
+    @dsl.pipeline(name="no-pod")
     def pipeline():
-        task = dsl.importer(artifact_uri="gs://a/b", artifact_class=dsl.Dataset)
-        with pytest.warns(PlacementWarning, match="step 'importer' runs in no pod.*an importer"):
+        task = make(**options)
+        with pytest.warns(PlacementWarning, match=f"step '{task.name}' runs in no pod"):
             assert place(task, type="Fetch") is task
-
-    assert platform_spec(pipeline) == {}
-
-
-def test_a_claim_made_by_the_driver_is_left_as_it_is_with_a_warning():
-    @dsl.pipeline(name="claiming")
-    def pipeline():
-        task = kubernetes.CreatePVC(
-            pvc_name_suffix="-x", access_modes=["ReadWriteOnce"], size="1Gi"
-        )
-        with pytest.warns(PlacementWarning, match="step 'createpvc' runs in no pod.*KFP's driver"):
-            place(task, type="Fetch")
 
     assert platform_spec(pipeline) == {}
 

@@ -63,8 +63,11 @@ class OperatorThread:
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
         settings.scanning.disabled = True
+        registry = kopf.OperatorRegistry()
+        self._register(registry)
+        kopf.on.login(registry=registry)(lambda **_: _connection(self._load()))
         operator = kopf.operator(
-            registry=self._handlers(),
+            registry=registry,
             settings=settings,
             standalone=True,
             clusterwide=True,
@@ -72,12 +75,6 @@ class OperatorThread:
             stop_flag=self._stopping,
         )
         asyncio.run(operator)
-
-    def _handlers(self) -> kopf.OperatorRegistry:
-        registry = kopf.OperatorRegistry()
-        self._register(registry)
-        kopf.on.login(registry=registry)(lambda **_: _connection(self._load()))
-        return registry
 
 
 def _connection(configuration: Configuration) -> kopf.ConnectionInfo:

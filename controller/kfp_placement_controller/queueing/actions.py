@@ -40,53 +40,62 @@ class ReleaseCause(StrEnum):
 
 
 @dataclass(frozen=True)
-class ShowHeld:
-    """Let a held run say that it waits."""
+class _OfRun:
+    """Something that is done with a run.
+
+    Attributes:
+        run: which.
+    """
 
     run: QueuedRun
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """What tells this write from the next one of its kind."""
+        return (type(self).__name__, self.run.owner.uid, self.run.version)
+
+
+@dataclass(frozen=True)
+class ShowHeld(_OfRun):
+    """Let a held run say that it waits."""
+
     message: str
 
 
 @dataclass(frozen=True)
-class ReleaseHeld:
-    """Let a held run begin.
+class LetRun(_OfRun):
+    """Let a run begin, or go on.
 
     Attributes:
-        run: it is held.
         cause: why.
         waited_seconds: how long it has waited.
         outcome: whether it begins within the range that was first said; None = none was.
     """
 
-    run: QueuedRun
     cause: ReleaseCause
     waited_seconds: float
     outcome: StartOutcome | None = None
 
 
+class ReleaseHeld(LetRun):
+    """Let a held run begin."""
+
+
+class ResumeRun(LetRun):
+    """Let a run go on that was suspended."""
+
+
 @dataclass(frozen=True)
-class SuspendRun:
+class SuspendRun(_OfRun):
     """Let a run make no new pods: it waits again.
 
     Attributes:
-        run: it goes on.
         preempted_for: the uid of the run that it makes room for, or a word.
         note: why, for people.
     """
 
-    run: QueuedRun
     preempted_for: str
     note: str
-
-
-@dataclass(frozen=True)
-class ResumeRun:
-    """Let a run go on that was suspended; fields as of `ReleaseHeld`."""
-
-    run: QueuedRun
-    cause: ReleaseCause
-    waited_seconds: float
-    outcome: StartOutcome | None = None
 
 
 @dataclass(frozen=True)

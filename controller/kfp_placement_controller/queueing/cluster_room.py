@@ -5,7 +5,6 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.queueing.runs import NodeRoom
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.demand import Demand
@@ -66,19 +65,18 @@ class ClusterRoom:
         if not self._pods[run]:
             del self._pods[run]
 
-    def rooms(self, counted: Container[RunKey]) -> list[NodeRoom]:
-        """What each node has.
+    def rooms(self, counted: Container[RunKey]) -> list[Resources]:
+        """What each node has for runs, `pods` included.
 
         Args:
             counted: runs whose pods are not other pods: what they demand counts instead.
         """
         load = self.load.by_node(counted)
-        rooms = []
-        for name, node in self._nodes.items():
-            if is_for_runs(node):
-                taken = load[name].used if name in load else {}
-                rooms.append(NodeRoom(name, minus(node.allocatable, taken)))
-        return rooms
+        return [
+            minus(node.allocatable, load[name].used if name in load else {})
+            for name, node in self._nodes.items()
+            if is_for_runs(node)
+        ]
 
 
 def _taken(pod: ObservedPod | None) -> tuple[bool, str, Resources] | None:

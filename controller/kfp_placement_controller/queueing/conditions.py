@@ -68,7 +68,13 @@ def condition_dicts(
         now: the time.
     """
     known = {each.type: each for each in stored}
-    made = [_condition(each, known.get(each.condition), generation, now) for each in findings]
+    made = []
+    for each in findings:
+        old, since = known.get(each.condition), now
+        if old is not None and old.status == str(each.holds):
+            since = old.last_transition_time
+        observed = {} if generation is None else {"observedGeneration": generation}
+        made.append(condition_dict(each, since) | observed)
     if not any(_is_new(known.get(each["type"]), each) for each in made):
         return None
     types = {each["type"] for each in made}
@@ -78,18 +84,19 @@ def condition_dicts(
     ]
 
 
-def _condition(
-    finding: ConditionFinding, old: Condition | None, generation: int | None, now: datetime
-) -> dict[str, Any]:
-    status = str(finding.holds)
-    since = old.last_transition_time if old is not None and old.status == status else now
+def condition_dict(finding: ConditionFinding, since: datetime) -> dict[str, Any]:
+    """A condition as a status holds it.
+
+    Args:
+        finding: what it says.
+        since: when it was last otherwise.
+    """
     return {
         "type": str(finding.condition),
-        "status": status,
+        "status": str(finding.holds),
         "reason": str(finding.reason),
         "message": finding.message[:MAX_MESSAGE_CHARACTERS],
         "lastTransitionTime": time_text(since),
-        **({} if generation is None else {"observedGeneration": generation}),
     }
 
 

@@ -4,68 +4,52 @@ One thread owns all of this. It calls no API, starts no thread and reads no cloc
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
-from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.actions import (
+    LetRun,
     QueueAction,
     ReleaseCause,
-    ReleaseHeld,
-    ResumeRun,
 )
-from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
+from kfp_placement_controller.queueing.builtin.backend import decisions
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
 from kfp_placement_controller.queueing.kueue.backend import KueueBackend
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
-from kfp_placement_controller.queueing.publisher import PublishingParams, QueuePublisher
+from kfp_placement_controller.queueing.publisher import QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
 from kfp_placement_controller.queueing.releases import PlannerState, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
-from kfp_placement_controller.queueing.situation import Situation, situation_of
+from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
-from kfp_placement_controller.queueing.steering import Steering
+from kfp_placement_controller.queueing.steering import RETRY_AFTER, Steering
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.contract.resources import PlacementPolicy
-from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
 
+_IDLE = timedelta(seconds=5)
+"""Time between two decisions where nothing has happened: priorities grow."""
 
-@dataclass(frozen=True)
-class QueueParams:
-    """How the queue works.
+_BURST = timedelta(seconds=0.1)
+"""Time between two decisions at least: changes come in bursts."""
 
-    Attributes:
-        idle_seconds: between two decisions where nothing has happened: priorities grow.
-        decision_seconds: between two decisions at least: changes come in bursts.
-        decision_seconds_per_run: the same for each run that waits: a decision about a thousand of
-            them takes some 50 ms on a busy machine, so that at most 5% of a core are spent on it.
-        retry_seconds: between two tries of the same write.
-        publishing: how often statuses are written.
-    """
-
-    idle_seconds: float = 5.0
-    decision_seconds: float = 0.1
-    decision_seconds_per_run: float = 0.001
-    retry_seconds: float = 2.0
-    publishing: PublishingParams = field(default_factory=PublishingParams)
+_BURST_PER_RUN = timedelta(milliseconds=1)
+"""The same for each run that waits: a decision about a thousand of them takes some 50 ms on a busy
+machine, so that at most 5% of a core are spent on it."""
 
 
 class QueueCoordinator:
     """All that is known of runs and their queues, and what follows from it.
 
     Attributes:
-        params: times.
         epoch: of our Lease while we lead; None = we only follow.
         queues: the RunQueues.
         runs: the runs, with their RunRequests.
@@ -85,7 +69,6 @@ class QueueCoordinator:
             own_namespace: the controller's.
             opt_in: whether only namespaces that ask for it take part.
         """
-        self.params = QueueParams()
         self.epoch: int | None = None
         self.queues = RunQueues()
         self.runs = QueuedRuns()
@@ -94,12 +77,11 @@ class QueueCoordinator:
         self.opt_in = opt_in
         self.decided_at: datetime | None = None
         self.room = ClusterRoom(Load(sources))
-        self.builtin = BuiltinBackend()
-        self.kueue = KueueBackend(retry_seconds=self.params.retry_seconds)
+        self.kueue = KueueBackend()
         self.releases = Releases()
-        self.steering = Steering(self.params.retry_seconds)
+        self.steering = Steering()
         self.ranges = StartRanges()
-        self.publisher = QueuePublisher(self.params.publishing, self.ranges)
+        self.publisher = QueuePublisher(self.ranges)
         self._policy = PlacementPolicySpec()
         self._namespaces: dict[str, ObservedNamespace] = {}
         self._led_at: datetime | None = None
@@ -107,21 +89,25 @@ class QueueCoordinator:
         self._has_progressed = False
         self._progressed_at: datetime | None = None
         self._waiting = 0
-        self._handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
-            POLICIES: self._policy_changed,
-            NAMESPACES: self._namespace_changed,
-            NODES: self._node_changed,
-            PODS: self._pod_changed,
-        }
 
     # What comes in.
 
     def handle(self, kind: Kind, change: Change[Any]) -> None:
         """An object is new, has changed or is gone; any other kind is that of runs."""
-        if kind in self._handlers:
-            self._handlers[kind](change)
+        is_news = True
+        if kind == PODS:
+            is_news = self.room.pod_changed(change)
+        elif kind == NODES:
+            self.room.node_changed(change)
+        elif kind == NAMESPACES:
+            self._namespaces.pop(change.key[1], None)
+            if change.new is not None:
+                self._namespaces[change.key[1]] = change.new
+        elif kind == POLICIES:
+            self._policy = PlacementPolicySpec() if change.new is None else change.new.spec
         else:
-            self._is_changed |= self.runs.run_changed(change)
+            is_news = self.runs.run_changed(change)
+        self._is_changed |= is_news
 
     def queue_changed(self, key: QueueKey, queue: ObservedQueue | None) -> None:
         """A RunQueue is new, has changed or is gone."""
@@ -180,7 +166,6 @@ class QueueCoordinator:
         self.planner.clock_set(step)
         self.steering.clear()
         self.releases.clear()
-        self.kueue.clear()
         self.publisher.clear()
         self.ranges.play_again()
         self.decided_at = self._led_at = self._progressed_at = None
@@ -201,13 +186,17 @@ class QueueCoordinator:
         namespaces = {name for name in self.queues.namespaces() if not self._excluded(name)}
         self.releases.observe(namespaces, now)
         planner = self._planner_state(now)
-        standing = self.steering.standing(
-            self.runs, lambda known: self._cause(known, planner, now), now
-        )
+
+        def cause(known: KnownRun) -> ReleaseCause | None:
+            space = known.key.namespace
+            queue = None if self._excluded(space) else self.queues.of_namespace(space)
+            return self.releases.cause(known, queue, planner, now)
+
+        standing = self.steering.standing(self.runs, cause, now)
         taking_part = [each for each in self.runs if each.key.namespace in namespaces]
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         self._waiting = len(waiting)
-        situation = situation_of(
+        situation = Situation(
             waiting,
             standing.refused,
             [each for each in taking_part if each.is_admitted] + standing.let,
@@ -218,16 +207,21 @@ class QueueCoordinator:
             fixed=[each.key for each in taking_part if self.steering.is_refused(each)],
             returning=self.releases.returning(now),
         )
-        decided = self.builtin.decide(situation, now).and_of(self.kueue.decide(situation, now))
+        decided = decisions(situation, now).and_of(self.kueue.decide(situation, now))
         self.ranges.observe_queues(self.queues)
         self.ranges.play(decided.played, now)
-        actions: list[QueueAction] = [*decided.writes]
+        actions: list[QueueAction] = []
         steered = self.steering.decided(waiting, situation, decided, now)
-        for action in (*standing.wanted, *steered):
-            if self.steering.may_try(action, now):
+        for action in (*decided.writes, *standing.wanted, *steered):
+            if self.steering.may_try(action.target, now):
                 actions.append(action)
-                if isinstance(action, ReleaseHeld | ResumeRun):
-                    self._released_by(action, situation, now)
+                if isinstance(action, LetRun):
+                    # Remember why, and how that was beside what was said before.
+                    uid, known = action.run.owner.uid, self.runs.get(action.run.key)
+                    self.publisher.released(uid, action.cause)
+                    if known is not None and action.cause is ReleaseCause.ADMITTED:
+                        queue = situation.queue_of(known)
+                        self.ranges.begun(uid, queue, known.first_starts(now), now)
         # A RunRequest must not say forever that its run waits, once the namespace takes no part.
         others = (each for each in self.runs if each.key.namespace not in namespaces)
         left = [each for each in others if not each.is_waiting]
@@ -238,25 +232,11 @@ class QueueCoordinator:
             )
         return actions
 
-    def _cause(self, known: KnownRun, planner: PlannerState, now: datetime) -> ReleaseCause | None:
-        """Why a waiting run goes on whatever its queue decides; None = it waits on."""
-        queue = self._queue_of_namespace(known.key.namespace)
-        return self.releases.cause(known, queue, planner, now)
-
-    def _released_by(
-        self, action: ReleaseHeld | ResumeRun, situation: Situation, now: datetime
-    ) -> None:
-        """A run is let run: remember why, and how that was beside what was said before."""
-        uid, known = action.run.owner.uid, self.runs.get(action.run.key)
-        self.publisher.released(uid, action.cause)
-        if known is not None and action.cause is ReleaseCause.ADMITTED:
-            self.ranges.begun(uid, situation.queue_of(known), known.first_starts(now), now)
-
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
         due_at = self._due_at()
         if due_at is None or self.epoch is None:
-            return now + timedelta(seconds=self.params.retry_seconds)
+            return now + RETRY_AFTER
         return due_at
 
     def longest_waits(self, now: datetime) -> Mapping[str, float]:
@@ -273,17 +253,10 @@ class QueueCoordinator:
         """When to decide: soon after a change, and now and then without one; None = at once."""
         if self.decided_at is None:
             return None
-        pause_seconds = self.params.idle_seconds
+        pause = RETRY_AFTER if self.steering.has_tried else _IDLE
         if self._is_changed:
-            at_least = self._waiting * self.params.decision_seconds_per_run
-            pause_seconds = max(self.params.decision_seconds, at_least)
-        elif self.steering.has_tried:
-            pause_seconds = self.params.retry_seconds
-        return self.decided_at + timedelta(seconds=pause_seconds)
-
-    def _queue_of_namespace(self, namespace: str) -> ObservedQueue | None:
-        """The queue by which a namespace takes part; None = it does not."""
-        return None if self._excluded(namespace) else self.queues.of_namespace(namespace)
+            pause = max(_BURST, self._waiting * _BURST_PER_RUN)
+        return self.decided_at + pause
 
     def _excluded(self, namespace: str) -> bool:
         """Whether a namespace takes no part, whatever RunQueues it has."""
@@ -302,24 +275,3 @@ class QueueCoordinator:
         return PlannerState(
             age_seconds, stale_after_seconds, self._led_at, is_known, self._progressed_at
         )
-
-    # What comes in, by kind.
-
-    def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
-        self._policy = change.new.spec if change.new is not None else PlacementPolicySpec()
-        self._is_changed = True
-
-    def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
-        name, says = change.key[1], change.new
-        if says is None:
-            self._namespaces.pop(name, None)
-        else:
-            self._namespaces[name] = says
-        self._is_changed = True
-
-    def _node_changed(self, change: Change[Node]) -> None:
-        self.room.node_changed(change)
-        self._is_changed = True
-
-    def _pod_changed(self, change: Change[ObservedPod]) -> None:
-        self._is_changed |= self.room.pod_changed(change)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.queueing.builtin.admission import decide, in_order
-from kfp_placement_controller.queueing.runs import AdmittedRun, NodeRoom, QueueRules, WaitingRun
+from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class PlayedQueues:
     waiting: Sequence[WaitingRun]
     admitted: Sequence[AdmittedRun]
     rules: Mapping[QueueKey, QueueRules]
-    nodes: Sequence[NodeRoom]
+    nodes: Sequence[Resources]
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ class Forecast:
         )
 
 
-def forecast(queues: PlayedQueues, now: datetime, params: ForecastParams) -> Forecast:
+def forecast(
+    queues: PlayedQueues, now: datetime, params: ForecastParams = ForecastParams()
+) -> Forecast:
     """Play queues forward until all runs have begun, or nothing more can end.
 
     Args:

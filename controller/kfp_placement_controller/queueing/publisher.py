@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import (
     ReleaseCause,
     WriteQueueStatus,
@@ -22,10 +21,29 @@ from kfp_placement_controller.queueing.request_status import (
 )
 from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
+from kfp_placement_controller.queueing.steering import RETRY_AFTER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import QueueBackend, resources_of
-from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason, StartRange
+from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+
+_COUNTS = timedelta(seconds=1)
+"""Time between two writes of a queue's counts, which change with every run."""
+
+_POSITIONS = timedelta(seconds=10)
+"""Time between two writes of what changes with every run for all that wait, such as their
+positions, at most."""
+
+_POSITIONS_PER_RUN = timedelta(milliseconds=50)
+"""The same for each run that waits: where few do, all is written soon, and where a thousand do they
+are not written all the time."""
+
+_MOST_POSITIONS = 20
+"""Such writes at a time."""
+
+_OTHERS_FACTOR = 6
+"""How many times rarer that is for a run of which only how many others wait is new: while a
+thousand runs are submitted that changes all the time."""
 
 _AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
 _OF_OTHERS = frozenset({"waiting", "message"})
@@ -52,14 +70,6 @@ _STOPPED = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """When something was written last, and over which version of the object."""
-
-    at: datetime
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Patch:
     """What must be written of a run, as long as run and place are these; None = nothing."""
 
@@ -68,45 +78,19 @@ class _Patch:
     fields: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class PublishingParams:
-    """How often statuses are written.
-
-    Attributes:
-        retry_seconds: between two tries of the same write.
-        count_seconds: between two writes of a queue's counts, which change with every run.
-        position_seconds: between two writes of what changes with every run for all that wait, such
-            as their positions, at most.
-        position_seconds_per_run: the same for each run that waits: where few do, all is written
-            soon, and where a thousand do they are not written all the time.
-        most_positions: such writes at a time.
-        others_factor: how many times rarer that is for a run of which only how many others wait is
-            new: while a thousand runs are submitted that changes all the time.
-    """
-
-    retry_seconds: float = 2.0
-    count_seconds: float = 1.0
-    position_seconds: float = 10.0
-    position_seconds_per_run: float = 0.05
-    most_positions: int = 20
-    others_factor: float = 6.0
-
-
 @dataclass
 class QueuePublisher:
     """Writes what is new: phases and conditions at once, counts and positions now and then.
 
     Attributes:
-        params: how often.
         ranges: says when runs are likely to start.
         counts: of each queue, as last decided.
     """
 
-    params: PublishingParams
     ranges: StartRanges
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
     _worked_out: dict[RunKey, _Patch] = field(default_factory=dict)
-    _written: dict[tuple[str, ...], _Written] = field(default_factory=dict)
+    _written: dict[tuple[str, ...], tuple[datetime, str]] = field(default_factory=dict)
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -136,17 +120,15 @@ class QueuePublisher:
             now: the time.
         """
         positions = 0
-        per_run = self.params.position_seconds_per_run * len(situation.waiting)
-        position_seconds = min(self.params.position_seconds, per_run)
+        between_positions = min(_POSITIONS, _POSITIONS_PER_RUN * len(situation.waiting))
         before, self._worked_out = self._worked_out, {}
         # What is said of a run that is being let go on is said when its object shows it; but that
         # it has waited again must be said, else it counts as admitted since the first time.
         let = {each.key for each in situation.admitted if each.is_waiting}
         let |= {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
         for known in runs:
-            if known.request is None:
-                continue
-            if known.key in let and known.status.phase != RequestPhase.ADMITTED:
+            is_let = known.key in let and known.status.phase != RequestPhase.ADMITTED
+            if known.request is None or is_let:
                 continue
             place = self._place(known, situation, decided, now)
             patch = before.get(known.key)
@@ -158,12 +140,12 @@ class QueuePublisher:
             if fields is None:
                 continue
             is_urgent = not _AT_ONCE.isdisjoint(fields)
-            if not is_urgent and positions >= self.params.most_positions:
+            if not is_urgent and positions >= _MOST_POSITIONS:
                 continue
             key, version = known.key, known.request.version
-            pause = 0.0 if is_urgent else position_seconds
+            pause = timedelta() if is_urgent else between_positions
             if fields.keys() <= _OF_OTHERS:
-                pause *= self.params.others_factor
+                pause *= _OTHERS_FACTOR
             if self._may_write(("request", *key), version, pause, now):
                 positions += not is_urgent
                 yield WriteRequestStatus(key, version, fields)
@@ -196,7 +178,11 @@ class QueuePublisher:
             each.key: QueueCounts(
                 waiting[each.key],
                 admitted[each.key],
-                _used(each, decided),
+                # What admitted runs demand of the resources that have a quota.
+                {
+                    name: decided.used.get(each.key, {}).get(name, 0)
+                    for name in resources_of(each.spec.quota.resources)
+                },
                 self.ranges.ratios(each.key),
             )
             for each in queues
@@ -212,7 +198,7 @@ class QueuePublisher:
             patch = status_patch(queue, findings, self.counts[queue.key], now)
             if patch is None:
                 continue
-            pause = self.params.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
+            pause = _COUNTS if {"ready", "conditions"}.isdisjoint(patch) else timedelta()
             if self._may_write(("queue", *queue.key), queue.version, pause, now):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
@@ -231,43 +217,39 @@ class QueuePublisher:
         if priority != known.priority:
             notes.append(f"priority {known.priority} counts as {priority} in {queue.name}")
         cause = self._causes.get(known.run.owner.uid)
+        verdict, starts = decided.verdicts.get(known.key), None
+        if verdict is not None and not verdict.is_admitted:
+            since = known.waiting_since(now)
+            starts = self.ranges.starts(known.key, queue, known.status.starts, since, now)
         is_of_kueue = situation.queues.backend_of(queue) == QueueBackend.KUEUE
         return RunPlace(
             queue=queue,
             priority=priority,
-            verdict=decided.verdicts.get(known.key),
+            verdict=verdict,
             undecided=situation.undecided.get(known.key, (known, NOT_KNOWN_YET))[1],
             draining=known.key in situation.draining,
             cause=None if cause is None else _REASONS.get(cause, NOT_HELD),
             stopped=_stopped(known, situation),
             notes=tuple(notes),
             nodes=decided.nodes.get(known.key, None if is_of_kueue and known.is_admitted else ()),
-            starts=self._starts(known, queue, decided, now),
+            starts=starts,
         )
 
-    def _starts(
-        self, known: KnownRun, queue: QueueKey, decided: Decisions, now: datetime
-    ) -> StartRange | None:
-        verdict = decided.verdicts.get(known.key)
-        if verdict is None or verdict.is_admitted:
-            return None
-        since = known.waiting_since(now)
-        return self.ranges.starts(known.key, queue, known.status.starts, since, now)
-
     def _may_write(
-        self, what: tuple[str, ...], version: str, pause_seconds: float, now: datetime
+        self, what: tuple[str, ...], version: str, pause: timedelta, now: datetime
     ) -> bool:
         """Whether a version was not written over before, nor the object a short time ago."""
         last = self._written.pop(what, None)
         if last is not None:
-            is_retry = last.version == version
-            pause_seconds = max(pause_seconds, self.params.retry_seconds if is_retry else 0.0)
-            if now - last.at < timedelta(seconds=pause_seconds):
+            written_at, over = last
+            if over == version:
+                pause = max(pause, RETRY_AFTER)
+            if now - written_at < pause:
                 self._written[what] = last
                 return False
         if len(self._written) >= _MOST_KNOWN:
             del self._written[next(iter(self._written))]
-        self._written[what] = _Written(now, version)
+        self._written[what] = (now, version)
         return True
 
 
@@ -279,9 +261,3 @@ def _stopped(known: KnownRun, situation: Situation) -> str:
     runs = (*situation.waiting, *situation.admitted)
     names = (f"run {each.key.name}" for each in runs if each.run.owner.uid == preempted_for)
     return f"stopped for {next(names, 'a run')} of a higher priority"
-
-
-def _used(queue: ObservedQueue, decided: Decisions) -> dict[str, int]:
-    """What admitted runs of a queue demand of the resources that have a quota."""
-    used = decided.used.get(queue.key, {})
-    return {name: used.get(name, 0) for name in resources_of(queue.spec.quota.resources)}

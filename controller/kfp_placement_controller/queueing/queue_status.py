@@ -67,7 +67,10 @@ def findings_of(
         ready = _admitting(queue, situation.planner_problem, nobody_admitted)
     found = [ready, _validity(queue.problem, has_rules=has_rules)]
     if backend_problem is not None or queue.status.condition(BACKEND_READY) is not None:
-        found.append(_backing(queue.spec.backend, backend_problem or ""))
+        reason, message = "Ready", f"runs are admitted by {queue.spec.backend}"
+        if backend_problem:
+            reason, message = "NotReady", f"nobody new begins: {backend_problem}"
+        found.append(ConditionFinding(BACKEND_READY, not backend_problem, reason, message))
     return found
 
 
@@ -97,12 +100,6 @@ def _validity(problem: str, *, has_rules: bool) -> ConditionFinding:
         return ConditionFinding(VALID, True, "Valid", "the queue is as it is written")
     what = "the last valid version holds" if has_rules else "nobody is admitted; correct the queue"
     return ConditionFinding(VALID, False, "Misconfigured", f"{what}: {problem}")
-
-
-def _backing(backend: str, problem: str) -> ConditionFinding:
-    if problem:
-        return ConditionFinding(BACKEND_READY, False, "NotReady", f"nobody new begins: {problem}")
-    return ConditionFinding(BACKEND_READY, True, "Ready", f"runs are admitted by {backend}")
 
 
 def status_patch(

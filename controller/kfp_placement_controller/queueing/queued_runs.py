@@ -1,6 +1,6 @@
 """The runs of the cluster as their queues see them, each with what its RunRequest says."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -177,13 +177,17 @@ class KnownRun:
             return False
         return self.waiting_since(now).replace(microsecond=0) <= asked_at <= now
 
-    def is_to_be_preempted(self, now: datetime) -> bool:
+    def is_to_be_preempted(self, obeyed: datetime | None, now: datetime) -> bool:
         """Whether somebody has asked, since it was admitted, that it stops and waits again.
 
         It counts from the time that is named, not before; times are written in whole seconds.
+
+        Args:
+            obeyed: the time that was named when it last stopped for that; None = it never has.
+            now: the time.
         """
         asked_at = None if self.request is None else self.request.preempt_at
-        if asked_at is None or self.status.phase != RequestPhase.ADMITTED:
+        if self.status.phase != RequestPhase.ADMITTED or asked_at is None or asked_at == obeyed:
             return False
         return self.admitted_at.replace(microsecond=0) <= asked_at <= now
 
@@ -207,7 +211,7 @@ class QueuedRuns:
         """The run of that name."""
         return self._runs.get(key)
 
-    def requests(self) -> Iterable[ObservedRequest]:
+    def requests(self) -> Collection[ObservedRequest]:
         """All RunRequests."""
         return self._requests.values()
 

@@ -1,12 +1,16 @@
 """Why a run that waits goes on whatever its queue decides: nothing waits for what cannot come."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.queued_runs import KnownRun
+
+_REPLACING = timedelta(seconds=5)
+"""A RunQueue that has been gone for less may come back: one that is replaced (`kubectl replace
+--force`) is deleted and created again."""
 
 _MOST_KEPT = 10
 """How many times longer than it may return a RunQueue that is gone is remembered."""
@@ -44,14 +48,8 @@ class PlannerState:
 
 @dataclass
 class Releases:
-    """Decides which runs go on in any case.
+    """Decides which runs go on in any case."""
 
-    Attributes:
-        replacing_seconds: a RunQueue that has been gone for less may come back: one that is
-            replaced (`kubectl replace --force`) is deleted and created again.
-    """
-
-    replacing_seconds: float = 5.0
     _known: set[str] = field(default_factory=set)
     _gone: dict[str, datetime] = field(default_factory=dict)
 
@@ -70,20 +68,19 @@ class Releases:
         for gone in self._known - known:
             self._gone.setdefault(gone, now)
         self._known = known
-        forgotten = timedelta(seconds=_MOST_KEPT * self.replacing_seconds)
         self._gone = {
             name: at
             for name, at in self._gone.items()
-            if name not in known and now - at < forgotten
+            if name not in known and now - at < _MOST_KEPT * _REPLACING
         }
 
-    def returning(self, now: datetime) -> Iterable[str]:
+    def returning(self, now: datetime) -> Sequence[str]:
         """Namespaces whose RunQueue was there a moment ago.
 
         Args:
             now: the time.
         """
-        return (name for name, at in self._gone.items() if self._may_return(at, now))
+        return [name for name, at in self._gone.items() if now - at < _REPLACING]
 
     def cause(
         self,
@@ -106,11 +103,8 @@ class Releases:
             return ReleaseCause.HAS_BEGUN
         if queue is None:
             gone_at = self._gone.setdefault(known.key.namespace, now)
-            return None if self._may_return(gone_at, now) else ReleaseCause.NO_QUEUE
+            return None if now - gone_at < _REPLACING else ReleaseCause.NO_QUEUE
         return _cause_in_queue(known, queue, planner, now)
-
-    def _may_return(self, gone_at: datetime, now: datetime) -> bool:
-        return now - gone_at < timedelta(seconds=self.replacing_seconds)
 
 
 def _cause_in_queue(

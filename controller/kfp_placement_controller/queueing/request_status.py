@@ -82,6 +82,10 @@ def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
         phase = RequestPhase.ADMITTED
         is_new = status.phase != RequestPhase.ADMITTED or admitted_at is None
         admitted_at = now if is_new else min(known.admitted_at, now)
+    # What was first said of its start stays when it has begun.
+    first = status.first_starts
+    if place.starts is not None:
+        first = known.first_starts(now) or place.starts
     return {
         "phase": str(phase),
         "queue": place.queue.name,
@@ -92,18 +96,11 @@ def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
         "message": _message(known, place),
         "notes": [each[:MAX_MESSAGE_CHARACTERS] for each in place.notes],
         "starts": _starts(place.starts),
-        "firstStarts": _starts(_first_starts(known, place, now)),
+        "firstStarts": _starts(first),
         "assignedNodes": _nodes(status.assigned_nodes if place.nodes is None else place.nodes),
         "waitingSince": None if since is None else time_text(since),
         "admittedAt": None if admitted_at is None else time_text(admitted_at),
     }
-
-
-def _first_starts(known: KnownRun, place: RunPlace, now: datetime) -> StartRange | None:
-    """What was first said of its start; that stays when it has begun."""
-    if place.starts is None:
-        return known.status.first_starts
-    return known.first_starts(now) or place.starts
 
 
 def _starts(starts: StartRange | None) -> Mapping[str, Any] | None:

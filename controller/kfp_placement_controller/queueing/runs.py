@@ -1,4 +1,4 @@
-"""Runs that wait or were admitted, the rules of their queues, and the nodes' room."""
+"""Runs that wait or were admitted, and the rules of their queues."""
 
 import math
 from dataclasses import dataclass, field
@@ -105,11 +105,3 @@ class AdmittedRun:
     def may_be_suspended(self) -> bool:
         """Whether it can be asked to stop."""
         return not self.suspended and not self.is_fixed
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRoom:
-    """A node: its name, and what it has for runs, `pods` included."""
-
-    name: str
-    room: Resources

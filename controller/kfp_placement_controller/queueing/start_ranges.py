@@ -14,12 +14,7 @@ from functools import lru_cache
 from statistics import quantiles
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
-from kfp_placement_controller.queueing.forecast import (
-    Forecast,
-    ForecastParams,
-    PlayedQueues,
-    forecast,
-)
+from kfp_placement_controller.queueing.forecast import Forecast, PlayedQueues, forecast
 from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
 from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -57,7 +52,6 @@ class RangeParams:
     """How ranges are made.
 
     Attributes:
-        forecast: how queues are played.
         forecast_seconds: between two forecasts: plans change with every step that ends.
         first_forecast_seconds: the same while a run waits of which nothing was said yet, at least.
         first_forecast_seconds_per_run: the same for each run that waits: while a thousand are
@@ -71,7 +65,6 @@ class RangeParams:
             nothing about long ones.
     """
 
-    forecast: ForecastParams = field(default_factory=ForecastParams)
     forecast_seconds: float = 10.0
     first_forecast_seconds: float = 0.5
     first_forecast_seconds_per_run: float = 0.005
@@ -155,7 +148,7 @@ class StartRanges:
         self._played_at = now
         self._forecast = Forecast()
         for each in played:
-            self._forecast = self._forecast.and_of(forecast(each, now, self.params.forecast))
+            self._forecast = self._forecast.and_of(forecast(each, now))
 
     def _pause_seconds(self, waiting: Collection[RunKey]) -> float:
         """Between two forecasts."""

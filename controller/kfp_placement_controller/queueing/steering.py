@@ -17,6 +17,13 @@ from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import start_outcome
 
+RETRY_AFTER = timedelta(seconds=2)
+"""Time between two tries of the same write; what it changes comes by a watch."""
+
+_REFUSED_FOR = timedelta(minutes=1)
+"""How long a run is left alone whose object may not be changed, as an admission webhook of others
+can say: else it took its place in the queue forever."""
+
 _MOST_KNOWN = 10_000
 """Runs of which is remembered what they were asked for."""
 
@@ -40,16 +47,8 @@ class Standing:
 
 @dataclass
 class Steering:
-    """What is done with runs, and what was tried a short time ago.
+    """What is done with runs, and what was tried a short time ago."""
 
-    Attributes:
-        retry_seconds: between two tries of the same write.
-        refused_seconds: how long a run is left alone whose object may not be changed, as an
-            admission webhook of others can say: else it took its place in the queue forever.
-    """
-
-    retry_seconds: float
-    refused_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _refused: dict[str, datetime] = field(default_factory=dict)
@@ -68,10 +67,9 @@ class Steering:
 
     def forget(self, now: datetime) -> None:
         """What was tried longer ago may be tried again."""
-        self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
-        self._let = {run: at for run, at in self._let.items() if self._is_recent(at, now)}
-        pause = timedelta(seconds=self.refused_seconds)
-        self._refused = {uid: at for uid, at in self._refused.items() if now - at < pause}
+        self._tried = {what: at for what, at in self._tried.items() if now - at < RETRY_AFTER}
+        self._let = {run: at for run, at in self._let.items() if now - at < RETRY_AFTER}
+        self._refused = {uid: at for uid, at in self._refused.items() if now - at < _REFUSED_FOR}
 
     def standing(
         self,
@@ -88,26 +86,22 @@ class Steering:
         """
         found = Standing([], [], [], [])
         for known in runs:
-            if known.is_waiting:
-                self._stand(known, cause_of(known), found, now)
-            elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
-                # Somebody else has let it go on: what it says of its preemption is over.
-                found.wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
-        return found
-
-    def _stand(
-        self, known: KnownRun, cause: ReleaseCause | None, found: Standing, now: datetime
-    ) -> None:
-        if cause is not None:
-            found.wanted.append(self.let(known, cause, now))
-            if cause is not ReleaseCause.TERMINATED:
+            if not known.is_waiting:
+                if known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
+                    # Somebody else has let it go on: what it says of its preemption is over.
+                    found.wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
+            elif (cause := cause_of(known)) is not None:
+                found.wanted.append(self.let(known, cause, now))
+                if cause is not ReleaseCause.TERMINATED:
+                    found.let.append(known)
+            elif self.is_refused(known):
+                found.refused.append(known)
+            elif (known.run.owner.uid, known.run.version) in self._let:
+                # Its object does not show it yet.
                 found.let.append(known)
-        elif self.is_refused(known):
-            found.refused.append(known)
-        elif self.is_let(known):
-            found.let.append(known)
-        else:
-            found.waiting.append(known)
+            else:
+                found.waiting.append(known)
+        return found
 
     def let(self, known: KnownRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
         """Let a run that waits begin, or go on; it counts as admitted from now on."""
@@ -117,10 +111,6 @@ class Steering:
         is_admitted = cause is ReleaseCause.ADMITTED
         outcome = start_outcome(known.first_starts(now), now) if is_admitted else None
         return action(known.run, cause, max(0.0, waited.total_seconds()), outcome)
-
-    def is_let(self, known: KnownRun) -> bool:
-        """Whether it was let run just now, and its object does not show it yet."""
-        return (known.run.owner.uid, known.run.version) in self._let
 
     def refused(self, action: SteeringAction, now: datetime) -> None:
         """The API server has refused something for good, not only for now."""
@@ -160,12 +150,16 @@ class Steering:
             stop = decided.stops.get(known.key)
             if stop is not None:
                 yield SuspendRun(known.run, stop.preempted_for, stop.note)
-            elif known.is_to_be_preempted(now) and not self._is_obeyed(known):
+            elif known.is_to_be_preempted(self._obeyed.get(known.run.owner.uid), now):
                 yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
 
-    def may_try(self, action: SteeringAction, now: datetime) -> bool:
-        """Whether something was not tried just now; what it changes comes back by a watch."""
-        what = (type(action).__name__, action.run.owner.uid, action.run.version)
+    def may_try(self, what: tuple[str, ...], now: datetime) -> bool:
+        """Whether a write was not tried just now.
+
+        Args:
+            what: the target of the action.
+            now: the time.
+        """
         if what in self._tried:
             return False
         self._tried[what] = now
@@ -178,10 +172,3 @@ class Steering:
             self._obeyed[uid] = asked_at
         if len(self._obeyed) > _MOST_KNOWN:
             del self._obeyed[next(iter(self._obeyed))]
-
-    def _is_obeyed(self, known: KnownRun) -> bool:
-        request = known.request
-        return request is not None and self._obeyed.get(known.run.owner.uid) == request.preempt_at
-
-    def _is_recent(self, at: datetime, now: datetime) -> bool:
-        return now - at < timedelta(seconds=self.retry_seconds)

@@ -5,12 +5,12 @@ from typing import Any
 
 from kfp_placement_controller.queueing.runs import (
     AdmittedRun,
-    NodeRoom,
     QueueRules,
     WaitingRun,
 )
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.resources import Resources
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 QUEUE = QueueKey("team", "default")
@@ -48,10 +48,9 @@ def admitted(name: str, demand: Demand | None = None, **fields: Any) -> Admitted
     return AdmittedRun(key=key, demand=demand or a_demand(cpu=1), **values)
 
 
-def nodes(count: int = 1, *, pods: int = 110, **has: int) -> list[NodeRoom]:
+def nodes(count: int = 1, *, pods: int = 110, **has: int) -> list[Resources]:
     """So many equal nodes."""
-    room = {**amounts(**has), "pods": pods}
-    return [NodeRoom(f"node-{number}", room) for number in range(count)]
+    return [{**amounts(**has), "pods": pods}] * count
 
 
 def rules(**fields: Any) -> dict[QueueKey, QueueRules]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kfp_placement_controller.queueing.builtin.admission import decide, in_order
 from kfp_placement_controller.queueing.builtin.backend import preempted
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
-from kfp_placement_controller.queueing.runs import NodeRoom, QueueRules
+from kfp_placement_controller.queueing.runs import QueueRules
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.builders import GPU, admitted, after, waiting
@@ -69,10 +69,7 @@ def cases(draw):
         )
         for queue in draw(st.sets(st.sampled_from(QUEUES)))
     }
-    nodes = [
-        NodeRoom(f"n{number}", {**draw(peaks(8)), "pods": 5})
-        for number in range(draw(st.integers(0, 2)))
-    ]
+    nodes = [{**draw(peaks(8)), "pods": 5} for _ in range(draw(st.integers(0, 2)))]
     return runs, running, rules, nodes
 
 
@@ -104,7 +101,7 @@ def test_no_more_is_promised_than_capacity_times_overcommit_unless_a_run_is_alon
     runs, running, rules, nodes = case
     new = admitted_of(runs, decide(runs, running, rules, nodes, NOW))
     for name in NAMES:
-        capacity = sum(node.room.get(name, 0) for node in nodes)
+        capacity = sum(node.get(name, 0) for node in nodes)
         going = [run for run in new if run.demand.peak.get(name, 0)]
         counted = sum(min(run.demand.peak.get(name, 0), capacity) for run in (*running, *new))
         limit = max(
@@ -121,7 +118,7 @@ def test_gangs_that_are_admitted_can_all_be_packed(case):
     new = admitted_of(runs, decide(runs, running, rules, nodes, NOW))
     if any(run.demand.gangs for run in new):
         groups = [group for run in (*running, *new) for group in run.demand.gangs]
-        assert can_be_packed([node.room for node in nodes], groups)
+        assert can_be_packed(nodes, groups)
 
 
 @given(cases())

@@ -73,13 +73,13 @@ def test_runs_that_no_end_helps_never_begin():
         waiting("next"),
     ]
     running = [admitted("old", ends_at=after(1))]
-    found = forecast(queues_of(waits, running, rules()), START, ForecastParams())
+    found = forecast(queues_of(waits, running, rules()), START)
     assert {key.name for key in found.never} == {"unschedulable", "too-large"}
     assert {key.name for key in found.starts} == {"next"}
 
 
 def test_where_nothing_runs_nothing_can_be_said():
-    found = forecast(queues_of([waiting("a")], [], rules(max_runs=0)), START, ForecastParams())
+    found = forecast(queues_of([waiting("a")], [], rules(max_runs=0)), START)
     assert found == Forecast(never=frozenset({RunKey("team", "a")}))
 
 
@@ -163,7 +163,7 @@ def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
         left, going = decided(left, going, its_rules, cluster, at)
         expected |= dict.fromkeys(before - {run.key for run in left}, at)
     queues = PlayedQueues(waits, running, its_rules, cluster)
-    assert forecast(queues, START, ForecastParams()).starts == expected
+    assert forecast(queues, START).starts == expected
 
 
 def decided(waits, running, its_rules, cluster, now):

@@ -7,12 +7,12 @@ from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,
-    NodeRoom,
     QueueRules,
     WaitingRun,
 )
 from kfp_placement_controller.queueing.verdicts import GIVEN_BACK, Lack, Rule, Verdict, verdicts_of
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.resources import Resources
 
 _SECONDS_PER_HOUR = 3600.0
 
@@ -21,7 +21,7 @@ def decide(
     waiting: Iterable[WaitingRun],
     admitted: Sequence[AdmittedRun],
     rules: Mapping[QueueKey, QueueRules],
-    nodes: Sequence[NodeRoom],
+    nodes: Sequence[Resources],
     now: datetime,
 ) -> list[Verdict]:
     """Decide who may go.
@@ -84,7 +84,7 @@ def _fits_later(
     taking: Iterable[WaitingRun],
     admitted: Iterable[AdmittedRun],
     rules: Mapping[QueueKey, QueueRules],
-    nodes: Sequence[NodeRoom],
+    nodes: Sequence[Resources],
 ) -> bool:
     """Whether a run fits once those have stopped that were asked to."""
     staying = [each for each in admitted if not each.suspended]

@@ -10,7 +10,7 @@ from kfp_placement_controller.queueing.builtin.admission import decide
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.runs import AdmittedRun, NodeRoom, QueueRules, WaitingRun
+from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import GIVEN_BACK
 from kfp_placement_engine.contract.run_queue import QueueBackend
@@ -26,44 +26,38 @@ _DRAINING_SHARE = 0.1
 """Of a run's time, in which its running steps are taken to end when it is preempted."""
 
 
-class BuiltinBackend:
-    """Decides alone: nobody has to write anything."""
-
-    def decide(self, situation: Situation, now: datetime) -> Decisions:
-        """Decide about all waiting runs, and about one for which others must stop."""
-        nodes, rules = situation.nodes, situation.queues.rules()
-        here = [*situation.waiting_in(QueueBackend.BUILTIN)]
-        draining = situation.draining.values()
-        preemptors = {known.run.preempted_for for known, _ in draining}
-        preemptors |= {known.run.preempted_for for known in situation.waiting}
-        waiting = {known.key: _as_waiting(known, situation, preemptors) for known in here}
-        admitted = [_as_admitted(known, situation, now) for known in situation.admitted]
-        admitted += [_as_draining(known, taken, situation, now) for known, taken in draining]
-        verdicts = decide(waiting.values(), admitted, rules, nodes, now)
-        let = [waiting[each.key] for each in verdicts if each.is_admitted]
-        left = [each for each in verdicts if not each.is_admitted]
-        used: dict[QueueKey, Counter[str]] = {}
-        for run in admitted:
-            add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
-        taking = [*admitted, *(run.let(now) for run in let)]
-        stuck = [waiting[each.key] for each in left if each.missing[0].rule in GIVEN_BACK]
-        # Room that is kept for a run counts as if it had it already.
-        kept = [
-            replace(waiting[each.key].let(now), is_fixed=True) for each in left if each.keeps_room
-        ]
-        victims, preemptor = _preempted(stuck, taking, kept, {run.key for run in let}, rules, nodes)
-        uids = {known.key: known.run.owner.uid for known in here}
-        return Decisions(
-            verdicts={each.key: each for each in verdicts},
-            stops={key: _stop_for(preemptor, uids) for key in victims if preemptor is not None},
-            used=used,
-            played=(PlayedQueues([waiting[each.key] for each in left], taking, rules, nodes),),
-        )
-
-
-def _stop_for(preemptor: RunKey, uids: Mapping[RunKey, str]) -> Stop:
-    note = f"suspended: run {preemptor.name} of a higher priority needs the room"
-    return Stop(uids[preemptor], note)
+def decisions(situation: Situation, now: datetime) -> Decisions:
+    """Decide about all waiting runs, and about one for which others must stop."""
+    nodes, rules = situation.nodes, situation.queues.rules()
+    here = [*situation.those_of(situation.waiting, QueueBackend.BUILTIN)]
+    draining = situation.draining.values()
+    preemptors = {known.run.preempted_for for known, _ in draining}
+    preemptors |= {known.run.preempted_for for known in situation.waiting}
+    waiting = {known.key: _as_waiting(known, situation, preemptors) for known in here}
+    admitted = [_as_admitted(known, situation, now) for known in situation.admitted]
+    admitted += [_as_draining(known, taken, situation, now) for known, taken in draining]
+    verdicts = decide(waiting.values(), admitted, rules, nodes, now)
+    let = [waiting[each.key] for each in verdicts if each.is_admitted]
+    left = [each for each in verdicts if not each.is_admitted]
+    used: dict[QueueKey, Counter[str]] = {}
+    for run in admitted:
+        add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
+    taking = [*admitted, *(run.let(now) for run in let)]
+    stuck = [waiting[each.key] for each in left if each.missing[0].rule in GIVEN_BACK]
+    # Room that is kept for a run counts as if it had it already.
+    kept = [replace(waiting[each.key].let(now), is_fixed=True) for each in left if each.keeps_room]
+    victims, preemptor = _preempted(stuck, taking, kept, {run.key for run in let}, rules, nodes)
+    uids = {known.key: known.run.owner.uid for known in here}
+    stops = {}
+    if preemptor is not None:
+        note = f"suspended: run {preemptor.name} of a higher priority needs the room"
+        stops = dict.fromkeys(victims, Stop(uids[preemptor], note))
+    return Decisions(
+        verdicts={each.key: each for each in verdicts},
+        stops=stops,
+        used=used,
+        played=(PlayedQueues([waiting[each.key] for each in left], taking, rules, nodes),),
+    )
 
 
 def _preempted(
@@ -72,7 +66,7 @@ def _preempted(
     kept: Sequence[AdmittedRun],
     let: Collection[RunKey],
     rules: Mapping[QueueKey, QueueRules],
-    nodes: Sequence[NodeRoom],
+    nodes: Sequence[Resources],
 ) -> tuple[Sequence[RunKey], RunKey | None]:
     """Whom the first of the runs that wait, and can, makes stop; and which run that is."""
     lowest = min((run.priority for run in taking if run.may_be_suspended), default=None)
@@ -94,7 +88,7 @@ def preempted(
     run: WaitingRun,
     admitted: Sequence[AdmittedRun],
     rules: Mapping[QueueKey, QueueRules],
-    nodes: Sequence[NodeRoom],
+    nodes: Sequence[Resources],
 ) -> list[RunKey]:
     """The runs to suspend so that a waiting run can go; no one of them could be left out.
 

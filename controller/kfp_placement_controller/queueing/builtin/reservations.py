@@ -7,7 +7,6 @@ from kfp_placement_controller.queueing.builtin.gang_room import GangRoom
 from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,
-    NodeRoom,
     QueueRules,
     WaitingRun,
 )
@@ -28,9 +27,9 @@ class _Cluster:
     """The cluster as queues with one `capacity` see it."""
 
     def __init__(
-        self, nodes: Sequence[NodeRoom], capacity: Resources, gangs: Sequence[PodGroup]
+        self, nodes: Sequence[Resources], capacity: Resources, gangs: Sequence[PodGroup]
     ) -> None:
-        rooms = [node.room for node in nodes]
+        rooms = [*nodes]
         there: dict[str, int] = {}
         for room in rooms:
             add_to(there, room)
@@ -43,7 +42,7 @@ class _Cluster:
         self._empty = GangRoom.of(rooms, gangs)
         self._taken: dict[str, int] = {}
 
-    def add(self, demand: Demand, sign: int = 1) -> None:
+    def add(self, demand: Demand, sign: int) -> None:
         """A demand of more than there is counts as all there is: alone, such a run may go."""
         for name, amount in demand.peak.items():
             counted = min(amount, self._capacity.get(name, 0))
@@ -85,15 +84,15 @@ class Reservations:
         self,
         admitted: Iterable[AdmittedRun],
         rules: Mapping[QueueKey, QueueRules],
-        nodes: Sequence[NodeRoom],
-        waiting: Iterable[WaitingRun] = (),
+        nodes: Sequence[Resources],
+        waiting: Iterable[WaitingRun],
     ) -> None:
         """Take in what is admitted, whether it is within all limits or not.
 
         Args:
             admitted: the runs.
             rules: of the queues.
-            nodes: the cluster.
+            nodes: what each has for runs, `pods` included.
             waiting: runs that will be asked about.
         """
         self._rules = rules

@@ -2,11 +2,10 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
-from typing import TypeVar
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
@@ -22,9 +21,7 @@ from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdicts_of
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import Resources, add_to
-
-ResultT = TypeVar("ResultT")
+from kfp_placement_engine.model.resources import add_to
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,37 +68,33 @@ class KueueBackend:
 
     Attributes:
         objects: Kueue's, as they are now.
-        retry_seconds: between two tries of the same write; what it changes comes by a watch.
-        aging_seconds: between two steps in which the priority of a Workload grows. Each is a write,
-            and lets Kueue try the run again, so a queue whose priorities grow fast must not cause
-            one at every decision. A minute is little beside how long runs wait.
     """
 
     objects: KueueObjects = field(default_factory=KueueObjects)
-    retry_seconds: float = 2.0
-    aging_seconds: float = 60.0
-    _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _defects_before: set[tuple[RunKey, str]] = field(default_factory=set)
     _defects: set[tuple[RunKey, str]] = field(default_factory=set)
     _outdated: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
 
-    def clear(self) -> None:
-        """What was tried a short time ago is not known any more: the clock was set."""
-        self._tried.clear()
-
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
         self._defects_before, self._defects = self._defects, set()
-        if not situation.queues.ask_for_kueue and not self.objects.has_workloads:
+        if not situation.queues.ask_for_kueue and not self.objects.workloads():
             return Decisions()
         decide = partial(self._decided, situation=situation, now=now)
-        waiting = decide(situation.waiting_in(QueueBackend.KUEUE), self._of_waiting)
-        running = decide(situation.admitted_in(QueueBackend.KUEUE), self._of_running)
-        taken = {known.key: amounts for known, amounts in situation.draining.values()}
+        waiting = decide(
+            situation.those_of(situation.waiting, QueueBackend.KUEUE), self._of_waiting
+        )
+        running = decide(
+            situation.those_of(situation.admitted, QueueBackend.KUEUE), self._of_running
+        )
         stopping = (known for known, _ in situation.draining.values())
-        draining = decide(stopping, partial(_of_draining, taken=taken))
+        draining = decide(stopping, _of_draining)
         decided = [*waiting, *running, *draining]
-        actions = [*self._reports(situation, now)]
+        actions: list[KueueAction] = []
+        if situation.queues.ask_for_kueue:
+            problem = situation.planner_problem
+            reports = (statuses.report(each, problem, now) for each in self.objects.checks.values())
+            actions += [report for report in reports if report is not None]
         actions += [action for each in decided for action in each.writes]
         actions += self._for_others(situation, decided, now)
         waiting.sort(key=_place)
@@ -115,7 +108,7 @@ class KueueBackend:
                 for each in situation.queues
                 if each.spec.backend == QueueBackend.KUEUE
             },
-            writes=self._to_try(actions, now),
+            writes=actions,
             played=[*_played(waiting, running)],
         )
 
@@ -124,45 +117,31 @@ class KueueBackend:
     def _decided(
         self,
         runs: Iterable[KnownRun],
-        decide: Callable[[KueueRun, datetime], KueueDecision],
+        decide: Callable[[KueueRun, Situation, datetime], KueueDecision],
         situation: Situation,
         now: datetime,
     ) -> list[KueueDecision]:
-        def decision(known: KnownRun) -> KueueDecision | None:
-            run = kueue_run(known, situation.queues, self.objects, now, self.aging_seconds)
-            if run is None:
-                return None
-            return decide(replace(run, outdated_uid=self._outdated_uid(run, now)), now)
-
         decided = []
         for known in runs:
-            otherwise = partial(_unread, known, situation.queue_of(known))
-            each = self._attempt(known.key, partial(decision, known), otherwise)
-            if each is not None:
-                decided.append(each)
+            try:
+                run = kueue_run(known, situation.queues, self.objects, now)
+                if run is not None:
+                    run = replace(run, outdated_uid=self._outdated_uid(run, now))
+                    decided.append(decide(run, situation, now))
+            except Exception as error:
+                # Anybody may have written what the decision depends on: a defect in it must not
+                # keep all others waiting. The run stays where it is.
+                lack = Lack(Rule.KUEUE, reason=self._defect(known.key, error))
+                decided.append(KueueDecision(known, situation.queue_of(known), missing=(lack,)))
         return decided
 
-    def _attempt(
-        self, run: RunKey, decide: Callable[[], ResultT], otherwise: Callable[[str], ResultT]
-    ) -> ResultT:
-        """Decide about one run: a defect in that must not keep all others waiting.
-
-        Anybody may have written what the decision depends on. A defect is logged once for
-        as long as each decision meets it.
-
-        Args:
-            run: which.
-            decide: does it.
-            otherwise: what follows if that fails; takes what to say of it.
-        """
-        try:
-            return decide()
-        except Exception as error:
-            detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
-            if (run, detail) not in self._defects_before | self._defects:
-                _LOG.exception("run %s/%s: defect in deciding about it", *run)
-            self._defects.add((run, detail))
-            return otherwise(f"a defect of the queue: {detail}")
+    def _defect(self, run: RunKey, error: Exception) -> str:
+        """Say what has failed; it is logged once for as long as each decision meets it."""
+        detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
+        if (run, detail) not in self._defects_before:
+            _LOG.exception("run %s/%s: defect in deciding about it", *run)
+        self._defects.add((run, detail))
+        return f"a defect of the queue: {detail}"
 
     def _outdated_uid(self, run: KueueRun, now: datetime) -> str:
         """Of the Workload that a run had when it was stopped by request; each time there is one.
@@ -178,7 +157,7 @@ class KueueBackend:
             del self._outdated[next(iter(self._outdated))]
         return self._outdated.setdefault(stop, run.workload.uid if is_old else "")
 
-    def _of_waiting(self, run: KueueRun, now: datetime) -> KueueDecision:
+    def _of_waiting(self, run: KueueRun, _: Situation, now: datetime) -> KueueDecision:
         key, is_admitted = run.queue.key, run.workload is not None and run.workload.is_admitted
         return KueueDecision(
             known=run.known,
@@ -192,7 +171,7 @@ class KueueBackend:
             writes=tuple(writes.for_run(run, self.objects, now, waits=True)),
         )
 
-    def _of_running(self, run: KueueRun, now: datetime) -> KueueDecision:
+    def _of_running(self, run: KueueRun, _: Situation, now: datetime) -> KueueDecision:
         return KueueDecision(
             known=run.known,
             queue=run.queue.key,
@@ -224,39 +203,11 @@ class KueueBackend:
             request = by_uid.get(workload.owner_uid)
             # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
             if request is not None and not _is_ending(request, situation):
-                write = partial(writes.for_other, workload, request, now)
-                action = self._attempt(request.key, write, lambda _: None)
-                if action is not None:
-                    yield action
-
-    def _reports(self, situation: Situation, now: datetime) -> Iterator[KueueAction]:
-        """What to say of the AdmissionChecks that we answer."""
-        if not situation.queues.ask_for_kueue:
-            return
-        for check in self.objects.checks.values():
-            report = statuses.report(check, situation.planner_problem, now)
-            if report is not None:
-                yield report
-
-    def _to_try(self, actions: Iterable[KueueAction], now: datetime) -> list[KueueAction]:
-        """Those that were not tried just now."""
-        pause = timedelta(seconds=self.retry_seconds)
-        self._tried = {what: at for what, at in self._tried.items() if now - at < pause}
-        wanted = []
-        for action in actions:
-            if action.target not in self._tried:
-                self._tried[action.target] = now
-                wanted.append(action)
-        return wanted
+                yield writes.for_other(workload, request, now)
 
 
-def _unread(known: KnownRun, queue: QueueKey, problem: str) -> KueueDecision:
-    """What is decided of a run about which we fail to decide: it stays where it is."""
-    return KueueDecision(known, queue, missing=(Lack(Rule.KUEUE, reason=problem),))
-
-
-def _of_draining(run: KueueRun, _now: datetime, taken: Mapping[RunKey, Resources]) -> KueueDecision:
-    actions = tuple(writes.for_draining(run, taken[run.known.key]))
+def _of_draining(run: KueueRun, situation: Situation, _: datetime) -> KueueDecision:
+    actions = tuple(writes.for_draining(run, situation.draining[run.known.key][1]))
     return KueueDecision(run.known, run.queue.key, writes=actions)
 
 

@@ -1,6 +1,6 @@
 """Kueue's objects as they are now, and what they say of the RunQueues that name them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,14 +85,9 @@ class KueueObjects:
 
     # What follows.
 
-    @property
-    def has_workloads(self) -> bool:
-        """Whether RunRequests own any."""
-        return bool(self._workloads)
-
-    def workloads(self) -> Iterator[ObservedWorkload]:
+    def workloads(self) -> Collection[ObservedWorkload]:
         """All that RunRequests own."""
-        return iter(self._workloads.values())
+        return self._workloads.values()
 
     def workload(self, namespace: str, name: str, owner_uid: str) -> ObservedWorkload | None:
         """A Workload; None = there is none of that name and owner.

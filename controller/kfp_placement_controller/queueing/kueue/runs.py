@@ -24,6 +24,12 @@ MAX_NAME_CHARACTERS = 253
 _HASH_CHARACTERS = 10
 
 _SECONDS_PER_HOUR = 3600.0
+
+_AGING_SECONDS = 60.0
+"""Time between two steps in which the priority of a Workload grows. Each is a write, and lets Kueue
+try the run again, so a queue whose priorities grow fast must not cause one at every decision. A
+minute is little beside how long runs wait."""
+
 _LEAST, _MOST = -(2**31), 2**31 - 1
 """Priorities that a Workload can have."""
 
@@ -107,11 +113,7 @@ def workload_name(run: RunKey, request_uid: str) -> str:
 
 
 def kueue_run(
-    known: KnownRun,
-    queues: RunQueues,
-    objects: KueueObjects,
-    now: datetime,
-    aging_seconds: float,
+    known: KnownRun, queues: RunQueues, objects: KueueObjects, now: datetime
 ) -> KueueRun | None:
     """A run that Kueue decides about; None = it does not.
 
@@ -120,7 +122,6 @@ def kueue_run(
         queues: all RunQueues.
         objects: Kueue's.
         now: the time.
-        aging_seconds: of each step in which its priority grows.
     """
     queue = queues.get(queues.of_run(known.key.namespace, known.queue_name))
     request = known.request
@@ -129,9 +130,13 @@ def kueue_run(
     name = workload_name(known.key, request.uid)
     workload = objects.workload(known.key.namespace, name, request.uid)
     was_refused = workload is not None and objects.was_refused(workload)
-    nodes = None
+    nodes: NodeGroups | None = None
     if workload is not None and workload.has_reservation:
-        nodes = _nodes(objects, workload)
+        try:
+            nodes = node_groups(objects.node_selectors(workload))
+        except LimitError:
+            # More flavors than a run can be limited to: then it is not.
+            nodes = ()
     elif was_refused:
         # The planner goes on planning for them: once all steps fit, another try is worth it.
         nodes = known.status.assigned_nodes
@@ -139,7 +144,7 @@ def kueue_run(
         known=known,
         request=request,
         queue=queue,
-        priority=_priority(known, queue, queues, now, aging_seconds),
+        priority=_priority(known, queue, queues, now),
         workload=workload,
         nodes=nodes,
         was_refused=was_refused,
@@ -158,21 +163,7 @@ def _why_waiting(workload: ObservedWorkload | None) -> str:
     return "" if reserved is None else reserved.message
 
 
-def _nodes(objects: KueueObjects, workload: ObservedWorkload) -> NodeGroups:
-    try:
-        return node_groups(objects.node_selectors(workload))
-    except LimitError:
-        # More flavors than a run can be limited to: then it is not.
-        return ()
-
-
-def _priority(
-    known: KnownRun,
-    queue: ObservedQueue,
-    queues: RunQueues,
-    now: datetime,
-    aging_seconds: float,
-) -> int:
+def _priority(known: KnownRun, queue: ObservedQueue, queues: RunQueues, now: datetime) -> int:
     """As the queue allows it, and grown since the run was submitted.
 
     It grows in steps: each is a write, and lets Kueue look at the run again. It grows while the run
@@ -180,6 +171,6 @@ def _priority(
     in turn.
     """
     seconds = max(0.0, (now - known.run.submitted_at).total_seconds())
-    hours = seconds // aging_seconds * aging_seconds / _SECONDS_PER_HOUR
+    hours = seconds // _AGING_SECONDS * _AGING_SECONDS / _SECONDS_PER_HOUR
     grown = math.floor(queue.spec.aging_per_hour * hours)
     return max(_LEAST, min(queues.allowed_priority(queue.key, known.priority) + grown, _MOST))

@@ -8,13 +8,14 @@ from typing import Any
 from kfp_placement_controller.kinds import ADMISSION_CHECKS, KUEUE_API_VERSION, WORKLOADS
 from kfp_placement_controller.observed.kueue_quotas import ObservedCheck
 from kfp_placement_controller.observed.workloads import ObservedWorkload
+from kfp_placement_controller.queueing.conditions import ConditionFinding, condition_dict
 from kfp_placement_controller.queueing.kueue.actions import ApplyStatus, FieldManager
 from kfp_placement_engine.contract.quota_units import units_needed
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.times import time_text
 
 MAX_MESSAGE_CHARACTERS = 1024
-"""Of a condition or a check."""
+"""Of a check."""
 
 _REQUEUED_AT_ONCE = ("Preempted", "NodeFailures")
 """Reasons of evictions after which a Workload waits again at once; after others, Kueue decides."""
@@ -82,7 +83,9 @@ def answer(
 def finish(workload: ObservedWorkload, *, succeeded: bool, now: datetime) -> ApplyStatus:
     """Say that the run has ended: its quota is free."""
     word = "Succeeded" if succeeded else "Failed"
-    finished = _condition("Finished", True, word, f"the run has {word.lower()}", now)
+    finished = condition_dict(
+        ConditionFinding("Finished", True, word, f"the run has {word.lower()}"), now
+    )
     return _applied(workload, FieldManager.FINISH, {"conditions": [finished]})
 
 
@@ -99,7 +102,7 @@ def report(check: ObservedCheck, problem: str, now: datetime) -> ApplyStatus | N
     if said is not None and (said.holds, said.message) == (not problem, message):
         return None
     reason = "NoPlanner" if problem else "PlannerLeads"
-    active = _condition("Active", not problem, reason, message, now)
+    active = condition_dict(ConditionFinding("Active", not problem, reason, message), now)
     body = {
         "apiVersion": KUEUE_API_VERSION,
         "kind": ADMISSION_CHECKS.kind,
@@ -128,14 +131,14 @@ def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] |
         # Once it is active again, Kueue looks for its one word.
         reason = _DEACTIVATED
     made = (
-        _condition("Requeued", reason in _REQUEUED_AT_ONCE, reason, message, now),
-        _condition("QuotaReserved", False, "Pending", message, now),
-        _condition("Admitted", False, "NoReservation", "The workload has no reservation", now),
+        ConditionFinding("Requeued", reason in _REQUEUED_AT_ONCE, reason, message),
+        ConditionFinding("QuotaReserved", False, "Pending", message),
+        ConditionFinding("Admitted", False, "NoReservation", "The workload has no reservation"),
     )
     cleared: dict[str, Any] = deepcopy({**raw})
     for field in ("admission", "reclaimablePods"):
         cleared["status"].pop(field, None)
-    found |= {each["type"]: each for each in made}
+    found |= {each.condition: condition_dict(each, now) for each in made}
     cleared["status"]["conditions"] = [*found.values()]
     return cleared
 
@@ -155,15 +158,3 @@ def _applied(
         "status": status,
     }
     return ApplyStatus(WORKLOADS, workload.namespace, workload.name, manager, body)
-
-
-def _condition(
-    condition: str, holds: bool, reason: str, message: str, now: datetime
-) -> dict[str, Any]:
-    return {
-        "type": condition,
-        "status": str(holds),
-        "reason": reason,
-        "message": message[:MAX_MESSAGE_CHARACTERS],
-        "lastTransitionTime": time_text(now),
-    }
