@@ -58,7 +58,7 @@ class StepRows:
 
         Args:
             index: as a row has it.
-            iteration: likewise; of what is no text, the step has none.
+            iteration: likewise; what is not text counts as none.
         """
         at = _number(index)
         step = self._steps[int(at)] if at is not None and 0 <= at < len(self._steps) else None

@@ -1,18 +1,17 @@
 """Keeps a PipelinePlacement within what etcd takes: ended steps become counts."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.rows import (
     PlannedRow,
     StateRow,
     planned_row,
-    state_counts,
     state_row,
 )
 from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
+from kfp_placement_engine.model.step_state import ENDED_STATES
 
 HARD_LIMIT_BYTES = 1_000_000
 """A PipelinePlacement is never larger; etcd refuses 1.5 MB."""
@@ -25,29 +24,14 @@ class FittedRows:
     Attributes:
         planned: of the steps that keep their row.
         states: of the same steps, in the same order.
-        folded: the others by state; they have ended.
+        folded_steps: how many others there are; they have ended.
         without_alternatives: alternatives were left out too.
     """
 
     planned: tuple[PlannedRow, ...] = ()
     states: tuple[StateRow, ...] = ()
-    folded: Mapping[StepState, int] = field(default_factory=dict)
+    folded_steps: int = 0
     without_alternatives: bool = False
-
-    @property
-    def folded_steps(self) -> int:
-        """Steps without a row."""
-        return sum(self.folded.values())
-
-    @property
-    def message(self) -> str:
-        """For the condition `RowsComplete`; "" = complete."""
-        texts = []
-        if self.folded_steps:
-            texts.append(f"{self.folded_steps} ended steps are only counted")
-        if self.without_alternatives:
-            texts.append("alternatives are left out")
-        return f"the object would be too large: {', '.join(texts)}" if texts else ""
 
 
 def json_bytes(value: object) -> int:
@@ -103,12 +87,11 @@ def _folded(rows: FittedRows) -> FittedRows:
         for planned, state in zip(rows.planned, rows.states, strict=True)
         if state.state not in ENDED_STATES
     ]
-    counts = state_counts(state for state in rows.states if state.state in ENDED_STATES)
     return replace(
         rows,
         planned=tuple(planned for planned, _ in kept),
         states=tuple(state for _, state in kept),
-        folded={state: number for state, number in counts.items() if number},
+        folded_steps=len(rows.planned) - len(kept),
     )
 
 

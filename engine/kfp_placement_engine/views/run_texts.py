@@ -103,9 +103,8 @@ def waiting_summary(run: RunView) -> str:
     """What a run's steps wait for: `2 for quota (5m), 1 for node (10s)`; the oldest of each."""
     age_seconds = run.age_seconds or 0.0
     since: dict[str, list[float]] = {}
-    for step in run.waiting:
-        if step.waiting is not None:
-            since.setdefault(shown(step.waiting.what, 40), []).append(step.waiting.since_seconds)
+    for waiting in filter(None, (step.waiting for step in run.steps)):
+        since.setdefault(shown(waiting.what, 40), []).append(waiting.since_seconds)
     known = [str(each) for each in WaitingFor]
     return ", ".join(
         f"{len(since[what])} for {what} ({age_text(max(0.0, age_seconds - min(since[what])))})"

@@ -108,20 +108,17 @@ def test_what_fits_stays():
     fitted = fit_rows(plan, states_of(plan, 100))
     assert fitted.planned == tuple(plan)
     assert fitted.folded_steps == 0
-    assert fitted.message == ""
 
 
-def test_ended_steps_become_counts(golden):
+def test_ended_steps_become_counts():
     plan = a_plan(12_000)
     states = states_of(plan, 5_000)
     states[0] = replace(states[0], state=StepState.FAILED)
     fitted = fit_rows(plan, states)
     assert rows_bytes(fitted.planned, fitted.states) <= HARD_LIMIT_BYTES
-    assert fitted.folded == {StepState.SUCCEEDED: 4_999, StepState.FAILED: 1}
+    assert fitted.folded_steps == 5_000
     assert fitted.planned == tuple(plan[5_000:])
     assert fitted.states[0].state == StepState.RUNNING
-    golden(fitted.message)
-    assert "5000 ended steps" in fitted.message
 
 
 def test_then_alternatives_give_way():
@@ -130,7 +127,6 @@ def test_then_alternatives_give_way():
     assert fitted.without_alternatives
     assert len(fitted.planned) == 12_000
     assert fitted.planned[0].reason is not None
-    assert "alternatives are left out" in fitted.message
 
 
 def test_what_never_fits_is_refused():

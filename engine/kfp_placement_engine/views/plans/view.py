@@ -59,9 +59,9 @@ def plan_view(
     source = f" ({plan.cluster_source})" if plan.cluster_source else ""
     read_from = _SOURCES.get(plan.run_source, plan.run_source)
     tables = [comparison_table(plan), steps_table(plan, detail)]
-    limits = limits_table(plan)
+    limits = [table] if (table := limits_table(plan)) else []
     problems = [part for part in (_unschedulable(plan, detail), _warnings(plan, detail)) if part]
-    parts: list[Part] = [*tables, *([limits] if limits else []), *problems]
+    parts: list[Part] = [*tables, *limits, *problems]
     figures: list[Figure] = []
     places: list[str] = []
     if detail.draws:
@@ -71,7 +71,7 @@ def plan_view(
         parts = [
             *(part for part in problems if part.tone is Tone.BAD),
             time_line.plan_time_line(plan, detail),
-            *([limits] if limits else []),
+            *limits,
             graph.plan_graph(plan, detail),
             *tables,
             *(part for part in problems if part.tone is not Tone.BAD),
