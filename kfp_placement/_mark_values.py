@@ -4,11 +4,12 @@ A check takes what is marked and the option's name, both for messages, and the v
 of kfp.
 """
 
+import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kfp_placement.exceptions import MarkValueError, NotConstantError
+from kfp_placement.exceptions import MarkValueError, NotConstantError, UnknownOptionError
 from kfp_placement_engine.contract.hints import (
     MAX_PRIORITY,
     MAX_QUEUE_NAME_LENGTH,
@@ -42,6 +43,13 @@ _LEAST_IMAGE_BYTES = 1024
 def bad(subject: str, option: str, value: object, problem: str, remedy: str) -> MarkValueError:
     """The error for a value: what is wrong with it, and what to do."""
     return MarkValueError(f"{subject}: {option} = {_shortened(value)} {problem}; {remedy}")
+
+
+def unknown(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
+    """The error for an option that does not exist, with the closest one that does."""
+    close = difflib.get_close_matches(name, known, n=1)
+    advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(known)
+    return UnknownOptionError(f"{subject}: there is no option {name!r:.60}; {advice}")
 
 
 def _shortened(value: object) -> str:

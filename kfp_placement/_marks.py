@@ -114,16 +114,6 @@ class Marks:
         return replace(hints, **changes)
 
 
-def given_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The options among the arguments of a function that marks something.
-
-    Args:
-        arguments: all of them by name: first what is marked, last what the function does not know.
-    """
-    _, *options, unknown = arguments
-    return {**{name: arguments[name] for name in options}, **arguments[unknown]}
-
-
 def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
     """The error for an option that does not exist, with the closest one that does."""
     if name == "queue":
@@ -137,9 +127,7 @@ def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOpti
         return UnknownOptionError(
             f"{subject}: {name!r} applies to single steps; use place() or @placed{here}"
         )
-    close = difflib.get_close_matches(name, known, n=1)
-    advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(known)
-    return UnknownOptionError(f"{subject}: there is no option {name!r:.60}; {advice}")
+    return _mark_values.unknown(subject, name, known)
 
 
 def _warn_of_near_words(subject: str, values: Mapping[str, Any]) -> None:

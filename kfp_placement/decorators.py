@@ -14,7 +14,7 @@ from kfp import dsl
 from kfp.dsl import base_component, pipeline_context
 
 from kfp_placement import _scheduler
-from kfp_placement._marks import Marks, given_options
+from kfp_placement._marks import Marks
 from kfp_placement._task_metadata import labels_of, set_annotation, set_label
 from kfp_placement.exceptions import UsageError
 from kfp_placement.steps import apply_marks, check_names, encoded_hints, has_pod, read_hints
@@ -73,8 +73,23 @@ def placed(
     Raises:
         PlacementError: a value is wrong, or what is decorated is not a component.
     """
-    # First of all: no other name is known here yet.
-    options = given_options(locals())
+    options: dict[str, Any] = {
+        "type": type,
+        "location": location,
+        "duration": duration,
+        "outputs": outputs,
+        "inputs": inputs,
+        "image_size": image_size,
+        "max_latency": max_latency,
+        "priority": priority,
+        "workers": workers,
+        "scheduler": scheduler,
+        "cpu": cpu,
+        "memory": memory,
+        "gpu": gpu,
+        "accelerator_type": accelerator_type,
+        **unknown,
+    }
     decorate = functools.partial(_placed_component, options=options)
     return decorate if component is None else decorate(component)
 
@@ -118,9 +133,15 @@ def placed_pipeline(
     Raises:
         PlacementError: a value is wrong, or it is above `@dsl.pipeline`.
     """
-    # First of all: no other name is known here yet.
-    options = given_options(locals())
-    del options["guess_types"]
+    options: dict[str, Any] = {
+        "type": type,
+        "location": location,
+        "image_size": image_size,
+        "priority": priority,
+        "queue": queue,
+        "scheduler": scheduler,
+        **unknown,
+    }
     decorate = functools.partial(_placed_function, options=options, guess_types=guess_types)
     return decorate if function is None else decorate(function)
 

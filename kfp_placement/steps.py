@@ -10,7 +10,7 @@ from kfp import dsl
 from kfp.dsl import pipeline_task
 
 from kfp_placement import _scheduler
-from kfp_placement._marks import Marks, given_options
+from kfp_placement._marks import Marks
 from kfp_placement._resources import wanted_resources, write_resources
 from kfp_placement._task_metadata import (
     annotations_of,
@@ -97,10 +97,25 @@ def place(
     Raises:
         PlacementError: a value is wrong or contradicts what was set; nothing has been changed then.
     """
-    # First of all: no other name is known here yet.
-    options = given_options(locals())
     _check_task(task)
     subject = f"step {task.name!r}"
+    options: dict[str, Any] = {
+        "type": type,
+        "location": location,
+        "duration": duration,
+        "outputs": outputs,
+        "inputs": inputs,
+        "image_size": image_size,
+        "max_latency": max_latency,
+        "priority": priority,
+        "workers": workers,
+        "scheduler": scheduler,
+        "cpu": cpu,
+        "memory": memory,
+        "gpu": gpu,
+        "accelerator_type": accelerator_type,
+        **unknown,
+    }
     return apply_marks(task, Marks.checked(subject, options), subject)
 
 

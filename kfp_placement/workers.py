@@ -1,6 +1,8 @@
 """`Workers`: the pods that a step makes itself."""
 
 from dataclasses import KW_ONLY, dataclass, fields
+from functools import wraps
+from typing import TypeVar
 
 from kfp_placement import _mark_values
 from kfp_placement.exceptions import MarkValueError
@@ -20,7 +22,25 @@ _CHECKS = {
 }
 _NOT_ACCELERATORS = ("cpu", "memory", "pods")
 
+_Made = TypeVar("_Made")
 
+
+def _refuse_unknown_options(workers: type[_Made]) -> type[_Made]:
+    """Name the closest option where one does not exist, as `place` does."""
+    initialize = workers.__init__
+
+    @wraps(initialize)
+    def checked(self: _Made, *values: object, **options: object) -> None:
+        for name in options:
+            if name not in _CHECKS:
+                raise _mark_values.unknown(_SUBJECT, name, tuple(_CHECKS))
+        initialize(self, *values, **options)
+
+    workers.__init__ = checked  # type: ignore[assignment]
+    return workers
+
+
+@_refuse_unknown_options
 @dataclass(frozen=True)
 class Workers:
     """Pods that a step makes itself while it runs, such as those of a PyTorchJob.
@@ -39,6 +59,7 @@ class Workers:
     Raises:
         MarkValueError: a value is wrong.
         NotConstantError: a value is a pipeline parameter.
+        UnknownOptionError: there is no such option.
     """
 
     count: int

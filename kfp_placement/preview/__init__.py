@@ -84,9 +84,6 @@ def preview(
     Raises:
         PlacementError: the pipeline or the cluster cannot be read or planned.
     """
-    # First of all: no other name is known here yet.
-    options = {**locals()}
-    del options["pipeline"], options["cluster"], options["unknown"]
     # Here and not above, so that `import kfp_placement` stays fast.
     from kfp_placement._marks import unknown_option
     from kfp_placement._options import read_request
@@ -94,6 +91,24 @@ def preview(
     from kfp_placement.planning import planned
     from kfp_placement.preview.planned import Preview
 
+    options = {
+        "arguments": arguments,
+        "durations": durations,
+        "loop_widths": loop_widths,
+        "assume_cached": assume_cached,
+        "namespace": namespace,
+        "budget": budget,
+        "generations": generations,
+        "seed": seed,
+        "dispatch": dispatch,
+        "objective": objective,
+        "compare": compare,
+        "kube_version": kube_version,
+        "marked_only": marked_only,
+        "assumptions": assumptions,
+        "history": history,
+        "confidence": confidence,
+    }
     for name in unknown:
         raise unknown_option("preview", name, ["cluster", *sorted(options)])
     with engine_errors():

@@ -1,5 +1,6 @@
 """Pods that steps make themselves: what authors say, and what readers find in the package."""
 
+import inspect
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -126,6 +127,18 @@ def test_readers_find_both_in_the_package(tmp_path):
     requests = {"cpu": 4000, "memory": 16 * 2**30, "nvidia.com/gpu": 1}
     assert first.workers == PodGroup(3, requests)
     assert second.workers is None
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [("gpus", "did you mean 'gpu'?"), ("queue", "options: count, cpu, memory, gpu")],
+)
+def test_an_option_that_does_not_exist_names_the_closest_one(option, advice):
+    options: dict[str, Any] = {option: 1}
+    with pytest.raises(UnknownOptionError, match=f"Workers: there is no option '{option}'") as info:
+        Workers(3, **options)
+    assert advice in str(info.value)
+    assert list(inspect.signature(Workers).parameters)[:2] == ["count", "cpu"]
 
 
 def test_a_long_value_is_quoted_to_its_end():

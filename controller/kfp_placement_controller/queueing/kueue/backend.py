@@ -202,8 +202,13 @@ class KueueBackend:
         for workload in others:
             request = by_uid.get(workload.owner_uid)
             # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
-            if request is not None and not _is_ending(request, situation):
+            if request is None or _is_ending(request, situation):
+                continue
+            try:
                 yield writes.for_other(workload, request, now)
+            except Exception as error:
+                # As above: one Workload must not keep all others waiting.
+                self._defect(request.key, error)
 
 
 def _of_draining(run: KueueRun, situation: Situation, _: datetime) -> KueueDecision:
