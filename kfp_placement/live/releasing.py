@@ -65,7 +65,7 @@ class Released:
 
 
 def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
-    """Pause the policy, or let it go on; returns whether that was to be done.
+    """Pause the policy, or let it go on; return whether that changes anything.
 
     If there is none to pause it is made: the controller makes one without a pause when it finds
     none.

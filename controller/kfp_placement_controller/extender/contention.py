@@ -68,7 +68,7 @@ def settling_seconds(
 
 @dataclass
 class PauseBudget:
-    """How much may be paused still: at first, as much as may be saved up."""
+    """How much may be paused still: at first, the most that can be saved up."""
 
     _saved_seconds: float = MAX_SAVED_SECONDS
     _at: float = 0.0
