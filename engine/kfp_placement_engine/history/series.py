@@ -63,7 +63,8 @@ class Estimate(NamedTuple):
 Series = bytes
 """The last values of one thing, packed: a namespace has a million of them.
 
-The first byte is the number of columns, the others are their numbers, 4 bytes each.
+The first byte is the number of factors; then come the values, and those of each factor in single
+precision, which is enough for them.
 """
 
 
@@ -71,9 +72,12 @@ def columns_in(series: Series) -> Columns:
     """Return all values with their factors; no value and no factor where it is empty."""
     if not series:
         return [[]]
-    numbers = array("f", series[1:]).tolist()
-    length = len(numbers) // series[0]
-    return [numbers[at : at + length] for at in range(0, len(numbers), length)]
+    factors = series[0]
+    length = (len(series) - 1) // (8 + 4 * factors)
+    end = 1 + 8 * length
+    of_factors = array("f", series[end:]).tolist()
+    columns = [of_factors[at : at + length] for at in range(0, factors * length, length)]
+    return [array("d", series[1:end]).tolist(), *columns]
 
 
 def extended(series: Series, log_value: float, factors: Factors = (), kept: int = KEPT) -> Series:
@@ -86,8 +90,9 @@ def extended(series: Series, log_value: float, factors: Factors = (), kept: int 
     if len(of_factors) != len(factors):
         of_factors = [[math.nan] * len(logs) for _ in factors]
     new = zip([logs, *of_factors], (log_value, *factors), strict=True)
-    columns = [[*column, number][-kept:] for column, number in new]
-    return bytes([len(columns)]) + array("f", chain(*columns)).tobytes()
+    values, *rest = [[*column, number][-kept:] for column, number in new]
+    packed = array("d", values).tobytes() + array("f", chain(*rest)).tobytes()
+    return bytes([len(factors)]) + packed
 
 
 def typical(series: Series) -> tuple[float, Factors]:
