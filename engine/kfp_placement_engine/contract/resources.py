@@ -44,6 +44,9 @@ _KINDS = {
 }
 """What must be there, in words of YAML, by pydantic's name of the problem."""
 
+_NUMBERS = ("less_than", "greater_than", "finite_number", "int_", "float_")
+"""What pydantic's names of problems with numbers begin with."""
+
 _PLAIN = {
     "missing": "is missing",
     "timezone_aware": "has no time zone; write, for example, 2026-11-30T00:00:00Z",
@@ -83,7 +86,16 @@ def _first_problem(error: ValidationError) -> str:
     others = error.error_count() - 1
     more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
     words = _PLAIN.get(first["type"], first["msg"].removeprefix(_OURS))
+    if first["type"] == "too_long":
+        limits = first["ctx"]
+        words = (
+            f"has {limits['actual_length']:,} entries, and at most {limits['max_length']:,} are"
+            " read; leave the others out"
+        )
     if words.startswith(_WRONG):
         wanted = _KINDS.get(first["type"], words.removeprefix(_WRONG).strip())
+        # NaN is not even equal to itself.
+        if first["input"] != first["input"] and first["type"].startswith(_NUMBERS):
+            wanted = "be a number"
         words = f"must {wanted}, not {first['input']!r:.60}"
     return f"{place}: {words}{more}"
