@@ -11,7 +11,7 @@ from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import COMPONENT, connect
 from kfp_placement_controller.extender.answers import Answers
-from kfp_placement_controller.extender.app import serving
+from kfp_placement_controller.extender.app import certificates_of, serving
 from kfp_placement_controller.extender.decisions import Decision
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import Knowledge
@@ -65,8 +65,13 @@ class ExtendProcess:
     """What lives as long as the process."""
 
     def __init__(self, settings: ExtendSettings, client: KubeClient) -> None:
-        """Connect everything without starting it."""
+        """Connect everything without starting it.
+
+        Raises:
+            SettingsError: the certificate cannot be used.
+        """
         self._settings = settings
+        self._certificates = certificates_of(settings)
         self._memory = Memory(DEFAULT_SOURCES)
         self._notes = DeviationNotes()
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
@@ -88,7 +93,7 @@ class ExtendProcess:
         """Watch and answer until SIGTERM or SIGINT.
 
         Raises:
-            SettingsError: the certificate cannot be used, or a port cannot be opened.
+            SettingsError: a port cannot be opened.
         """
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -96,7 +101,11 @@ class ExtendProcess:
             loop.add_signal_handler(number, stopping.set)
         with working(self._events, self._watches, self._guard_loop):
             async with serving(
-                self._settings, self._answers, self._watches.is_synced, self._stuck
+                self._settings,
+                self._certificates,
+                self._answers,
+                self._watches.is_synced,
+                self._stuck,
             ) as ports:
                 _LOG.info("listening on ports %s", ", ".join(map(str, ports)))
                 await stopping.wait()

@@ -88,6 +88,7 @@ def preview(
     from kfp_placement._marks import unknown_option
     from kfp_placement._options import read_request
     from kfp_placement._reading import engine_errors
+    from kfp_placement.exceptions import UnknownOptionError
     from kfp_placement.planning import planned
     from kfp_placement.preview.planned import Preview
 
@@ -110,6 +111,11 @@ def preview(
         "confidence": confidence,
     }
     for name in unknown:
+        if name == "at":
+            raise UnknownOptionError(
+                "preview: 'at' is for the command line only, `plan --at`; times in Python are"
+                " seconds since the submission"
+            )
         raise unknown_option("preview", name, ["cluster", *sorted(options)])
     with engine_errors():
         made = planned(read_request("preview", pipeline, cluster, options))

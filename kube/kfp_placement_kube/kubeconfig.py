@@ -6,9 +6,10 @@ read; pods need none of it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.exceptions import ConfigurationError
@@ -76,11 +77,13 @@ def read_contexts(kubeconfig: Path | None) -> tuple[dict[str, str], str]:
 
         file = None if kubeconfig is None else str(kubeconfig)
         contexts, current = config.list_kube_config_contexts(file)
-        namespaces = {
-            str(each["name"]): str((each.get("context") or {}).get("namespace") or "")
-            for each in contexts
-        }
-        return namespaces, str(current["name"])
+        return {str(each["name"]): _namespace(each) for each in contexts}, str(current["name"])
+
+
+def _namespace(context: Mapping[str, Any]) -> str:
+    """The namespace of a context; one that is malformed, and perhaps of no interest, has none."""
+    inner = context.get("context")
+    return str(inner.get("namespace") or "") if isinstance(inner, dict) else ""
 
 
 def _path(name: str | None) -> Path | None:

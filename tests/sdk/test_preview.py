@@ -107,6 +107,7 @@ def test_loops_of_unknown_width_take_the_width_given():
     ("options", "error"),
     [
         ({"budgte": 1}, UnknownOptionError),
+        ({"at": "10:14"}, UnknownOptionError),
         ({"budget": "soon"}, MarkValueError),
         ({"marked_only": "false"}, MarkValueError),
         ({"dispatch": "fast"}, RunError),

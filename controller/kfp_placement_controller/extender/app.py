@@ -199,6 +199,7 @@ class CertificateFiles:
 @asynccontextmanager
 async def serving(
     settings: ExtendSettings,
+    certificates: CertificateFiles | None,
     answers: Answers,
     is_synced: Callable[[], bool],
     stuck: Callable[[], str],
@@ -207,14 +208,14 @@ async def serving(
 
     Args:
         settings: of the process.
+        certificates: for admission; None = there is none.
         answers: to the scheduler and to admission.
         is_synced: everything is known.
         stuck: what is broken and only a restart fixes; "" = nothing.
 
     Raises:
-        SettingsError: the certificate cannot be used, or a port cannot be opened.
+        SettingsError: a port cannot be opened.
     """
-    certificates = _certificates(settings)
     listeners = [
         Listener(scheduler_application(answers, is_synced), LOOPBACK, settings.extender_port),
         Listener(probe_application(is_synced, stuck), None, settings.probe_port),
@@ -233,7 +234,12 @@ async def serving(
             checking.cancel()
 
 
-def _certificates(settings: ExtendSettings) -> CertificateFiles | None:
+def certificates_of(settings: ExtendSettings) -> CertificateFiles | None:
+    """Return the certificate of admission; None = none is named, and none is needed.
+
+    Raises:
+        SettingsError: it cannot be used, or it is missing.
+    """
     certificate, key = settings.webhook_certificate, settings.webhook_key
     if certificate is None and key is None:
         if settings.queues:

@@ -100,7 +100,8 @@ class RunLearning:
         for run, since in sorted(self._awaited.values(), key=_ended_at):
             if learned >= LEARNED_AT_ONCE:
                 break
-            if not (lasts(SETTLED_SECONDS, since, now) or self.memory.awaits(run, now)):
+            awaits = partial(self.memory.awaits, run, now)
+            if not (lasts(SETTLED_SECONDS, since, now) or self._guarded(awaits)):
                 del self._awaited[run.key]
                 learned += self._guarded(partial(self._learn, run, now)) or 0
         ended = [run for run, _since in self._awaited.values()]

@@ -39,6 +39,7 @@ class _Unwritten:
     Attributes:
         pipeline: name.
         runs: by uid.
+        steps: of all these runs.
         sent: runs that were written, or refused for good; they stay until the object is seen.
         tried_at: the last write, or the last try.
         failures: of tries in a row.
@@ -46,18 +47,21 @@ class _Unwritten:
 
     pipeline: str
     runs: dict[str, PastRun] = field(default_factory=dict)
+    steps: int = 0
     sent: set[str] = field(default_factory=set)
     tried_at: datetime | None = None
     failures: int = 0
 
     def add(self, run: PastRun) -> None:
-        self.drop(run.uid)
+        if run.uid in self.runs:
+            self.drop(run.uid)
         self.runs[run.uid] = run
+        self.steps += len(run.steps)
         while len(self.runs) > MAX_RUNS:
             self.drop(next(iter(self.runs)))
 
     def drop(self, uid: str) -> None:
-        self.runs.pop(uid, None)
+        self.steps -= len(self.runs.pop(uid).steps)
         self.sent.discard(uid)
 
     def may_be_tried(self, now: datetime) -> bool:
@@ -145,18 +149,17 @@ class UnwrittenRuns:
     def _make_room(self) -> None:
         """Lose runs of the namespaces that have most, while too many steps wait."""
         steps = {
-            namespace: sum(len(run.steps) for run in self.of_namespace(namespace))
-            for namespace in self._namespaces
+            namespace: sum(each.steps for each in own.values())
+            for namespace, own in self._namespaces.items()
         }
         while sum(steps.values()) > MOST_STEPS:
             largest = max(steps, key=steps.__getitem__)
-            lost = self._drop_oldest(largest)
-            steps[largest] -= sum(len(run.steps) for run in lost.runs.values())
+            steps[largest] -= self._drop_oldest(largest)
             if not self._namespaces[largest]:
                 del self._namespaces[largest], steps[largest]
 
-    def _drop_oldest(self, namespace: str) -> _Unwritten:
-        """Lose the runs of the pipeline that did not run for longest, and return them."""
+    def _drop_oldest(self, namespace: str) -> int:
+        """Lose the runs of the pipeline that did not run for longest; returns their steps."""
         own = self._namespaces[namespace]
         name = next((name for name, each in own.items() if not each.runs), None)
         if name is None:
@@ -164,7 +167,7 @@ class UnwrittenRuns:
             self._said.warning(
                 f"namespace {namespace}: more runs end than can be written; the oldest are lost"
             )
-        return own.pop(name)
+        return own.pop(name).steps
 
     def _write(self, key: HistoryKey, now: datetime) -> WriteHistory:
         unwritten = self._namespaces[key[0]][key[1]]

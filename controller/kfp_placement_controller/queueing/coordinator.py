@@ -204,7 +204,7 @@ class QueueCoordinator:
             self.room,
             self.runs.requests(),
             planner.problem,
-            fixed=[each.key for each in taking_part if self.steering.is_refused(each)],
+            fixed=frozenset(each.key for each in taking_part if self.steering.is_refused(each)),
             returning=self.releases.returning(now),
         )
         decided = decisions(situation, now).and_of(self.kueue.decide(situation, now))

@@ -196,11 +196,5 @@ def test_files_that_are_no_certificate_are_named(tmp_path):
     ids=str,
 )
 def test_settings_that_do_not_fit_together_are_refused(given, message):
-    answers = Answers(lambda: Knowledge(DEFAULT_SOURCES), lambda *_: None)
-
-    async def served() -> None:
-        async with app.serving(ExtendSettings(**given), answers, lambda: True, str):
-            pass
-
     with pytest.raises(SettingsError, match=message):
-        asyncio.run(served())
+        app.certificates_of(ExtendSettings(**given))

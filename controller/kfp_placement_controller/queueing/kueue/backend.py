@@ -138,7 +138,7 @@ class KueueBackend:
     def _defect(self, run: RunKey, error: Exception) -> str:
         """Say what has failed; it is logged once for as long as each decision meets it."""
         detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
-        if (run, detail) not in self._defects_before:
+        if (run, detail) not in self._defects_before | self._defects:
             _LOG.exception("run %s/%s: defect in deciding about it", *run)
         self._defects.add((run, detail))
         return f"a defect of the queue: {detail}"
