@@ -147,6 +147,12 @@ def run_demand(demand: Demand) -> RunDemand:
     Raises:
         LimitError: it lists more than a RunRequest can hold.
     """
+    lists = (demand.peak, demand.accelerator_shares, *(each.requests for each in demand.gangs))
+    if max(map(len, lists)) > MAX_RESOURCES or len(demand.gangs) > MAX_GANGS:
+        raise LimitError(
+            f"the run requests more than {MAX_RESOURCES} resources, or has workers of more than"
+            f" {MAX_GANGS} shapes: too many for a RunRequest"
+        )
     try:
         return RunDemand(
             peak=amounts_of(demand.peak),
@@ -159,10 +165,7 @@ def run_demand(demand: Demand) -> RunDemand:
             ),
         )
     except ValidationError as error:
-        raise LimitError(
-            f"the run requests more than {MAX_RESOURCES} resources, or has workers of more than"
-            f" {MAX_GANGS} shapes: too many for a RunRequest"
-        ) from error
+        raise LimitError(f"a RunRequest cannot hold what the run requests: {error}") from error
 
 
 Message = Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)]
@@ -209,8 +212,11 @@ def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
         LimitError: more than a RunRequest can hold, or what cannot be a label.
     """
     listed = sorted(sorted(selector.items()) for selector in selectors)
-    if len(listed) > MAX_NODE_GROUPS:
-        raise LimitError(f"a run cannot be limited to more than {MAX_NODE_GROUPS} groups of nodes")
+    if len(listed) > MAX_NODE_GROUPS or max(map(len, listed), default=0) > MAX_LABELS:
+        raise LimitError(
+            f"the run is limited to more than {MAX_NODE_GROUPS} groups of nodes, or to nodes by"
+            f" more than {MAX_LABELS} labels: too many for a RunRequest"
+        )
     try:
         return tuple(
             NodeGroup(labels=tuple(NodeLabel(key=key, value=value) for key, value in labels))

@@ -57,6 +57,10 @@ def parse_makespan_within(text: object) -> MakespanWithin:
         return text
     # A number alone may mean per cent or seconds.
     written = text if isinstance(text, str) else ""
+    if written.strip().startswith("-"):
+        raise QuantityError(
+            f"{shown_value(text)} is negative; give 0% or more, or a time such as 20m"
+        )
     try:
         if written.endswith("%"):
             return MakespanWithin(percent=_percent(written))

@@ -54,6 +54,9 @@ class Explainer:
     _users: dict[int, dict[frozenset[str], list[int]]] = field(
         default_factory=dict, init=False, repr=False
     )
+    _sharers: dict[tuple[int, frozenset[str]], tuple[str, list[int], int]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def reasons(self) -> dict[int, Reason]:
         """The reason of every step, by index of its activity."""
@@ -138,12 +141,14 @@ class Explainer:
             self._users[gene] = {}
             for member in self.lowered.problem.gene_activities[gene]:
                 self._users[gene].setdefault(self._claims(member), []).append(member)
-        binding = own & self.lowered.volumes.binding
-        sharing = {c: users for c, users in self._users[gene].items() if c & binding}
-        common = binding.intersection(*sharing)
-        first = nsmallest(2, (member for users in sharing.values() for member in users[:2]))
-        count = sum(len(users) for users in sharing.values())
-        return min(common or binding), first, count
+        if (gene, own) not in self._sharers:
+            binding = own & self.lowered.volumes.binding
+            sharing = {c: users for c, users in self._users[gene].items() if c & binding}
+            common = binding.intersection(*sharing)
+            first = nsmallest(2, (member for users in sharing.values() for member in users[:2]))
+            count = sum(len(users) for users in sharing.values())
+            self._sharers[gene, own] = (min(common or binding), first, count)
+        return self._sharers[gene, own]
 
     def _latency(self, index: int, affordable: bool) -> tuple[Reason, int]:
         """Prediction steps go to the node of least round trip."""

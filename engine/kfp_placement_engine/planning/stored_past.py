@@ -47,17 +47,18 @@ def past_of(
     """
     known, keep_days = list(histories), None if policy is None else policy.keep_days
     found = sorted({each.metadata.namespace or "" for each in known} - {""})
+    shown = [f"{name:.80}" for name in found]
     if namespace and found and namespace not in found:
         are_more = "s" if len(found) > 1 else ""
         raise InputError(
-            f"the history is of namespace{are_more} {listed(found, _SHOWN)} and the run goes to"
+            f"the history is of namespace{are_more} {listed(shown, _SHOWN)} and the run goes to"
             f" {namespace!r:.80}; export the history of {namespace!r:.80}, or give"
-            f" {naming.format(found[0])} if the run goes there"
+            f" {naming.format(shown[0])} if the run goes there"
         )
     if not namespace and len(found) > 1:
         raise InputError(
-            f"the history is of {len(found)} namespaces ({listed(found, _SHOWN)}); name the one of"
-            f" the run, such as {naming.format(found[0])}"
+            f"the history is of {len(found)} namespaces ({listed(shown, _SHOWN)}); name the one of"
+            f" the run, such as {naming.format(shown[0])}"
         )
     where = namespace or "".join(found)
     own = [each for each in known if (each.metadata.namespace or "") in ("", where)]

@@ -103,7 +103,7 @@ def test_a_bare_number_of_cpu_is_whole_cpus():
         ({"engine": {"budget": "1h"}}, "spec.engine.budget"),
         ({"schedulerNames": ["default-scheduler"]}, "cannot be one of our schedulers"),
         ({"schedulerNames": []}, "spec.schedulerNames"),
-        ({"makespanWithin": "-3%"}, "'-3%' is not a percentage; write for example 3%"),
+        ({"makespanWithin": "-3%"}, "spec.makespanWithin: '-3%' is negative; give 0% or more"),
         ({"makespanWithin": "2000%"}, "spec.makespanWithin: makespanWithin 2000% is out of range"),
         ({"weights": {"cpu": -1}}, "spec.weights.cpu"),
         ({"weights": {"cpu": 0, "memory": 0}}, "spec.weights: cpu and memory are both 0"),

@@ -184,6 +184,7 @@ def test_bombs_are_refused_quickly(text: str) -> None:
         (b"a: !!python/object/apply:os.system ['true']", "is not allowed; write plain values"),
         (b"a: !custom x", "tag !custom is not allowed"),
         (b"!!set {a, b}\n--- !other {a: 1}", "tag !other is not allowed"),
+        (b"a: !!int x", "does not fit its tag"),
         (b"<<: 1", "<< merges something"),
         (b"a: " + b"9" * 5000, "number of 5000 characters"),
         (b"[" + b"9" * 5000 + b"]", "not valid JSON"),

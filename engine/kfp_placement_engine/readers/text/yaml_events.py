@@ -7,7 +7,7 @@ text, times stay text, there are no base-60 numbers.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -22,7 +22,12 @@ _CACHED_CHARACTERS = 40
 _CACHED_SCALARS = 50_000
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset({_TAG + kind for kind in ("str", "timestamp", "binary")} | {"!"})
-_PLAIN_TAGS = frozenset({_TAG + kind for kind in ("int", "float", "bool", "null")})
+_SCALAR_TAGS: Mapping[str, type | tuple[type, ...]] = {
+    _TAG + "int": int,
+    _TAG + "float": (int, float),
+    _TAG + "bool": bool,
+    _TAG + "null": type(None),
+}
 _COLLECTION_TAGS = frozenset({_TAG + kind for kind in ("map", "seq", "set", "omap")} | {"!"})
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
@@ -179,10 +184,9 @@ class _Builder:
 
     def _scalar_value(self, event: Any) -> Any:
         text: str = event.value
-        is_plain = event.implicit[0] if event.tag is None else event.tag in _PLAIN_TAGS
-        if not is_plain:
-            if event.tag is not None and event.tag not in _TEXT_TAGS:
-                raise self._error(event, f"tag {event.tag:.60} is not allowed; write plain values")
+        if event.tag is not None:
+            return self._tagged(event, text)
+        if not event.implicit[0]:
             return text
         if text in self._scalars:
             return self._scalars[text]
@@ -192,6 +196,20 @@ class _Builder:
             raise self._error(event, f"number of {len(text)} characters") from error
         if len(text) <= _CACHED_CHARACTERS and len(self._scalars) < _CACHED_SCALARS:
             self._scalars[text] = value
+        return value
+
+    def _tagged(self, event: Any, text: str) -> Any:
+        if event.tag in _TEXT_TAGS:
+            return text
+        expected = _SCALAR_TAGS.get(event.tag)
+        if expected is None:
+            raise self._error(event, f"tag {event.tag:.60} is not allowed; write plain values")
+        try:
+            value = parse_scalar(text)
+        except ValueError:
+            value = text
+        if not isinstance(value, expected):
+            raise self._error(event, f"{text!r:.60} does not fit its tag {event.tag:.60}")
         return value
 
     def _alias(self, event: Any) -> None:

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
 from kfp_placement_engine.model.history import LearnedWidth
-from kfp_placement_engine.model.step_names import StepNames
+from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 
+_SHOWN = 5
 _INDEX = re.compile(r"\[(?:\d+|\*)\]")
 
 
@@ -89,7 +90,13 @@ class LoopWidths:
             UnknownLoopError: one names no loop of the run, or several of that display name.
         """
         for name in self._options.loop_widths:
-            if len(self._used.get(name, ())) != 1:
+            named = sorted(self._used.get(name, ()))
+            if len(named) > 1:
+                raise UnknownLoopError(
+                    f"{len(named)} loops of this run are called {name!r:.80}; name one of"
+                    f" {listed(named, _SHOWN)}"
+                )
+            if not named:
                 loops = ((task, task, display) for task, display in self._display_names.items())
                 raise UnknownLoopError(StepNames(loops, noun="loop").problem(name))
 
