@@ -204,7 +204,8 @@ def test_limits_are_read_and_written(text, within):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("-20m", "'-20m' is not a limit of the makespan"),
+        ("-3%", "'-3%' is negative; give 0% or more, or a time such as 20m"),
+        ("-20m", "'-20m' is negative; give 0% or more"),
         (-5, "-5 is not a limit of the makespan; write for example 3% or 20m"),
         (3, "3 is not a limit of the makespan"),
         ("90", "'90' is not a limit of the makespan"),
