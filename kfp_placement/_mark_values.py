@@ -15,6 +15,7 @@ from kfp_placement_engine.contract.hints import (
     MAX_QUEUE_NAME_LENGTH,
     MAX_WORKERS,
     is_queue_name,
+    is_whole,
 )
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
@@ -144,7 +145,7 @@ def whole_number(
     """The check of whole numbers between bounds."""
 
     def check(subject: str, option: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        if not is_whole(value, least, most):
             raise bad(subject, option, value, problem, remedy)
         return value
 

@@ -11,9 +11,7 @@ from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.settings import Settings
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.configuration import Configuration
-from kfp_placement_kube.exceptions import (
-    ConfigurationError,
-)
+from kfp_placement_kube.exceptions import ConfigurationError
 from kfp_placement_kube.kubeconfig import load_kubeconfig
 from kfp_placement_kube.service_account import load_service_account
 from kfp_placement_kube.transport import Transport, TransportParams

@@ -66,10 +66,12 @@ class EndedPipelines:
 
     def _seen(self, source: RunSource, raw: JsonObject) -> None:
         """Tell of a run if it is a pipeline that has ended and has not been learned from."""
-        ended_at, namespace = source.pipeline_end(raw), raw["metadata"].get("namespace", "")
+        ended_at = source.pipeline_end(raw)
+        if ended_at is None:
+            return
+        namespace = raw["metadata"].get("namespace", "")
         says = self._namespaces.get(namespace)
-        is_asked = takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
-        if ended_at is None or not is_asked:
+        if not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in):
             return
         uid = str(raw["metadata"].get("uid", ""))
         known = [each for each in (self._stored.get(uid), self._told.get(uid)) if each is not None]

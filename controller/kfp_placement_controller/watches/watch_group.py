@@ -30,7 +30,7 @@ class WatchGroup:
     Attributes:
         client: the API server.
         listed: is called when all objects of a kind have been reported, in the thread of
-                that kind's watch.
+            that kind's watch.
     """
 
     client: KubeClient

@@ -93,13 +93,13 @@ def _sizes(value: object) -> dict[str, int]:
     return {name: parse_quantity(size) for name, size in value.items()}
 
 
-def _is_whole(value: object, least: int, most: float) -> TypeGuard[int]:
-    """Whether a value is a whole number in a range; no truth value is."""
+def is_whole(value: object, least: int, most: float) -> TypeGuard[int]:
+    """Return whether a value is a whole number in a range; no truth value is."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def _priority(value: object) -> int:
-    if not _is_whole(value, -MAX_PRIORITY, MAX_PRIORITY):
+    if not is_whole(value, -MAX_PRIORITY, MAX_PRIORITY):
         raise QuantityError(
             f"{value!r:.40} is not a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
         )
@@ -127,7 +127,7 @@ def _workers(value: object) -> PodGroup:
             ' {"count": 3, "requests": {"cpu": "4"}}'
         )
     count = value["count"]
-    if not _is_whole(count, 1, MAX_WORKERS):
+    if not is_whole(count, 1, MAX_WORKERS):
         raise QuantityError(f"count {shown_value(count)} is not a whole number to {MAX_WORKERS:,}")
     return PodGroup(count, _requests(value.get("requests", {})))
 
@@ -210,7 +210,7 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
     """
     entries, repeated = _load(text)
     version = entries.get("v", CURRENT_VERSION)
-    if not _is_whole(version, 1, math.inf):
+    if not is_whole(version, 1, math.inf):
         raise HintsError(f"hints version {version!r:.40} is not a positive whole number")
     warnings = [f"key {key:.40} appears twice; the last value counts" for key in repeated[:10]]
     if version > CURRENT_VERSION:

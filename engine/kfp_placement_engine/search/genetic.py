@@ -20,7 +20,7 @@ from kfp_placement_engine.search.baselines.heft import heft_placement
 from kfp_placement_engine.search.baselines.random_placement import random_nodes
 from kfp_placement_engine.search.baselines.tie_breaks import simulate_ties
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.island import Individual, Island
+from kfp_placement_engine.search.island import Island
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules, run_orders
 from kfp_placement_engine.search.result import Candidate, best_of
@@ -121,7 +121,7 @@ class GeneticSearch:
         best, held, generation = self._seed(stop, warm_start, report)
         trials = trials_per_generation(self._problem)
         allowed = schedules_allowed(stop)
-        since, terms = 0, self._best().terms
+        since, terms = 0, self._best_island().best_terms
         # Small runs are planned without a search, and need not import it.
         from concurrent.futures import ThreadPoolExecutor
 
@@ -133,10 +133,10 @@ class GeneticSearch:
                 improve = partial(Island.improve, trials=trials, schedules=share)
                 list(pool.map(improve, self._islands))
                 generation += 1
-                before, terms = terms, self._best().terms
+                before, terms = terms, self._best_island().best_terms
                 since = 0 if better(terms, before) else since + 1
                 report(generation, share_done(stop))
-        searched = Candidate.of(self._problem, self._best().placement)
+        searched = Candidate.of(self._problem, self._best_island().best.placement)
         return best_of([best, searched, *([held] if held else [])]), generation
 
     def _seed(
@@ -171,11 +171,11 @@ class GeneticSearch:
         """How many were decoded, plans to start from included."""
         return self._seed_schedules + sum(island.schedules for island in self._islands)
 
-    def _best(self) -> Individual:
-        """The first of the best plans of all islands."""
-        best, *others = (island.best for island in self._islands)
+    def _best_island(self) -> Island:
+        """The first one of those with the best plan."""
+        best, *others = self._islands
         for other in others:
-            if better(other.terms, best.terms):
+            if better(other.best_terms, best.best_terms):
                 best = other
         return best
 

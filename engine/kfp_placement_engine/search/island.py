@@ -87,13 +87,27 @@ class Island:
     @property
     def best(self) -> Individual:
         """The best plan that was ever here."""
-        genes, keys, terms = (
-            each[0].copy()
-            for each in (self.population.genes, self.population.keys, self.population.terms)
-        )
-        if self._earlier is not None and not better(terms, self._earlier.terms):
-            return self._earlier
-        return Individual(Placement(genes, keys, np.empty(0)), terms)
+        unbeaten = self._unbeaten
+        if unbeaten is not None:
+            return unbeaten
+        return self._at(0)
+
+    def _at(self, slot: int) -> Individual:
+        genes, keys = self.population.genes[slot].copy(), self.population.keys[slot].copy()
+        return Individual(Placement(genes, keys, np.empty(0)), self.population.terms[slot].copy())
+
+    @property
+    def best_terms(self) -> Floats:
+        """[5] those of `best`, whose placement, which may be large, is not copied."""
+        unbeaten = self._unbeaten
+        return self.population.terms[0].copy() if unbeaten is None else unbeaten.terms
+
+    @property
+    def _unbeaten(self) -> Individual | None:
+        """The best plan from before the last start, unless the population has a better one."""
+        earlier = self._earlier
+        is_beaten = earlier is None or better(self.population.terms[0], earlier.terms)
+        return None if is_beaten else earlier
 
     def improve(self, trials: int, schedules: float = math.inf) -> None:
         """Try this many children, fewer if this many schedules were decoded before."""

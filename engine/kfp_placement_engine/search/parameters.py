@@ -6,8 +6,8 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.problem import PlacementProblem
 
-_MAY_BE_NONE = ("exact_below", "generations")
-"""Numbers that may be 0."""
+_MAY_BE_ZERO = ("exact_below", "generations")
+"""Whole numbers that may be 0; all others are at least 1."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class GeneticParams:
         if self.variant not in ("memetic", "paper"):
             raise PlanningError(f"search variant {self.variant!r}; choose memetic or paper")
         for each in fields(self):
-            value, least = getattr(self, each.name), 0 if each.name in _MAY_BE_NONE else 1
+            value, least = getattr(self, each.name), 0 if each.name in _MAY_BE_ZERO else 1
             if isinstance(each.default, float) and not 0 <= value <= 1:
                 raise PlanningError(f"{each.name} = {value!r}; it must lie between 0 and 1")
             if isinstance(each.default, int) and not (isinstance(value, int) and value >= least):

@@ -134,7 +134,7 @@ def _played(
 ) -> Schedule:
     nodes = np.zeros(problem.genes, np.int64) if planned is None else np.ascontiguousarray(planned)
     order = np.zeros(problem.activities) if priority is None else np.ascontiguousarray(priority)
-    listed = np.ascontiguousarray(ties.listed)
+    listed = np.ascontiguousarray(ties.listed, np.int64)
     return Schedule(**native.play(problem, policy, nodes, order, not_before, listed, ties.draw))
 
 

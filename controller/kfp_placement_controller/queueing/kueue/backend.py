@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from typing import TypeVar
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
@@ -22,6 +23,8 @@ from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import add_to
+
+ResultT = TypeVar("ResultT")
 
 _LOG = logging.getLogger(__name__)
 
@@ -88,7 +91,7 @@ class KueueBackend:
             situation.those_of(situation.admitted, QueueBackend.KUEUE), self._of_running
         )
         stopping = (known for known, _ in situation.draining.values())
-        draining = decide(stopping, _of_draining)
+        draining = decide(stopping, partial(_of_draining, situation))
         decided = [*waiting, *running, *draining]
         actions: list[KueueAction] = []
         if situation.queues.ask_for_kueue:
@@ -117,31 +120,48 @@ class KueueBackend:
     def _decided(
         self,
         runs: Iterable[KnownRun],
-        decide: Callable[[KueueRun, Situation, datetime], KueueDecision],
+        decide: Callable[[KueueRun, datetime], KueueDecision],
         situation: Situation,
         now: datetime,
     ) -> list[KueueDecision]:
-        decided = []
-        for known in runs:
-            try:
-                run = kueue_run(known, situation.queues, self.objects, now)
-                if run is not None:
-                    run = replace(run, outdated_uid=self._outdated_uid(run, now))
-                    decided.append(decide(run, situation, now))
-            except Exception as error:
-                # Anybody may have written what the decision depends on: a defect in it must not
-                # keep all others waiting. The run stays where it is.
-                lack = Lack(Rule.KUEUE, reason=self._defect(known.key, error))
-                decided.append(KueueDecision(known, situation.queue_of(known), missing=(lack,)))
-        return decided
+        def decision(known: KnownRun) -> KueueDecision | None:
+            run = kueue_run(known, situation.queues, self.objects, now)
+            if run is None:
+                return None
+            return decide(replace(run, outdated_uid=self._outdated_uid(run, now)), now)
 
-    def _defect(self, run: RunKey, error: Exception) -> str:
-        """Say what has failed; it is logged once for as long as each decision meets it."""
-        detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
-        if (run, detail) not in self._defects_before | self._defects:
-            _LOG.exception("run %s/%s: defect in deciding about it", *run)
-        self._defects.add((run, detail))
-        return f"a defect of the queue: {detail}"
+        def undecided(known: KnownRun, problem: str) -> KueueDecision:
+            """It stays where it is."""
+            lack = Lack(Rule.KUEUE, reason=problem)
+            return KueueDecision(known, situation.queue_of(known), missing=(lack,))
+
+        attempts = (
+            self._attempt(known.key, partial(decision, known), partial(undecided, known))
+            for known in runs
+        )
+        return [each for each in attempts if each is not None]
+
+    def _attempt(
+        self, run: RunKey, decide: Callable[[], ResultT], otherwise: Callable[[str], ResultT]
+    ) -> ResultT:
+        """Return what is decided about one run: a defect in that keeps no other waiting.
+
+        Anybody may have written what the decision depends on. A defect is logged once for as long
+        as each decision meets it.
+
+        Args:
+            run: which.
+            decide: does it.
+            otherwise: what follows if that fails; takes what to say of it.
+        """
+        try:
+            return decide()
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
+            if (run, detail) not in self._defects_before | self._defects:
+                _LOG.exception("run %s/%s: defect in deciding about it", *run)
+            self._defects.add((run, detail))
+            return otherwise(f"a defect of the queue: {detail}")
 
     def _outdated_uid(self, run: KueueRun, now: datetime) -> str:
         """Of the Workload that a run had when it was stopped by request; each time there is one.
@@ -157,7 +177,7 @@ class KueueBackend:
             del self._outdated[next(iter(self._outdated))]
         return self._outdated.setdefault(stop, run.workload.uid if is_old else "")
 
-    def _of_waiting(self, run: KueueRun, _: Situation, now: datetime) -> KueueDecision:
+    def _of_waiting(self, run: KueueRun, now: datetime) -> KueueDecision:
         key, is_admitted = run.queue.key, run.workload is not None and run.workload.is_admitted
         return KueueDecision(
             known=run.known,
@@ -171,7 +191,7 @@ class KueueBackend:
             writes=tuple(writes.for_run(run, self.objects, now, waits=True)),
         )
 
-    def _of_running(self, run: KueueRun, _: Situation, now: datetime) -> KueueDecision:
+    def _of_running(self, run: KueueRun, now: datetime) -> KueueDecision:
         return KueueDecision(
             known=run.known,
             queue=run.queue.key,
@@ -202,16 +222,14 @@ class KueueBackend:
         for workload in others:
             request = by_uid.get(workload.owner_uid)
             # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
-            if request is None or _is_ending(request, situation):
-                continue
-            try:
-                yield writes.for_other(workload, request, now)
-            except Exception as error:
-                # As above: one Workload must not keep all others waiting.
-                self._defect(request.key, error)
+            if request is not None and not _is_ending(request, situation):
+                write = partial(writes.for_other, workload, request, now)
+                action = self._attempt(request.key, write, lambda _: None)
+                if action is not None:
+                    yield action
 
 
-def _of_draining(run: KueueRun, situation: Situation, _: datetime) -> KueueDecision:
+def _of_draining(situation: Situation, run: KueueRun, _now: datetime) -> KueueDecision:
     actions = tuple(writes.for_draining(run, situation.draining[run.known.key][1]))
     return KueueDecision(run.known, run.queue.key, writes=actions)
 
