@@ -245,9 +245,14 @@ class Installation(ClusterOfRuns):
     def wait_at_work(self) -> None:
         """Wait until it is as it was at the start: all ready, a planner leads, pods are marked.
 
+        kube-scheduler ends by itself when it loses its Lease, such as while the API server is away;
+        it is started again, as a Deployment does. Ours must not end.
+
         Raises:
             WaitError: something is missing, and stays so.
         """
+        if not self._processes[SCHEDULER].running:
+            self._processes[SCHEDULER].start()
         for name in (*self._ports, SCHEDULER):
             self.wait_ready(name)
         wait_until(partial(self._is_led, "plan"), "a planner to lead", 60)
