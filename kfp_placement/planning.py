@@ -233,7 +233,7 @@ def prepare(request: PlanRequest, progress: Progress = no_progress) -> PreparedR
     """
     run = _read(request, progress)
     namespace = request.namespace_of(run)
-    past = read_past(request.history, run, namespace, request.cluster, progress)
+    past = read_past(request.history, run.name, namespace, request.cluster, progress)
     return completed(request, _with_learned_widths(request, run, past), past)
 
 

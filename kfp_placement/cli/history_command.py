@@ -14,6 +14,7 @@ from kfp_placement.cli.live_options import (
     connect,
     connection_options,
     namespace_options,
+    searched,
     warn_of_namespace,
 )
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, now
@@ -95,10 +96,9 @@ def history(
     chosen = output_format or "table" if output is None else _export_format(output_format, output)
     found = _find(file, where)
     if forget:
-        assert pipeline is not None  # refused otherwise
         return _forget(found, pipeline, steps, yes=yes)
     if output is not None:
-        _export(found, pipeline, output, chosen)
+        _export(found.chosen(pipeline), output, chosen)
     elif pipeline is not None:
         _show_pipeline(found, pipeline, chosen)
     else:
@@ -119,10 +119,10 @@ def _refuse(
     Raises:
         click.UsageError: these do not.
     """
-    if forget and pipeline is None:
-        raise click.UsageError("--forget is for one PIPELINE; name it")
-    if forget and (file is not None or output is not None):
-        raise click.UsageError("--forget is for a cluster, and takes no --file and no --output")
+    if forget and (pipeline is None or file is not None or output is not None):
+        raise click.UsageError(
+            "--forget is for one PIPELINE of a cluster; name it, without --file and --output"
+        )
     if is_of_forget and not forget:
         raise click.UsageError("--step and --yes are for --forget")
     if file is not None and (target.kubeconfig is not None or target.context is not None):
@@ -138,7 +138,7 @@ class _Found(NamedTuple):
         histories: those that are meant; what cannot be read of them has been named on stderr.
         cluster: None = they are from a file.
         namespace: the only one that is meant; "" = all.
-        where: the same in words.
+        where: where was looked, in words.
     """
 
     histories: "list[PipelineHistory]"
@@ -146,19 +146,8 @@ class _Found(NamedTuple):
     namespace: str
     where: str
 
-    @property
-    def further(self) -> str:
-        """Where else there may be some; "" = nowhere."""
-        is_one_of_several = self.cluster and self.namespace
-        return " (history -A looks in all namespaces)" if is_one_of_several else ""
-
-    @property
-    def none(self) -> str:
-        """Why there is nothing."""
-        return f"no pipeline of {self.where} has a history"
-
-    def of(self, name: str) -> "tuple[PipelineHistory, ...]":
-        """The histories of one pipeline.
+    def chosen(self, name: str | None) -> "Sequence[PipelineHistory]":
+        """The histories of one pipeline; None = all of them.
 
         Raises:
             ClusterAmbiguousError: several namespaces have one.
@@ -166,36 +155,32 @@ class _Found(NamedTuple):
         """
         from kfp_placement.live.histories import histories_named
 
-        try:
-            if not self.histories:
-                raise ClusterMissingError(self.none)
-            return histories_named(self.histories, name, self.where)
-        except ClusterMissingError as error:
-            raise ClusterMissingError(f"{error}{self.further}") from error
+        if not self.histories:
+            raise ClusterMissingError(f"no pipeline has a history ({self.where})")
+        return self.histories if name is None else histories_named(self.histories, name, self.where)
 
 
 def _find(file: str | None, target: Target) -> _Found:
     """Read the histories that are meant."""
-    from kfp_placement.histories import file_histories, unreadable_notices
+    from kfp_placement.histories import HistorySource, read_histories, unreadable_notices
 
-    problems: list[str] = []
+    cluster, namespace, given = None, target.namespace or "", None
     if file is None:
-        from kfp_placement.live.histories import list_histories
-
         cluster, namespace = connect(target)
-        histories = list(list_histories(cluster, namespace, problems))
-        where = f"namespace {namespace}" if namespace else "any namespace"
-        found = _Found(histories, cluster, namespace, where)
+        where = searched(namespace)
     else:
         from kfp_placement.cli.inputs import named_history
 
-        all_of_it, namespace = file_histories(named_history(file)), target.namespace or ""
-        histories = [each for each in all_of_it if namespace in ("", each.metadata.namespace)]
-        where = f"{file}, namespace {namespace}" if namespace else file
-        found = _Found(histories, None, namespace, where)
+        given, where = named_history(file), f"{file}, namespace {namespace}" if namespace else file
+    problems: list[str] = []
+    histories = [
+        each
+        for each in read_histories(HistorySource(given, cluster), namespace, problems)
+        if namespace in ("", each.metadata.namespace)
+    ]
     for each in (*problems, *(notice.message for notice in unreadable_notices(histories))):
         warn(each)
-    return found
+    return _Found(histories, cluster, namespace, where)
 
 
 def _show_pipelines(found: _Found, output_format: str) -> None:
@@ -210,12 +195,9 @@ def _show_pipelines(found: _Found, output_format: str) -> None:
     if output_format != "table":
         emit(serialized(history_document(pipelines), output_format), None)
     elif pipelines:
-        is_of_several = len({each.namespace for each in pipelines}) > 1
-        namespaces = is_of_several or not found.namespace
-        emit_view(pipelines_table(pipelines, now(), namespaces=namespaces))
+        emit_view(pipelines_table(pipelines, now(), namespaces=not found.namespace))
     else:
-        why = ": no run has ended there since histories are kept" if found.cluster else ""
-        click.echo(f"N{found.none[1:]}{why}{found.further}.", err=True)
+        click.echo(f"No pipeline has a history ({found.where}).", err=True)
 
 
 def _show_pipeline(found: _Found, name: str, output_format: str) -> None:
@@ -224,7 +206,7 @@ def _show_pipeline(found: _Found, name: str, output_format: str) -> None:
     from kfp_placement_engine.views.history import details_view
     from kfp_placement_engine.views.past_runs import details_of
 
-    details = details_of(found.histories, found.of(name))
+    details = details_of(found.histories, found.chosen(name))
     if output_format == "table":
         emit_view(details_view(details, now()))
     else:
@@ -250,26 +232,19 @@ def _export_format(output_format: str | None, output: Path) -> str:
     return chosen
 
 
-def _export(found: _Found, name: str | None, output: Path, output_format: str) -> None:
-    """Write the objects themselves, so that plans can be made on them elsewhere.
-
-    Raises:
-        ClusterMissingError: there is nothing to write.
-    """
+def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format: str) -> None:
+    """Write the objects themselves, so that plans can be made on them elsewhere."""
     from kfp_placement.cli.output import emit
     from kfp_placement_engine.contract.pipeline_history import exported
     from kfp_placement_engine.readers.text.yaml_text import yaml_text
 
-    histories = found.histories if name is None else found.of(name)
-    if not histories:
-        raise ClusterMissingError(f"{found.none}{found.further}; nothing is written")
     document = exported(histories)
     is_json = output_format == "json"
     text = json.dumps(document) + "\n" if is_json else yaml_text(document, rows_in_a_line=True)
     emit(text, output)
 
 
-def _forget(found: _Found, name: str, steps: Sequence[str], *, yes: bool) -> ExitCode:
+def _forget(found: _Found, name: str | None, steps: Sequence[str], *, yes: bool) -> ExitCode:
     """Ask, then say in the histories of a pipeline what does not count any more.
 
     Raises:
@@ -277,22 +252,19 @@ def _forget(found: _Found, name: str, steps: Sequence[str], *, yes: bool) -> Exi
         ClusterError: no such pipeline or step, refused, or no answer.
     """
     from kfp_placement.live.histories import forget, steps_named
-    from kfp_placement_engine.views.past_runs import pipelines_of
+    from kfp_placement_engine.views.past_runs import key_of
 
     assert found.cluster is not None  # no file
-    chosen = found.of(name)
-    paths = steps_named(chosen, steps) if steps else ()
-    (times,) = pipelines_of(chosen)
-    called = visible("/".join(filter(None, (times.namespace, times.name))))
-    runs = counted(times.runs, "run")
+    chosen = found.chosen(name)
+    paths = steps_named(chosen, steps)
+    called = visible("/".join(filter(None, key_of(chosen[0]))))
+    runs = counted(sum(len(each.runs_that_count()) for each in chosen), "run")
     what = f"the times of {', '.join(map(visible, paths))} in" if paths else "all that is known of"
-    question = (
-        f"Forget {what} {called} ({runs})? That cannot be undone once its next run has ended."
-    )
     if not yes:
         if not can_ask():
             raise click.UsageError("--forget asks first, and there is nobody to ask; add --yes")
-        if not click.confirm(question):
+        question = f"Forget {what} {called} ({runs})? That cannot be undone once its next run"
+        if not click.confirm(f"{question} has ended."):
             click.echo("Nothing is forgotten.", err=True)
             return ExitCode.FAILURE
     at = now()

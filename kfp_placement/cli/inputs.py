@@ -9,7 +9,6 @@ import click
 from kfp_placement._package import Package, package_file
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
-from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def read_request(
     where = read_cluster_source(cluster, progress, live) if is_known else None
     api = None if live is None else live.cluster
     given = None if history is None else named_history(history)
-    source = HistorySource(given, api, naming="-n {}")
+    source = HistorySource(given, api)
     return PlanRequest(package, where, namespace=target.namespace, history=source, **asked)
 
 
@@ -105,15 +104,8 @@ def connect_live(
         click.UsageError: a kubeconfig or context is named for a file.
         ClusterError: no usable kubeconfig.
     """
-    if cluster == LIVE:
+    if LIVE in (cluster, history):
         return connect(target)
-    if history == LIVE:
-        try:
-            return connect(target)
-        except ClusterMissingError as error:
-            raise ClusterMissingError(
-                f"--history {LIVE} asks a cluster: {error}; or give --history FILE or none"
-            ) from error
     for option, value in (("--kubeconfig", target.kubeconfig), ("--context", target.context)):
         if value is not None:
             raise click.UsageError(f"{option} is for a live cluster: --cluster {LIVE}")

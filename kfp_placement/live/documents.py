@@ -115,7 +115,7 @@ def history_document(pipelines: Iterable[PipelineTimes]) -> Document:
 
 def pipeline_document(details: PipelineDetails) -> Document:
     """What `history PIPELINE` prints."""
-    return _document("HistoryExplanation", **_picked(details, "pipeline", "loops", "steps"))
+    return _document("HistoryExplanation", **vars(details))
 
 
 def serialized(document: Document, output_format: str) -> str:

@@ -10,7 +10,7 @@ from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_engine.history import MemoryHistory
 from kfp_placement_engine.model.step_names import task_of
-from kfp_placement_engine.planning.memory_advice import advice_on
+from kfp_placement_engine.planning.memory_advice import step_advice
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.views.runs import RunView
@@ -22,28 +22,21 @@ def with_memory_advice(api: Api, run: RunView, steps: Sequence[StepView]) -> tup
 
     Nobody asks for advice alone: what may not be read, or cannot be, gives none, and no error.
     """
-    known = tuple(steps)
     try:
-        raw = api.get(WORKFLOWS, run.name, run.namespace)
-        if raw is None:
-            return known
+        raw = api.get(WORKFLOWS, run.name, run.namespace) or {}
         graph = read_workflow(raw, f"Workflow {run.name}", ReadOptions())
         stored = api.get(HISTORIES, history_name(graph.name), run.namespace)
-        if stored is None:
-            return known
         history = read_resource(PipelineHistory, stored)
     except (ClusterError, EngineError):
-        return known
-    if history.spec.pipeline != graph.name:
-        return known
+        return tuple(steps)
     memory = MemoryHistory()
     for each in history.past_runs():
         memory.observe(each)
     # A request is one for all iterations of a task, however many the loop has.
-    by_task = {each.task: each for each in reversed(graph.steps)}
+    by_task = {step.task: step for step in reversed(graph.steps)}
     advised = []
-    for view in known:
+    for view in steps:
         step = by_task.get(task_of(view.name))
-        advice = None if step is None else advice_on(graph.name, step, memory)
+        advice = None if step is None else step_advice(graph.name, step, memory)
         advised.append(view if advice is None else replace(view, memory_advice=advice.text))
     return tuple(advised)

@@ -319,7 +319,7 @@ def _past(plan: Plan, step: PlannedStep) -> str:
     if plan.promise is None:
         return ""
     rests = f". Its run time rests on: {visible(promises.basis(step))}"
-    start, end = promises.starts(plan, step), promises.ends(plan, step)
+    start, end = promises.start_and_end(plan, step)
     return f"{rests}; starts after {start}, ends after {end}" if start and end else rests
 
 

@@ -1,12 +1,11 @@
 """Nodes on which steps take longer than their declared speeds say."""
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from statistics import median
 
 from kfp_placement_engine.history.step_times import SHORT_SECONDS
-from kfp_placement_engine.model.history import PastRun, PastStep
+from kfp_placement_engine.model.history import PastRun
 
 _LEAST_STEPS = 20
 """Steps that must have run on a node before anything is said of it."""
@@ -26,22 +25,18 @@ def undeclared_speeds(runs: Iterable[PastRun]) -> Mapping[str, float]:
     Returns:
         The factor by node, of those where it is clear.
     """
-    times: dict[object, list[PastStep]] = defaultdict(list)
+    times: dict[object, list[tuple[str, float]]] = defaultdict(list)
     for run in runs:
         for step in run.steps:
-            if step.node and step.is_usable and (step.seconds or 0.0) >= SHORT_SECONDS:
-                times[step.identity.key, step.identity.iteration].append(step)
-    ratios: dict[str, list[float]] = defaultdict(list)
+            seconds = step.seconds or 0.0
+            if step.node and step.is_usable and seconds >= SHORT_SECONDS:
+                times[step.identity.key, step.identity.iteration].append((step.node, seconds))
+    factors: dict[str, list[float]] = defaultdict(list)
     for alike in times.values():
-        for node in {each.node for each in alike}:
-            here = [_log_seconds(each) for each in alike if each.node == node]
-            elsewhere = [_log_seconds(each) for each in alike if each.node != node]
+        for node in {where for where, _ in alike}:
+            elsewhere = [seconds for where, seconds in alike if where != node]
             if elsewhere:
-                ratios[node].extend(each - median(elsewhere) for each in here)
-    found = {node: median(each) for node, each in ratios.items() if len(each) >= _LEAST_STEPS}
-    is_clear = math.log(_LEAST_FACTOR)
-    return {node: math.exp(each) for node, each in found.items() if each >= is_clear}
-
-
-def _log_seconds(each: PastStep) -> float:
-    return math.log(each.seconds or SHORT_SECONDS)
+                usual = median(elsewhere)
+                factors[node] += [seconds / usual for where, seconds in alike if where == node]
+    found = {node: median(each) for node, each in factors.items() if len(each) >= _LEAST_STEPS}
+    return {node: factor for node, factor in found.items() if factor >= _LEAST_FACTOR}

@@ -7,7 +7,7 @@ cluster does the same, so that it promises what was promised before submission.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
@@ -15,7 +15,6 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.history.series import RECENT
 from kfp_placement_engine.model.history import MOST_PIPELINES
-from kfp_placement_engine.model.policy import HistoryPolicy
 from kfp_placement_engine.model.step_names import listed
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
@@ -25,46 +24,44 @@ of a pipeline do not say where its times lie."""
 _SHOWN = 5
 
 
-def past_of(
-    histories: Iterable[PipelineHistory],
-    pipeline: str,
-    namespace: str = "",
-    policy: HistoryPolicy | None = None,
-    *,
-    naming: str = "{}",
-) -> Past:
-    """What these runs tell of the next ones of a pipeline in a namespace.
+def in_namespace(
+    histories: Sequence[PipelineHistory], namespace: str
+) -> tuple[str, list[PipelineHistory]]:
+    """The namespace of the next run, and the histories that count for it.
 
     Args:
-        histories: of one namespace; if one is named, those of others do not count.
-        pipeline: of the next runs.
-        namespace: where the next runs go; "" = where these were.
-        policy: how long runs count; None = all do.
-        naming: how whoever reads messages names a namespace, with {} for its name.
+        histories: of any namespaces; those that name none count for all.
+        namespace: where the next run goes; "" = where these runs were.
 
     Raises:
         InputError: they are of several namespaces, or all of others.
     """
-    known, keep_days = list(histories), None if policy is None else policy.keep_days
-    found = sorted({each.metadata.namespace or "" for each in known} - {""})
-    shown = [f"{name:.80}" for name in found]
-    if namespace and found and namespace not in found:
-        are_more = "s" if len(found) > 1 else ""
-        raise InputError(
-            f"the history is of namespace{are_more} {listed(shown, _SHOWN)} and the run goes to"
-            f" {namespace!r:.80}; export the history of {namespace!r:.80}, or give"
-            f" {naming.format(shown[0])} if the run goes there"
+    found = sorted({each.metadata.namespace or "" for each in histories} - {""})
+    where = namespace or (found[0] if len(found) == 1 else "")
+    if found and where not in found:
+        goes = (
+            f"the run goes to {namespace!r:.80}" if namespace else "nobody says where the run goes"
         )
-    if not namespace and len(found) > 1:
         raise InputError(
-            f"the history is of {len(found)} namespaces ({listed(shown, _SHOWN)}); name the one of"
-            f" the run, such as {naming.format(shown[0])}"
+            f"the history is of namespace {listed(found, _SHOWN)}, and {goes}; name the run's"
+            " namespace (-n, in Python namespace=), or export the history of it"
         )
-    where = namespace or "".join(found)
-    own = [each for each in known if (each.metadata.namespace or "") in ("", where)]
-    last = last_runs((each.spec.pipeline, each.ended) for each in own)
-    of_namespace = Past(run for each in own for run in each.only(last).past_runs(keep_days))
-    of_pipeline = (each for each in own if each.spec.pipeline == pipeline)
+    return where, [each for each in histories if (each.metadata.namespace or "") in ("", where)]
+
+
+def past_of(
+    histories: Sequence[PipelineHistory], pipeline: str, keep_days: int | None = None
+) -> Past:
+    """What the runs of a namespace tell of the next ones of a pipeline.
+
+    Args:
+        histories: of the namespace.
+        pipeline: of the next runs.
+        keep_days: how long runs count; None = all do.
+    """
+    last = last_runs((each.spec.pipeline, each.ended) for each in histories)
+    of_namespace = Past(run for each in histories for run in each.only(last).past_runs(keep_days))
+    of_pipeline = (each for each in histories if each.spec.pipeline == pipeline)
     runs = [run for each in of_pipeline for run in each.past_runs(keep_days)]
     return Past(runs, of_namespace, MemoryHistory())
 

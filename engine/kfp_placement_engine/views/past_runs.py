@@ -1,17 +1,17 @@
 """What past runs tell of pipelines and their steps, by the forecasts that plans are made on."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kfp_placement_engine.contract.memory_texts import advised_bytes, memory_advice
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.history import Past, RunEnds
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.planning.learned_times import rests_on_own_runs
+from kfp_placement_engine.planning.memory_advice import memory_advice
 from kfp_placement_engine.planning.stored_past import past_of
 
 
@@ -66,7 +66,7 @@ class StepTimes:
     Attributes:
         step: its path, the same for all iterations of a loop.
         runs: in which it was seen.
-        iterations: different ones of its loop; 1 = it is in none.
+        iterations: different ones of its loop that were seen; 1 = it is in none.
         takes: its run time, without transfers, as if all nodes stated the same speed; None = it
             never ended well.
         basis: what that rests on; None likewise.
@@ -77,10 +77,10 @@ class StepTimes:
     """
 
     step: str
-    runs: int
-    iterations: int
-    takes: TimeRange | None
-    basis: Basis | None
+    runs: int = 0
+    iterations: int = 0
+    takes: TimeRange | None = None
+    basis: Basis | None = None
     input_bytes: float | None = None
     forget_before: datetime | None = None
     memory: StepMemory | None = None
@@ -102,47 +102,50 @@ class PipelineDetails:
     Attributes:
         pipeline: its runs.
         loops: by their paths.
-        steps: in the order in which runs have them.
-        forgotten: steps that were not seen since they are forgotten, and since when that is.
+        steps: in the order in which runs have them, then those that are forgotten and have not
+            run since.
     """
 
     pipeline: PipelineTimes
     loops: tuple[LoopTimes, ...] = ()
     steps: tuple[StepTimes, ...] = ()
-    forgotten: Mapping[str, datetime] = field(default_factory=dict)
 
 
 def pipelines_of(histories: Iterable[PipelineHistory]) -> tuple[PipelineTimes, ...]:
     """The pipelines of which there are histories, by namespace and name."""
-    found: dict[tuple[str, str], PipelineTimes] = {}
-    runs: list[tuple[str, PastRun]] = []
+    found: dict[tuple[str, str], list[PipelineHistory]] = defaultdict(list)
     for history in histories:
-        key = key_of(history)
-        own = history.past_runs()
-        # Without steps: hundreds of objects must fit in memory.
-        runs += [(key[0], replace(run, steps=())) for run in own]
-        before = found.get(key, PipelineTimes(*key))
-        seen = history.status.runs_seen if history.status is not None else None
-        found[key] = replace(
-            before,
-            runs=before.runs + len(own),
-            runs_seen=before.runs_seen + max(len(own), seen or 0),
-            last_run_at=_latest([before.last_run_at, *(run.ended_at for run in own)]),
-            forget_before=_latest([before.forget_before, history.spec.forget_before]),
-        )
-    ends: dict[str, RunEnds] = defaultdict(RunEnds)
-    for namespace, run in sorted(runs, key=lambda each: each[1].order):
-        if run.seconds is not None:
-            ends[namespace].observe(run.pipeline, run.seconds, None)
-    return tuple(
-        replace(each, takes=known.predict() if known.runs else None)
-        for _, each in sorted(found.items())
-        for known in [ends[each.namespace].of(each.name)]
+        found[key_of(history)].append(history)
+    ended = (
+        (run.ended_at, run.uid, *key, run.seconds)
+        for key, own in found.items()
+        for each in own
+        for run in each.runs_that_count()
+        if run.seconds is not None
     )
+    ends: dict[str, RunEnds] = defaultdict(RunEnds)
+    for _, _, namespace, pipeline, seconds in sorted(ended):
+        ends[namespace].observe(pipeline, seconds, None)
+    return tuple(_times(own, ends[namespace]) for (namespace, _), own in sorted(found.items()))
 
 
-def _latest(moments: Iterable[datetime | None]) -> datetime | None:
-    return max((each for each in moments if each is not None), default=None)
+def _times(own: Sequence[PipelineHistory], ends: RunEnds) -> PipelineTimes:
+    """What the histories of one pipeline tell, and the ends of runs of its namespace."""
+    namespace, name = key_of(own[0])
+    runs = [run for each in own for run in each.runs_that_count()]
+    known = ends.of(name)
+    forgotten = [each.spec.forget_before for each in own if each.spec.forget_before is not None]
+    return PipelineTimes(
+        namespace,
+        name,
+        runs=len(runs),
+        runs_seen=sum(
+            (each.status and each.status.runs_seen) or len(each.recorded) for each in own
+        ),
+        takes=known.predict() if known.runs else None,
+        last_run_at=max((run.ended_at for run in runs), default=None),
+        forget_before=max(forgotten, default=None),
+    )
 
 
 def details_of(
@@ -157,16 +160,12 @@ def details_of(
     namespace, name = key_of(chosen[0])
     own = [each for each in histories if key_of(each)[0] == namespace]
     (pipeline,) = (each for each in pipelines_of(own) if each.name == name)
-    past = past_of(own, name, namespace)
-    steps, forgotten = tuple(_steps(chosen, past)), forgotten_of(chosen)
-    seen = {each.step for each in steps}
+    past = past_of(own, name)
+    widths = past.widths(name).items()
     return PipelineDetails(
-        pipeline=pipeline,
-        loops=tuple(
-            LoopTimes(loop, each.width, each.runs) for loop, each in past.widths(name).items()
-        ),
-        steps=steps,
-        forgotten={step: at for step, at in forgotten.items() if step not in seen},
+        pipeline,
+        loops=tuple(LoopTimes(loop, each.width, each.runs) for loop, each in widths),
+        steps=tuple(_steps(chosen, past)),
     )
 
 
@@ -187,46 +186,46 @@ def key_of(history: PipelineHistory) -> tuple[str, str]:
 
 
 def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterator[StepTimes]:
-    last: dict[str, PastStep] = {}
-    uids: dict[str, set[str]] = defaultdict(set)
-    iterations: dict[str, set[str | None]] = defaultdict(set)
+    seen: dict[str, list[tuple[str, PastStep]]] = defaultdict(list)
     for run in runs_of(chosen):
         for each in run.steps:
-            path = each.identity.step
-            last[path] = each
-            uids[path].add(run.uid)
-            iterations[path].add(each.identity.iteration)
+            seen[each.identity.step].append((run.uid, each))
     forgotten = forgotten_of(chosen)
-    for path, each in last.items():
-        identity = each.identity
-        if len(iterations[path]) > 1:
-            identity = replace(identity, iteration=None)
-        # Names of arguments are not kept.
-        arguments = {f"argument {at}": value for at, value in enumerate(each.arguments, start=1)}
-        forecast = past.steps.predict(identity, each.input_bytes, arguments)
-        is_own = forecast is not None and rests_on_own_runs(forecast.basis)
-        yield StepTimes(
-            step=path,
-            runs=len(uids[path]),
-            iterations=len(iterations[path]),
-            takes=forecast.times if forecast is not None and is_own else None,
-            basis=forecast.basis if forecast is not None and is_own else None,
-            input_bytes=each.input_bytes,
-            forget_before=forgotten.get(path),
-            memory=_memory(past, each),
+    for path, known in seen.items():
+        iterations = {each.identity.iteration for _, each in known}
+        times = StepTimes(
+            path,
+            runs=len({uid for uid, _ in known}),
+            iterations=len(iterations),
+            forget_before=forgotten.pop(path, None),
         )
+        yield _told(times, known[-1][1], past)
+    for path, before in forgotten.items():
+        yield StepTimes(path, forget_before=before)
+
+
+def _told(times: StepTimes, last: PastStep, past: Past) -> StepTimes:
+    """The times of a step with the forecast of one like that of the last run."""
+    identity = last.identity if times.iterations == 1 else replace(last.identity, iteration=None)
+    # Names of arguments are not kept.
+    arguments = {f"argument {at}": value for at, value in enumerate(last.arguments, start=1)}
+    times = replace(times, input_bytes=last.input_bytes, memory=_memory(past, last))
+    forecast = past.steps.predict(identity, last.input_bytes, arguments)
+    if forecast is None or not rests_on_own_runs(forecast.basis):
+        return times
+    return replace(times, takes=forecast.times, basis=forecast.basis)
 
 
 def _memory(past: Past, step: PastStep) -> StepMemory | None:
     found = None if past.memory is None else past.memory.predict(step.identity)
     if found is None:
         return None
-    asked = found.asked_bytes
+    advice = memory_advice(found, found.asked_bytes)
     return StepMemory(
-        asked=asked,
+        asked=found.asked_bytes,
         largest=found.largest_bytes,
         runs=found.runs,
         killed_with=found.killed_bytes,
-        advised=advised_bytes(found, asked),
-        advice=memory_advice(found, asked),
+        advised=None if advice is None else advice.amount_bytes,
+        advice="" if advice is None else advice.text,
     )

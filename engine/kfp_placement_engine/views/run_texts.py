@@ -4,9 +4,9 @@ Times of a run are seconds since its submission, or UTC; only what is promised i
 zone, since people compare that with their watch.
 """
 
+from datetime import datetime
+
 from kfp_placement_engine.contract.forecast_texts import (
-    DURATIONS,
-    Clock,
     basis_text,
     ends_text,
     latest_end_text,
@@ -129,7 +129,7 @@ def run_ends(run: RunView, *, reasons: bool = True) -> str:
     """
     if run.promise is None or (run.promise.ends is None and not reasons):
         return ""
-    text = ends_text(run.promise, _clock(run))
+    text = ends_text(run.promise, _begin(run))
     return f"{text} after its start" if run.is_after_start else text
 
 
@@ -140,7 +140,7 @@ def run_ends_sentence(run: RunView) -> str:
     zone = (
         "" if run.is_after_start or run.promise.ends is None else f"{run.seen_at.astimezone():%Z}"
     )
-    return facts(f"ends {run_ends(run)}", latest_end_text(run.promise, _clock(run)), zone)
+    return facts(f"ends {run_ends(run)}", latest_end_text(run.promise, _begin(run)), zone)
 
 
 def first_promise_sentence(run: RunView) -> str:
@@ -154,13 +154,12 @@ def first_promise_sentence(run: RunView) -> str:
     actual, outcome = run.actual_makespan_seconds, ""
     if run.phase == Phase.SUCCEEDED and actual is not None and first.ends is not None:
         outcome = _OUTCOMES[first.ends.outcome(actual)]
-    begin = run.submitted_at
-    return facts(f"first promised {ends_text(first, Clock(begin))}", outcome)
+    return facts(f"first promised {ends_text(first, run.submitted_at)}", outcome)
 
 
-def _clock(run: RunView) -> Clock:
-    """How what is promised of a run is written: as times of day, or durations after its start."""
-    return DURATIONS if run.is_after_start else Clock(run.submitted_at)
+def _begin(run: RunView) -> datetime | None:
+    """From when on times of day count; None = what is promised is told since the run's start."""
+    return None if run.is_after_start else run.submitted_at
 
 
 def step_starts(run: RunView, step: StepView) -> str:
@@ -174,7 +173,7 @@ def step_ends(run: RunView, step: StepView) -> str:
 
 
 def _range_text(run: RunView, times: TimeRange | None) -> str:
-    return "" if times is None else range_text(times, Clock(run.submitted_at), run.confidence)
+    return "" if times is None else range_text(times, run.submitted_at, run.confidence)
 
 
 def rests_on(step: StepView) -> str:

@@ -22,7 +22,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
-from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
+from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
@@ -119,7 +119,7 @@ def test_what_is_known_of_a_pipeline_does_not_depend_on_what_was_asked_for_befor
 @pytest.mark.parametrize("pipeline", ["p3", "p17", "new"])
 def test_a_plan_before_submission_knows_what_the_planner_does(pipeline):
     histories = [read_resource(PipelineHistory, each) for each in many_histories()]
-    past = past_of(histories, pipeline, "team", HistoryPolicy(keep_days=KEEP_DAYS))
+    past = past_of(histories, pipeline, KEEP_DAYS)
     before = with_history(next_run(pipeline), past, CONFIDENCE)
     assert before == learned(many_pipelines(), pipeline)
 

@@ -1,14 +1,15 @@
 """What run times rest on and what is promised, in words."""
 
-from datetime import UTC, datetime, timedelta, timezone
+import time
+from datetime import UTC, datetime
 
 import pytest
 
 from kfp_placement_engine.contract.forecast_texts import (
-    Clock,
     basis_text,
     ends_text,
     latest_end_text,
+    moment_text,
     range_text,
 )
 from kfp_placement_engine.exceptions import QuantityError
@@ -17,6 +18,13 @@ from kfp_placement_engine.model.promise import Promise, TimeRange, parse_confide
 
 TIMES = TimeRange(660.0, 720.0, 840.0)
 AT = datetime(2026, 11, 26, 10, 14, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _in_utc(monkeypatch):
+    """Times of day are those of this machine."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
 
 
 @pytest.mark.parametrize(
@@ -43,13 +51,11 @@ def test_without_a_name_the_size_is_that_of_the_inputs():
 
 def test_ranges_since_the_submission_and_as_times_of_day():
     assert range_text(TIMES) == "12m (11m-14m)"
-    assert range_text(TIMES, Clock(AT, UTC)) == "10:26:00 (10:25:00-10:28:00)"
+    assert range_text(TIMES, AT) == "10:26:00 (10:25:00-10:28:00)"
     wide = TimeRange(689.0, 720.0, 1021.0)
-    assert range_text(wide, Clock(AT, UTC)) == "10:26 (10:25-10:32)"
-    assert latest_end_text(Promise(ends=wide), Clock(AT, UTC)) == "by 10:32 (95%)"
-    assert range_text(TimeRange(70.4, 75.0, 79.1), Clock(AT, UTC)) == (
-        "10:15:15 (10:15:10-10:15:20)"
-    )
+    assert range_text(wide, AT) == "10:26 (10:25-10:32)"
+    assert latest_end_text(Promise(ends=wide), AT) == "by 10:32 (95%)"
+    assert range_text(TimeRange(70.4, 75.0, 79.1), AT) == ("10:15:15 (10:15:10-10:15:20)")
     assert range_text(TimeRange(5.0, 5.0, 5.0)) == "5s"
 
 
@@ -81,14 +87,15 @@ def test_too_little_known_is_said_in_place_of_a_wide_number():
     assert latest_end_text(promise) == ""
 
 
-def test_times_of_day_are_those_of_a_zone_and_name_another_day():
-    written = Clock(AT, UTC).text
-    assert written(0.0) == "10:14"
-    assert written(29.0) == "10:14"
-    assert written(30.0) == "10:15"
-    assert written(14 * 3600.0) == "Nov 27 00:14"
-    assert Clock(AT, timezone(timedelta(hours=14))).text(0.0) == "00:14"
-    assert written(1e12).endswith("later")
+def test_times_of_day_are_those_of_this_machine_and_name_another_day(monkeypatch):
+    assert moment_text(0.0, AT) == "10:14"
+    assert moment_text(29.0, AT) == "10:14"
+    assert moment_text(31.0, AT) == "10:15"
+    assert moment_text(14 * 3600.0, AT) == "Nov 27 00:14"
+    assert moment_text(1e12, AT).endswith("later")
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    time.tzset()
+    assert moment_text(0.0, AT) == "00:14"
 
 
 @pytest.mark.parametrize("value", ["90%", " 90 % ", "0.9", 0.9, "9e-1"])

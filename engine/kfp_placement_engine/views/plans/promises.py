@@ -3,14 +3,14 @@
 from datetime import datetime
 
 from kfp_placement_engine.contract.forecast_texts import (
-    Clock,
     basis_text,
     ends_text,
     latest_end_text,
+    moment_text,
     range_text,
 )
 from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
-from kfp_placement_engine.model.promise import StepPromise, TimeRange, confidence_text
+from kfp_placement_engine.model.promise import StepPromise, confidence_text
 from kfp_placement_engine.views.formatting import duration, finite
 
 
@@ -23,7 +23,7 @@ def moment(seconds: float | None, begin: datetime | None) -> str:
     """
     if begin is None or finite(seconds) is None:
         return duration(seconds)
-    return Clock(begin).text(seconds or 0.0, unit_seconds=1)
+    return moment_text(seconds or 0.0, begin, unit_seconds=1)
 
 
 def span(plan: Plan, pod: PlannedStep | PlannedDriver) -> str:
@@ -67,20 +67,17 @@ def end(plan: Plan) -> tuple[str, str] | None:
         return None
     if plan.promise.ends is None:
         return "unknown", plan.promise.unknown
-    clock = Clock(plan.submitted_at)
-    return ends_text(plan.promise, clock), latest_end_text(plan.promise, clock)
+    begin = plan.submitted_at
+    return ends_text(plan.promise, begin), latest_end_text(plan.promise, begin)
 
 
-def starts(plan: Plan, step: PlannedStep) -> str:
-    """When a step starts: `3m (2m-5m)`; "" where that is not known."""
-    promise = promise_of(plan, step)
-    return "" if promise is None else _range_text(plan, promise.starts)
-
-
-def ends(plan: Plan, step: PlannedStep) -> str:
-    """When it ends."""
-    promise = promise_of(plan, step)
-    return "" if promise is None else _range_text(plan, promise.ends)
+def start_and_end(plan: Plan, step: PlannedStep) -> tuple[str, str]:
+    """When a step starts and ends: `3m (2m-5m)`, likewise; "" where that is not known."""
+    known = promise_of(plan, step)
+    if known is None or plan.promise is None:
+        return "", ""
+    begin, confidence = plan.submitted_at, plan.promise.confidence
+    return range_text(known.starts, begin, confidence), range_text(known.ends, begin, confidence)
 
 
 def promise_of(plan: Plan, step: PlannedStep) -> StepPromise | None:
@@ -97,8 +94,3 @@ def basis(step: PlannedStep) -> str:
 def percent(plan: Plan) -> str:
     """How often the ranges are to hold: `90%`."""
     return "" if plan.promise is None else confidence_text(plan.promise.confidence)
-
-
-def _range_text(plan: Plan, times: TimeRange) -> str:
-    assert plan.promise is not None  # the range is of it
-    return range_text(times, Clock(plan.submitted_at), plan.promise.confidence)

@@ -209,10 +209,10 @@ def _columns(plan: Plan, detail: Detail) -> Texts:
             lambda step: "" if plan.promise is None else promises.basis(step)
         ),
         Column("STARTS", spare=2, under="START", reads="starts {}"): _single(
-            lambda step: promises.starts(plan, step)
+            lambda step: promises.start_and_end(plan, step)[0]
         ),
         Column("ENDS", spare=1, under="START", reads="ends {}"): _single(
-            lambda step: promises.ends(plan, step)
+            lambda step: promises.start_and_end(plan, step)[1]
         ),
         NumberColumn("PULL", under="RUN", reads="pull {}"): _single(
             lambda step: _amount(step.image_pull_seconds)

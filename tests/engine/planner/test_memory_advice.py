@@ -2,14 +2,9 @@
 
 import pytest
 
-from kfp_placement_engine.contract.memory_texts import (
-    memory_advice,
-    memory_quantity,
-    memory_text,
-    rounded_up,
-    used_text,
-)
 from kfp_placement_engine.model.memory import MemoryForecast
+from kfp_placement_engine.model.quantities import format_resource
+from kfp_placement_engine.planning.memory_advice import memory_advice, memory_text, rounded_up
 
 MIB, GIB = 2**20, 2**30
 
@@ -22,8 +17,13 @@ def found(
     return MemoryForecast(amounts[0], amounts[1], runs, killed_bytes=amounts[2])
 
 
+def advice(known: MemoryForecast, asked_bytes: float | None) -> str:
+    told = memory_advice(known, asked_bytes)
+    return "" if told is None else told.text
+
+
 def test_a_step_that_asks_for_far_too_much():
-    text = memory_advice(found(1.4, 1.2), 8 * GIB)
+    text = advice(found(1.4, 1.2), 8 * GIB)
     assert text == "asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do"
 
 
@@ -47,31 +47,26 @@ def test_a_step_that_asks_for_far_too_much():
     ],
 )
 def test_nothing_is_advised(known, asked):
-    assert memory_advice(known, None if asked is None else asked * GIB) == ""
+    assert advice(known, None if asked is None else asked * GIB) == ""
 
 
 def test_a_step_that_asks_for_less_than_it_used():
-    text = memory_advice(found(0.75, 0.69), 0.49 * GIB)
+    text = advice(found(0.75, 0.69), 0.49 * GIB)
     assert text == "asks 502Mi, used at most 707Mi in 9 runs: ask for 768Mi"
 
 
 def test_no_less_is_advised_than_was_used():
-    text = memory_advice(found(1.4, 3.9), 8 * GIB)
+    text = advice(found(1.4, 3.9), 8 * GIB)
     assert text == "asks 8Gi, used at most 3.9Gi in 9 runs: 4Gi would do"
 
 
 def test_a_step_that_was_killed():
     known = found(4.0, None, runs=1, killed=2)
     text = "was killed for memory with 2Gi in its last run; ask for 4Gi"
-    assert memory_advice(known, 2 * GIB) == text
-    assert memory_advice(known, GIB) == text
-    assert memory_advice(known, None) == text
-    assert memory_advice(known, 3 * GIB) == ""
-
-
-def test_what_was_used():
-    assert used_text(found(1.4, 1.2, runs=1)) == "used at most 1.2Gi in 1 run"
-    assert used_text(found(4.0, None)) == ""
+    assert advice(known, 2 * GIB) == text
+    assert advice(known, GIB) == text
+    assert advice(known, None) == text
+    assert advice(known, 3 * GIB) == ""
 
 
 @pytest.mark.parametrize(
@@ -87,7 +82,7 @@ def test_what_was_used():
     ],
 )
 def test_amounts_are_rounded_up_to_what_people_ask_for(amount, rounded):
-    assert memory_quantity(rounded_up(amount)) == rounded
+    assert format_resource("memory", rounded_up(amount)) == rounded
     assert rounded_up(amount) >= amount
 
 
