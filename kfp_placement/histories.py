@@ -16,7 +16,7 @@ from kfp_placement_engine.views.formatting import counted
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
@@ -77,12 +77,12 @@ NO_PAST = KnownPast()
 
 def read_histories(
     source: HistorySource, namespace: str, problems: list[str]
-) -> "Sequence[PipelineHistory]":
-    """Read the histories of a file, or of a namespace of a cluster.
+) -> "list[PipelineHistory]":
+    """Read the histories of a namespace, from a file or a cluster.
 
     Args:
         source: where they are.
-        namespace: of a cluster's; "" = all. Those of a file are all read.
+        namespace: which one; "" = all.
         problems: what cannot be read of a cluster's is added, in words.
 
     Raises:
@@ -97,8 +97,10 @@ def read_histories(
     from kfp_placement_engine.readers import history_file
 
     if isinstance(given, Package):
-        return history_file.read_histories(given.data, name=given.name)
-    return history_file.read_histories_file(str(given))
+        found = history_file.read_histories(given.data, name=given.name)
+    else:
+        found = history_file.read_histories_file(str(given))
+    return [each for each in found if namespace in ("", each.metadata.namespace or namespace)]
 
 
 def read_past(
@@ -115,8 +117,7 @@ def read_past(
 
     Raises:
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
-        EngineError: the file is not there or cannot be read, or the histories are of several
-            namespaces or of others.
+        EngineError: the file is not there or cannot be read, or is of several namespaces.
     """
     if source.given == NONE or (source.given is None and source.api is None):
         return NO_PAST
@@ -134,24 +135,40 @@ def read_past(
             return NO_PAST
         text = f"may not read pipelinehistories: no run time is taken from past runs ({error})"
         return KnownPast(notices=(Notice("not-allowed", text),))
-    from kfp_placement_engine.planning.stored_past import in_namespace, past_of
-
-    where, own = in_namespace(found, namespace)
+    if not namespace:
+        namespace = _only_namespace(found)
     policy = cluster.policy and cluster.policy.history
     keep_days = (policy and policy.keep_days) or KEEP_DAYS
     counts = Counter[str]()
-    for each in own:
+    for each in found:
         counts[each.spec.pipeline] += len(each.runs_that_count(keep_days))
-    unseen = ""
-    if not counts[pipeline]:
-        unseen = _why_unseen(own, +counts, pipeline, where, is_asked=source.given is not None)
-    notices = (
-        *(Notice("bad-history", each) for each in problems[:_SHOWN]),
-        *unreadable_notices(found),
-        *([Notice("unseen-pipeline", unseen)] if unseen else []),
-    )
-    past = past_of(own, pipeline, keep_days)
-    return KnownPast(past, notices, where, _text(counts, pipeline, where, source), tuple(own))
+    notices = [Notice("bad-history", each) for each in problems[:_SHOWN]]
+    notices += unreadable_notices(found)
+    if source.given is not None and not counts[pipeline]:
+        notices.append(_unseen(pipeline, namespace, found, +counts))
+    from kfp_placement_engine.planning.stored_past import past_of
+
+    of_namespace = f" of {namespace}" if namespace else ""
+    text = f"past runs: {counts[pipeline]}{of_namespace} ({source.text})"
+    past = past_of(found, pipeline, keep_days)
+    return KnownPast(past, tuple(notices), namespace, text, tuple(found))
+
+
+def _only_namespace(histories: "Iterable[PipelineHistory]") -> str:
+    """The namespace that histories are of; "" = they do not say.
+
+    Raises:
+        InputError: they are of several.
+    """
+    found = sorted({each.metadata.namespace or "" for each in histories} - {""})
+    if len(found) > 1:
+        from kfp_placement_engine.exceptions import InputError
+
+        raise InputError(
+            f"the history is of {len(found)} namespaces ({listed(found, _SHOWN)}); name that of the"
+            " run (-n, in Python namespace=)"
+        )
+    return "".join(found)
 
 
 def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
@@ -171,48 +188,32 @@ def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, 
     return tuple(notices)
 
 
-def _text(counts: "Mapping[str, int]", pipeline: str, namespace: str, source: HistorySource) -> str:
-    """How many runs count; a pipeline without any may still have times, of others' like steps."""
-    own, others = counts[pipeline], sum(counts.values())
-    if own == 0 and others > 0:
-        where = f" in {namespace}" if namespace else ""
-        return f"past runs: none of this pipeline, {others} of others{where} ({source.text})"
-    of_namespace = f" of {namespace}" if namespace else ""
-    return f"past runs: {own}{of_namespace} ({source.text})"
-
-
-def _why_unseen(
-    own: "Sequence[PipelineHistory]",
-    others: "Mapping[str, int]",
+def _unseen(
     pipeline: str,
     namespace: str,
-    *,
-    is_asked: bool,
-) -> str:
-    """Why no past run of a pipeline counts; "" = nobody expects any.
+    histories: "Iterable[PipelineHistory]",
+    others: "Mapping[str, int]",
+) -> Notice:
+    """Why no past run of a pipeline counts, though somebody has named a source of them.
 
     Args:
-        own: the histories of the namespace.
+        pipeline: its name.
+        namespace: where was looked; "" = not known.
+        histories: of the namespace.
         others: pipelines of which runs count.
-        pipeline: the pipeline.
-        namespace: "" = not known.
-        is_asked: somebody has named a source of past runs.
     """
+    where = f" in namespace {namespace:.80}" if namespace else ""
+    text = f"no past run of pipeline {pipeline!r:.80} counts{where}"
     forgotten = [
         each.spec.forget_before
-        for each in own
+        for each in histories
         if each.spec.pipeline == pipeline and each.spec.forget_before is not None
     ]
-    named = f"pipeline {pipeline!r:.80}"
     if forgotten:
-        since = time_text(max(forgotten))
-        return f"the runs of {named} that ended before {since} are forgotten, and none has since"
-    if not is_asked:
-        return ""
-    where = f" in namespace {namespace:.80}" if namespace else ""
-    if not others:
-        return f"no past run of {named}, or of another, counts{where}"
-    return (
-        f"no past run of {named} counts{where}, but of {listed(sorted(others), _SHOWN)}; a pipeline"
-        " must have the same name as in its past runs"
-    )
+        text += f": what ended before {time_text(max(forgotten))} is forgotten"
+    elif others:
+        known = listed(sorted(others), _SHOWN)
+        text += f", but of {known}; a pipeline must have the same name as in its past runs"
+    else:
+        text += ", nor of another"
+    return Notice("unseen-pipeline", text)

@@ -12,10 +12,9 @@ from kfp_placement_engine.history import Past
 from kfp_placement_engine.history.node_speeds import undeclared_speeds
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import format_duration
-from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph
 from kfp_placement_engine.planning.learned_times import ENOUGH_RUNS, rests_on_own_runs
-from kfp_placement_engine.planning.memory_advice import MemoryProblem, memory_text, step_advice
+from kfp_placement_engine.planning.memory_advice import MemoryProblem, step_advice
 from kfp_placement_engine.planning.plan_rows import sized_input
 from kfp_placement_engine.views.formatting import counted
 
@@ -42,18 +41,14 @@ def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
         if runs < ENOUGH_RUNS or 1 / MOST_OFF < off < MOST_OFF:
             continue
         factor = factor_text(forecast.basis, sized_input(step, forecast.basis))
-        advice = f'write duration="{format_duration(typical)}"'
-        if factor:
-            advice = (
-                f"it differs {factor}, so no single duration is right; plans on past runs need none"
-            )
-        yield Finding(
-            Level.WARNING,
-            "hint-off",
+        message = (
             f"the hint says {format_duration(hint)}, {counted(runs, 'run')}"
-            f"{f', {factor},' if factor else ''} tell {range_text(forecast.times)}: {advice}",
-            step.task,
+            f"{f', {factor},' if factor else ''} tell {range_text(forecast.times)}"
         )
+        if not factor:
+            # Else no single duration is right.
+            message += f': write duration="{format_duration(typical)}"'
+        yield Finding(Level.WARNING, "hint-off", message, step.task)
 
 
 def memory_off(run: RunGraph, past: Past) -> Iterator[Finding]:
@@ -64,13 +59,10 @@ def memory_off(run: RunGraph, past: Past) -> Iterator[Finding]:
         advice = step_advice(run.name, step, past.memory)
         if advice is None:
             continue
-        # How KFP takes an amount may be another way than how people read it best.
-        written = format_resource("memory", advice.amount_bytes)
-        is_readable = written == memory_text(advice.amount_bytes)
         yield Finding(
             Level.NOTE if advice.problem is MemoryProblem.LARGE else Level.WARNING,
             f"memory-{advice.problem}",
-            advice.text if is_readable else f'{advice.text}, written "{written}"',
+            advice.text,
             step.task,
         )
 

@@ -19,7 +19,6 @@ from kfp_placement.cli.live_options import (
 )
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, now
 from kfp_placement.cli.terminal import can_ask, warn
-from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement_engine.views.formatting import counted, visible
 
 if TYPE_CHECKING:
@@ -92,43 +91,37 @@ def history(
     Plans are made on these times.
     """
     where = Target(**target)
-    _refuse(pipeline, file, output, forget, bool(steps) or yes, where)
-    chosen = output_format or "table" if output is None else _export_format(output_format, output)
-    found = _find(file, where)
-    if forget:
-        return _forget(found, pipeline, steps, yes=yes)
-    if output is not None:
-        _export(found.chosen(pipeline), output, chosen)
-    elif pipeline is not None:
-        _show_pipeline(found, pipeline, chosen)
-    else:
-        _show_pipelines(found, chosen)
-    return ExitCode.OK
-
-
-def _refuse(
-    pipeline: str | None,
-    file: str | None,
-    output: Path | None,
-    forget: bool,
-    is_of_forget: bool,
-    target: Target,
-) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        click.UsageError: these do not.
-    """
     if forget and (pipeline is None or file is not None or output is not None):
         raise click.UsageError(
             "--forget is for one PIPELINE of a cluster; name it, without --file and --output"
         )
-    if is_of_forget and not forget:
+    if (steps or yes) and not forget:
         raise click.UsageError("--step and --yes are for --forget")
-    if file is not None and (target.kubeconfig is not None or target.context is not None):
+    if file is not None and (where.kubeconfig is not None or where.context is not None):
         raise click.UsageError("--file FILE or a cluster? --kubeconfig and --context are for one")
-    if output is not None and target.all_namespaces:
-        raise click.UsageError("--output exports one namespace; name it with -n")
+    from kfp_placement.cli.output import check_target, format_for
+
+    chosen = format_for(output_format, output)
+    if output is not None and (chosen not in ("json", "yaml") or where.all_namespaces):
+        raise click.UsageError(
+            "--output exports the objects of one namespace as JSON or YAML: name it with -n, and"
+            " end FILE in .yaml or .json, or name the format with -o"
+        )
+    check_target(output)
+    found = _find(file, where)
+    if pipeline is None and output is None:
+        _show_pipelines(found, chosen)
+        return ExitCode.OK
+    from kfp_placement.live.histories import histories_named
+
+    histories = histories_named(found.histories, pipeline, found.where)
+    if forget:
+        return _forget(found, histories, steps, yes=yes)
+    if output is not None:
+        _export(histories, output, chosen)
+    else:
+        _show_pipeline(found, histories, chosen)
+    return ExitCode.OK
 
 
 class _Found(NamedTuple):
@@ -146,41 +139,26 @@ class _Found(NamedTuple):
     namespace: str
     where: str
 
-    def chosen(self, name: str | None) -> "Sequence[PipelineHistory]":
-        """The histories of one pipeline; None = all of them.
-
-        Raises:
-            ClusterAmbiguousError: several namespaces have one.
-            ClusterMissingError: there is none.
-        """
-        from kfp_placement.live.histories import histories_named
-
-        if not self.histories:
-            raise ClusterMissingError(f"no pipeline has a history ({self.where})")
-        return self.histories if name is None else histories_named(self.histories, name, self.where)
-
 
 def _find(file: str | None, target: Target) -> _Found:
     """Read the histories that are meant."""
     from kfp_placement.histories import HistorySource, read_histories, unreadable_notices
 
-    cluster, namespace, given = None, target.namespace or "", None
+    problems: list[str] = []
     if file is None:
         cluster, namespace = connect(target)
-        where = searched(namespace)
+        histories = read_histories(HistorySource(api=cluster), namespace, problems)
+        found = _Found(histories, cluster, namespace, searched(namespace))
     else:
         from kfp_placement.cli.inputs import named_history
 
-        given, where = named_history(file), f"{file}, namespace {namespace}" if namespace else file
-    problems: list[str] = []
-    histories = [
-        each
-        for each in read_histories(HistorySource(given, cluster), namespace, problems)
-        if namespace in ("", each.metadata.namespace)
-    ]
+        namespace = target.namespace or ""
+        histories = read_histories(HistorySource(named_history(file)), namespace, problems)
+        where = f"{file}, namespace {namespace}" if namespace else file
+        found = _Found(histories, None, namespace, where)
     for each in (*problems, *(notice.message for notice in unreadable_notices(histories))):
         warn(each)
-    return _Found(histories, cluster, namespace, where)
+    return found
 
 
 def _show_pipelines(found: _Found, output_format: str) -> None:
@@ -200,36 +178,17 @@ def _show_pipelines(found: _Found, output_format: str) -> None:
         click.echo(f"No pipeline has a history ({found.where}).", err=True)
 
 
-def _show_pipeline(found: _Found, name: str, output_format: str) -> None:
+def _show_pipeline(found: _Found, chosen: "Sequence[PipelineHistory]", output_format: str) -> None:
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import pipeline_document, serialized
     from kfp_placement_engine.views.history import details_view
     from kfp_placement_engine.views.past_runs import details_of
 
-    details = details_of(found.histories, found.chosen(name))
+    details = details_of(found.histories, chosen)
     if output_format == "table":
         emit_view(details_view(details, now()))
     else:
         emit(serialized(pipeline_document(details), output_format), None)
-
-
-def _export_format(output_format: str | None, output: Path) -> str:
-    """The format of an export.
-
-    Raises:
-        click.UsageError: no format of objects.
-        InputError: the file cannot be written.
-    """
-    from kfp_placement.cli.output import check_target, format_for
-
-    chosen = format_for(output_format, output)
-    if chosen not in ("json", "yaml"):
-        raise click.UsageError(
-            f"--output {output} exports objects, as JSON or YAML; end FILE in .yaml or .json, or"
-            " name the format with -o"
-        )
-    check_target(output)
-    return chosen
 
 
 def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format: str) -> None:
@@ -244,18 +203,19 @@ def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format:
     emit(text, output)
 
 
-def _forget(found: _Found, name: str | None, steps: Sequence[str], *, yes: bool) -> ExitCode:
+def _forget(
+    found: _Found, chosen: "Sequence[PipelineHistory]", steps: Sequence[str], *, yes: bool
+) -> ExitCode:
     """Ask, then say in the histories of a pipeline what does not count any more.
 
     Raises:
         click.UsageError: there is nobody to ask.
-        ClusterError: no such pipeline or step, refused, or no answer.
+        ClusterError: no such step, refused, or no answer.
     """
     from kfp_placement.live.histories import forget, steps_named
     from kfp_placement_engine.views.past_runs import key_of
 
     assert found.cluster is not None  # no file
-    chosen = found.chosen(name)
     paths = steps_named(chosen, steps)
     called = visible("/".join(filter(None, key_of(chosen[0]))))
     runs = counted(sum(len(each.runs_that_count()) for each in chosen), "run")

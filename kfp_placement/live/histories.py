@@ -80,20 +80,24 @@ def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: dateti
 
 
 def histories_named(
-    histories: Sequence[PipelineHistory], wanted: str, where: str
-) -> tuple[PipelineHistory, ...]:
+    histories: Sequence[PipelineHistory], wanted: str | None, where: str
+) -> Sequence[PipelineHistory]:
     """The histories of the pipeline of that name; several objects may be of one.
 
     Args:
-        histories: all of them, at least one.
-        wanted: the pipeline.
+        histories: all of them.
+        wanted: the pipeline; None = all of them.
         where: where was looked, for messages.
 
     Raises:
         ClusterMissingError: there is none; the message names what comes close.
         ClusterAmbiguousError: several namespaces have one.
     """
-    found = tuple(each for each in histories if each.spec.pipeline == wanted)
+    if not histories:
+        raise ClusterMissingError(f"no pipeline has a history ({where})")
+    if wanted is None:
+        return histories
+    found = [each for each in histories if each.spec.pipeline == wanted]
     namespaces = sorted({key_of(each)[0] for each in found})
     if len(namespaces) > 1:
         raise ClusterAmbiguousError(

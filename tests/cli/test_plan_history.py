@@ -100,8 +100,8 @@ def test_forgotten_runs_are_none(plan, tmp_path, history):
     where = ("--history", file, *EXACT, "-o", "json")
     (message,) = unseen_pipelines(json.loads(plan(*where).stdout))
     assert message == (
-        "the runs of pipeline 'taxi' that ended before 2027-01-01T00:00:00Z are forgotten, and none"
-        " has since"
+        "no past run of pipeline 'taxi' counts in namespace team-a: what ended before"
+        " 2027-01-01T00:00:00Z is forgotten"
     )
     where = ("--history", history, *EXACT, "-o", "json")
     assert unseen_pipelines(json.loads(plan(*where).stdout)) == []
@@ -134,7 +134,14 @@ def test_the_table_says_how_many_past_runs_count(plan, history, tmp_path):
     assert "\npast runs: 9 of team-a (stdin)\n" in piped
     renamed_file = history_file(tmp_path / "h.json", *renamed("taxi-v2"))
     other = plan("--history", renamed_file, *EXACT).stdout
-    assert "past runs: none of this pipeline, 1 of others in team-a (" in other
+    assert "past runs: 0 of team-a (" in other
+
+
+def test_a_file_of_another_namespace_has_no_run(plan, history):
+    (message,) = unseen_pipelines(
+        json.loads(plan("--history", history, *EXACT, "-n", "team-b", "-o", "json").stdout)
+    )
+    assert message == "no past run of pipeline 'taxi' counts in namespace team-b, nor of another"
 
 
 def test_of_several_namespaces_the_one_of_the_run_is_named_with_an_option(plan, tmp_path):
@@ -142,8 +149,8 @@ def test_of_several_namespaces_the_one_of_the_run_is_named_with_an_option(plan, 
     several = plan("--history", history_file(tmp_path / "h.json", *objects), *EXACT)
     assert several.exit_code == 1
     assert several.stderr.endswith(
-        "the history is of namespace team-a, team-b, and nobody says where the run goes; name the"
-        " run's namespace (-n, in Python namespace=), or export the history of it\n"
+        "the history is of 2 namespaces (team-a, team-b); name that of the run (-n, in Python"
+        " namespace=)\n"
     )
 
 
@@ -168,7 +175,6 @@ def test_live_past_runs_without_a_cluster(plan, monkeypatch, tmp_path):
         ("--at", "25:00"),
         ("--history", "no.yaml"),
         ("--history", "-", "--cluster", "-"),
-        ("--history", "history.json", "-n", "team-b"),
         ("--history", "history.json", "--context", "prod"),
         ("--history", CLUSTER),
     ],

@@ -206,7 +206,7 @@ def test_a_history_of_several_namespaces_needs_to_know_which(tmp_path):
     history = history_file(
         tmp_path / "h.json", history_object(runs), history_object(runs, namespace="team-b")
     )
-    with pytest.raises(RunError, match=r"of namespace team-a, team-b, .*namespace="):
+    with pytest.raises(RunError, match=r"2 namespaces \(team-a, team-b\).*namespace="):
         planned(history)
     assert planned(history, namespace="team-b").ends is not None
 

@@ -29,7 +29,7 @@ def undeclared_speeds(runs: Iterable[PastRun]) -> Mapping[str, float]:
     for run in runs:
         for step in run.steps:
             seconds = step.seconds or 0.0
-            if step.node and step.is_usable and seconds >= SHORT_SECONDS:
+            if step.node and seconds >= SHORT_SECONDS:
                 times[step.identity.key, step.identity.iteration].append((step.node, seconds))
     factors: dict[str, list[float]] = defaultdict(list)
     for alike in times.values():

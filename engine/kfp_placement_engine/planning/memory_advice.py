@@ -6,6 +6,7 @@ from enum import StrEnum
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory
 from kfp_placement_engine.model.memory import MemoryForecast
+from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.run_graph import Step
 
 _LEAST_RUNS = 3
@@ -44,7 +45,7 @@ class MemoryAdvice:
     Attributes:
         problem: why it should ask for something else.
         amount_bytes: what to ask for.
-        text: in words: `asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do`.
+        text: in words: `asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do`.
     """
 
     problem: MemoryProblem
@@ -77,7 +78,8 @@ def memory_advice(found: MemoryForecast, asked_bytes: float | None) -> MemoryAdv
     largest = found.largest_bytes or 0.0
     # A forecast may leave out what was seen once in fifty times; a request of people must not.
     amount = rounded_up(max(found.ask_bytes, largest))
-    would_do = memory_text(amount)
+    # As KFP takes it, which knows whole numbers alone.
+    would_do = format_resource("memory", amount)
     if found.killed_bytes is not None:
         had = memory_text(found.killed_bytes)
         text = f"was killed for memory with {had} in its last run; ask for {would_do}"

@@ -11,42 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
-from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.history.series import RECENT
 from kfp_placement_engine.model.history import MOST_PIPELINES
-from kfp_placement_engine.model.step_names import listed
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
 """The last runs of each pipeline, and of all: what a namespace is known by. Older ones
 of a pipeline do not say where its times lie."""
-
-_SHOWN = 5
-
-
-def in_namespace(
-    histories: Sequence[PipelineHistory], namespace: str
-) -> tuple[str, list[PipelineHistory]]:
-    """The namespace of the next run, and the histories that count for it.
-
-    Args:
-        histories: of any namespaces; those that name none count for all.
-        namespace: where the next run goes; "" = where these runs were.
-
-    Raises:
-        InputError: they are of several namespaces, or all of others.
-    """
-    found = sorted({each.metadata.namespace or "" for each in histories} - {""})
-    where = namespace or (found[0] if len(found) == 1 else "")
-    if found and where not in found:
-        goes = (
-            f"the run goes to {namespace!r:.80}" if namespace else "nobody says where the run goes"
-        )
-        raise InputError(
-            f"the history is of namespace {listed(found, _SHOWN)}, and {goes}; name the run's"
-            " namespace (-n, in Python namespace=), or export the history of it"
-        )
-    return where, [each for each in histories if (each.metadata.namespace or "") in ("", where)]
 
 
 def past_of(

@@ -114,25 +114,20 @@ class PipelineDetails:
 def pipelines_of(histories: Iterable[PipelineHistory]) -> tuple[PipelineTimes, ...]:
     """The pipelines of which there are histories, by namespace and name."""
     found: dict[tuple[str, str], list[PipelineHistory]] = defaultdict(list)
-    for history in histories:
-        found[key_of(history)].append(history)
-    ended = (
-        (run.ended_at, run.uid, *key, run.seconds)
-        for key, own in found.items()
-        for each in own
-        for run in each.runs_that_count()
-        if run.seconds is not None
-    )
-    ends: dict[str, RunEnds] = defaultdict(RunEnds)
-    for _, _, namespace, pipeline, seconds in sorted(ended):
-        ends[namespace].observe(pipeline, seconds, None)
-    return tuple(_times(own, ends[namespace]) for (namespace, _), own in sorted(found.items()))
+    for each in histories:
+        found[key_of(each)].append(each)
+    return tuple(_times_of(own) for _, own in sorted(found.items()))
 
 
-def _times(own: Sequence[PipelineHistory], ends: RunEnds) -> PipelineTimes:
-    """What the histories of one pipeline tell, and the ends of runs of its namespace."""
+def _times_of(own: Sequence[PipelineHistory]) -> PipelineTimes:
+    """What the histories of one pipeline tell of its runs."""
     namespace, name = key_of(own[0])
     runs = [run for each in own for run in each.runs_that_count()]
+    runs.sort(key=lambda run: (run.ended_at, run.uid))
+    ends = RunEnds()
+    for run in runs:
+        if run.seconds is not None:
+            ends.observe(name, run.seconds, None)
     known = ends.of(name)
     forgotten = [each.spec.forget_before for each in own if each.spec.forget_before is not None]
     return PipelineTimes(
@@ -143,27 +138,25 @@ def _times(own: Sequence[PipelineHistory], ends: RunEnds) -> PipelineTimes:
             (each.status and each.status.runs_seen) or len(each.recorded) for each in own
         ),
         takes=known.predict() if known.runs else None,
-        last_run_at=max((run.ended_at for run in runs), default=None),
+        last_run_at=runs[-1].ended_at if runs else None,
         forget_before=max(forgotten, default=None),
     )
 
 
 def details_of(
-    histories: Sequence[PipelineHistory], chosen: Sequence[PipelineHistory]
+    histories: Iterable[PipelineHistory], chosen: Sequence[PipelineHistory]
 ) -> PipelineDetails:
     """A pipeline with its steps.
 
     Args:
-        histories: all of its namespace: they decide how wide ranges are.
+        histories: all of its namespace: they decide how wide ranges of steps are.
         chosen: those of the pipeline.
     """
     namespace, name = key_of(chosen[0])
-    own = [each for each in histories if key_of(each)[0] == namespace]
-    (pipeline,) = (each for each in pipelines_of(own) if each.name == name)
-    past = past_of(own, name)
+    past = past_of([each for each in histories if key_of(each)[0] == namespace], name)
     widths = past.widths(name).items()
     return PipelineDetails(
-        pipeline,
+        _times_of(chosen),
         loops=tuple(LoopTimes(loop, each.width, each.runs) for loop, each in widths),
         steps=tuple(_steps(chosen, past)),
     )

@@ -158,7 +158,7 @@ def first_promise_sentence(run: RunView) -> str:
 
 
 def _begin(run: RunView) -> datetime | None:
-    """From when on times of day count; None = what is promised is told since the run's start."""
+    """From when on times of day count; None = ranges count from the run's start."""
     return None if run.is_after_start else run.submitted_at
 
 

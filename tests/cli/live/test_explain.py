@@ -211,7 +211,7 @@ def remembered(**memory):
 def test_what_a_step_should_ask_for(live, cluster):
     cluster.put(WORKFLOWS, a_whole_workflow())
     cluster.put(HISTORIES, remembered(peak=1.2))
-    advice = "asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do"
+    advice = "asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do"
     assert block_of(live("explain", "taxi-x7k2p", "train"))["memory"] == [advice]
     assert "memory" not in block_of(live("explain", "taxi-x7k2p", "fetch"))
     assert advice in live("explain", "taxi-x7k2p", "-o", "wide").stdout

@@ -163,7 +163,7 @@ def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
     train, _, fetch, new = lines
     assert "MEMORY" in heading
     assert "1.2Gi of 8Gi" in fetch
-    assert "asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do" in fetch
+    assert "asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do" in fetch
     assert "Gi" not in train
     assert new.split()[0] == "for-loop-1[*].new"
     assert "was killed for memory with 2Gi in its last run; ask for 4Gi" in new
@@ -176,7 +176,7 @@ def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
         "runs": 9,
         "killedWith": None,
         "advised": 1.5 * GIB,
-        "advice": "asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do",
+        "advice": "asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do",
     }
     assert by_step["train"]["memory"] is None
     assert by_step["for-loop-1[*].new"]["takes"] is None

@@ -67,7 +67,7 @@ def test_a_namespace_without_a_run_of_the_pipeline_is_said_where_somebody_asks(l
     document = planned(live, "-n", "team-b", "--history", "live")
     (warning,) = [each for each in document["warnings"] if each["code"] == "unseen-pipeline"]
     assert warning["message"] == (
-        "no past run of pipeline 'taxi', or of another, counts in namespace team-b"
+        "no past run of pipeline 'taxi' counts in namespace team-b, nor of another"
     )
     assert "unseen-pipeline" not in codes(planned(live, "--history", "live"))
 

@@ -24,7 +24,7 @@ def advice(known: MemoryForecast, asked_bytes: float | None) -> str:
 
 def test_a_step_that_asks_for_far_too_much():
     text = advice(found(1.4, 1.2), 8 * GIB)
-    assert text == "asks 8Gi, used at most 1.2Gi in 9 runs: 1.5Gi would do"
+    assert text == "asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do"
 
 
 @pytest.mark.parametrize(
