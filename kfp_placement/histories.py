@@ -32,7 +32,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class HistorySource:
-    """Where past runs come from, in the words of whoever asks.
+    """Where past runs come from.
 
     Attributes:
         given: a file as read, or its path; `live`; `none`; None = the histories of the cluster,
@@ -42,11 +42,6 @@ class HistorySource:
 
     given: "str | os.PathLike[str] | Package | None" = None
     api: "Api | None" = None
-
-    @property
-    def text(self) -> str:
-        """What the source is called."""
-        return self.given.name if isinstance(self.given, Package) else str(self.given or LIVE)
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,9 @@ NO_PAST = KnownPast()
 def read_histories(
     source: HistorySource, namespace: str, problems: list[str]
 ) -> "list[PipelineHistory]":
-    """Read the histories of a namespace, from a file or a cluster.
+    """Read the histories of a namespace, from a file or a cluster; one for each pipeline.
+
+    Of several objects of one pipeline the last one counts, as the newest export is added last.
 
     Args:
         source: where they are.
@@ -89,18 +86,21 @@ def read_histories(
         ClusterError: the cluster refuses, gives no answer, or has no histories.
         EngineError: the file is not there or cannot be read.
     """
+    from kfp_placement_engine.readers import history_file
+    from kfp_placement_engine.views.past_runs import key_of
+
     given = source.given
+    found: Iterable[PipelineHistory]
     if source.api is not None and given in (None, LIVE):
         from kfp_placement.live.histories import list_histories
 
-        return list_histories(source.api, namespace, problems)
-    from kfp_placement_engine.readers import history_file
-
-    if isinstance(given, Package):
+        found = list_histories(source.api, namespace, problems)
+    elif isinstance(given, Package):
         found = history_file.read_histories(given.data, name=given.name)
     else:
         found = history_file.read_histories_file(str(given))
-    return [each for each in found if namespace in ("", each.metadata.namespace or namespace)]
+    own = (each for each in found if namespace in ("", each.metadata.namespace or namespace))
+    return list({key_of(each): each for each in own}.values())
 
 
 def read_past(
@@ -149,7 +149,9 @@ def read_past(
     from kfp_placement_engine.planning.stored_past import past_of
 
     of_namespace = f" of {namespace}" if namespace else ""
-    text = f"past runs: {counts[pipeline]}{of_namespace} ({source.text})"
+    given = source.given
+    name = given.name if isinstance(given, Package) else given or LIVE
+    text = f"past runs: {counts[pipeline]}{of_namespace} ({name})"
     past = past_of(found, pipeline, keep_days)
     return KnownPast(past, tuple(notices), namespace, text, tuple(found))
 
@@ -204,13 +206,9 @@ def _unseen(
     """
     where = f" in namespace {namespace:.80}" if namespace else ""
     text = f"no past run of pipeline {pipeline!r:.80} counts{where}"
-    forgotten = [
-        each.spec.forget_before
-        for each in histories
-        if each.spec.pipeline == pipeline and each.spec.forget_before is not None
-    ]
-    if forgotten:
-        text += f": what ended before {time_text(max(forgotten))} is forgotten"
+    forgotten = [each.spec.forget_before for each in histories if each.spec.pipeline == pipeline]
+    if forgotten and forgotten[0] is not None:
+        text += f": what ended before {time_text(forgotten[0])} is forgotten"
     elif others:
         known = listed(sorted(others), _SHOWN)
         text += f", but of {known}; a pipeline must have the same name as in its past runs"

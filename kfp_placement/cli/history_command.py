@@ -24,6 +24,7 @@ from kfp_placement_engine.views.formatting import counted, visible
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+    from kfp_placement_engine.views.document import Document, Table
 
 _EPILOG = """\b
 A time is the typical one, and in brackets the range in which nine of ten lie. Without PIPELINE the
@@ -110,17 +111,17 @@ def history(
     check_target(output)
     found = _find(file, where)
     if pipeline is None and output is None:
-        _show_pipelines(found, chosen)
+        _show(found, None, chosen)
         return ExitCode.OK
     from kfp_placement.live.histories import histories_named
 
     histories = histories_named(found.histories, pipeline, found.where)
     if forget:
-        return _forget(found, histories, steps, yes=yes)
+        return _forget(found, histories[0], steps, yes=yes)
     if output is not None:
         _export(histories, output, chosen)
     else:
-        _show_pipeline(found, histories, chosen)
+        _show(found, histories[0], chosen)
     return ExitCode.OK
 
 
@@ -149,46 +150,40 @@ def _find(file: str | None, target: Target) -> _Found:
         cluster, namespace = connect(target)
         histories = read_histories(HistorySource(api=cluster), namespace, problems)
         found = _Found(histories, cluster, namespace, searched(namespace))
+        if not histories:
+            warn_of_namespace(cluster, namespace)
     else:
         from kfp_placement.cli.inputs import named_history
 
         namespace = target.namespace or ""
         histories = read_histories(HistorySource(named_history(file)), namespace, problems)
-        where = f"{file}, namespace {namespace}" if namespace else file
-        found = _Found(histories, None, namespace, where)
+        found = _Found(histories, None, namespace, file)
     for each in (*problems, *(notice.message for notice in unreadable_notices(histories))):
         warn(each)
     return found
 
 
-def _show_pipelines(found: _Found, output_format: str) -> None:
+def _show(found: _Found, chosen: "PipelineHistory | None", output_format: str) -> None:
+    """Show the steps of the pipeline that is chosen; None = all pipelines."""
     from kfp_placement.cli.output import emit, emit_view
-    from kfp_placement.live.documents import history_document, serialized
-    from kfp_placement_engine.views.history import pipelines_table
-    from kfp_placement_engine.views.past_runs import pipelines_of
+    from kfp_placement.live import documents
+    from kfp_placement_engine.views.history import details_view, pipelines_table
+    from kfp_placement_engine.views.past_runs import details_of, pipelines_of
 
-    pipelines = pipelines_of(found.histories)
-    if not pipelines and found.cluster is not None:
-        warn_of_namespace(found.cluster, found.namespace)
+    view: Document | Table
+    if chosen is None:
+        pipelines = pipelines_of(found.histories)
+        document = documents.history_document(pipelines)
+        view = pipelines_table(pipelines, now(), namespaces=not found.namespace)
+    else:
+        details = details_of(found.histories, chosen)
+        document, view = documents.pipeline_document(details), details_view(details, now())
     if output_format != "table":
-        emit(serialized(history_document(pipelines), output_format), None)
-    elif pipelines:
-        emit_view(pipelines_table(pipelines, now(), namespaces=not found.namespace))
+        emit(documents.serialized(document, output_format), None)
+    elif found.histories:
+        emit_view(view)
     else:
         click.echo(f"No pipeline has a history ({found.where}).", err=True)
-
-
-def _show_pipeline(found: _Found, chosen: "Sequence[PipelineHistory]", output_format: str) -> None:
-    from kfp_placement.cli.output import emit, emit_view
-    from kfp_placement.live.documents import pipeline_document, serialized
-    from kfp_placement_engine.views.history import details_view
-    from kfp_placement_engine.views.past_runs import details_of
-
-    details = details_of(found.histories, chosen)
-    if output_format == "table":
-        emit_view(details_view(details, now()))
-    else:
-        emit(serialized(pipeline_document(details), output_format), None)
 
 
 def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format: str) -> None:
@@ -204,9 +199,9 @@ def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format:
 
 
 def _forget(
-    found: _Found, chosen: "Sequence[PipelineHistory]", steps: Sequence[str], *, yes: bool
+    found: _Found, history: "PipelineHistory", steps: Sequence[str], *, yes: bool
 ) -> ExitCode:
-    """Ask, then say in the histories of a pipeline what does not count any more.
+    """Ask, then say in the history of a pipeline what does not count any more.
 
     Raises:
         click.UsageError: there is nobody to ask.
@@ -216,9 +211,9 @@ def _forget(
     from kfp_placement_engine.views.past_runs import key_of
 
     assert found.cluster is not None  # no file
-    paths = steps_named(chosen, steps)
-    called = visible("/".join(filter(None, key_of(chosen[0]))))
-    runs = counted(sum(len(each.runs_that_count()) for each in chosen), "run")
+    paths = steps_named(history, steps)
+    called = visible("/".join(filter(None, key_of(history))))
+    runs = counted(len(history.runs_that_count()), "run")
     what = f"the times of {', '.join(map(visible, paths))} in" if paths else "all that is known of"
     if not yes:
         if not can_ask():
@@ -227,8 +222,6 @@ def _forget(
         if not click.confirm(f"{question} has ended."):
             click.echo("Nothing is forgotten.", err=True)
             return ExitCode.FAILURE
-    at = now()
-    for each in chosen:
-        forget(found.cluster, each, paths, at)
+    forget(found.cluster, history, paths, now())
     click.echo(f"Forgotten: {what} {called}, until now.")
     return ExitCode.OK

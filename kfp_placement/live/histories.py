@@ -63,7 +63,7 @@ def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: dateti
     metadata = history.metadata
     patch: dict[str, Any] = {"spec": {"forgetBefore": before, "forgetSteps": None}}
     if steps:
-        times = {step: time_text(at) for step, at in forgotten_of([history]).items()}
+        times = {step: time_text(at) for step, at in forgotten_of(history).items()}
         entries = [
             {"step": step, "before": at}
             for step, at in (times | dict.fromkeys(steps, before)).items()
@@ -81,51 +81,48 @@ def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: dateti
 
 def histories_named(
     histories: Sequence[PipelineHistory], wanted: str | None, where: str
-) -> Sequence[PipelineHistory]:
-    """The histories of the pipeline of that name; several objects may be of one.
+) -> list[PipelineHistory]:
+    """The history of the pipeline of that name, or all of them; at least one.
 
     Args:
-        histories: all of them.
-        wanted: the pipeline; None = all of them.
+        histories: one for each pipeline of a namespace.
+        wanted: the pipeline; None = all.
         where: where was looked, for messages.
 
     Raises:
         ClusterMissingError: there is none; the message names what comes close.
         ClusterAmbiguousError: several namespaces have one.
     """
-    if not histories:
-        raise ClusterMissingError(f"no pipeline has a history ({where})")
-    if wanted is None:
-        return histories
-    found = [each for each in histories if each.spec.pipeline == wanted]
-    namespaces = sorted({key_of(each)[0] for each in found})
-    if len(namespaces) > 1:
+    found = [each for each in histories if wanted in (None, each.spec.pipeline)]
+    if wanted is not None and len(found) > 1:
+        namespaces = sorted(key_of(each)[0] for each in found)
         raise ClusterAmbiguousError(
-            f"{len(namespaces)} namespaces have a history of pipeline {shown(wanted, 120)!r}; name"
-            f" one with -n: {listed(namespaces)}"
+            f"{len(found)} namespaces have a history of pipeline {shown(wanted, 120)!r}; name one"
+            f" with -n: {listed(namespaces)}"
         )
     if not found:
         names = StepNames(((each.spec.pipeline,) * 2 + ("",) for each in histories), "pipeline")
-        raise ClusterMissingError(f"{names.problem(wanted)} ({where})")
+        problem = names.problem(wanted) if histories else "no pipeline has a history"
+        raise ClusterMissingError(f"{problem} ({where})")
     return found
 
 
-def steps_named(histories: Sequence[PipelineHistory], wanted: Sequence[str]) -> tuple[str, ...]:
+def steps_named(history: PipelineHistory, wanted: Sequence[str]) -> tuple[str, ...]:
     """Paths of the steps that are meant, forgotten ones included.
 
     Args:
-        histories: of one pipeline.
+        history: of their pipeline.
         wanted: names of steps.
 
     Raises:
         ClusterMissingError: there is no such step; the message names what comes close.
     """
-    paths = {each.identity.step: None for run in runs_of(histories) for each in run.steps}
-    names = StepNames((path, path, "") for path in [*paths, *forgotten_of(histories)])
+    paths = {each.identity.step: None for run in runs_of(history) for each in run.steps}
+    names = StepNames((path, path, "") for path in [*paths, *forgotten_of(history)])
     found: dict[str, None] = {}
     for each in wanted:
         meant = names.meant(each)
         if not meant:
-            raise ClusterMissingError(f"{histories[0].spec.pipeline}: {names.problem(each)}")
+            raise ClusterMissingError(f"{history.spec.pipeline}: {names.problem(each)}")
         found |= dict.fromkeys(meant)
     return tuple(found)

@@ -71,7 +71,7 @@ def test_times_of_day_have_a_date(plan, monkeypatch, at, day):
     present = datetime.fromisoformat("2026-11-26T10:20:30Z")
     monkeypatch.setattr("kfp_placement.cli.parameters.now", lambda: present)
     result = plan(*EXACT, "--at", at)
-    assert f"\nsubmitted 2026-11-{day} {at} UTC\n" in result.stdout
+    assert f"\nsubmitted 2026-11-{day} {at}:00 UTC\n" in result.stdout
     assert result.stderr == ""
     assert "submitted" not in plan(*EXACT).stdout
 

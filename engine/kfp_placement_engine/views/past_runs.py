@@ -1,7 +1,7 @@
 """What past runs tell of pipelines and their steps, by the forecasts that plans are made on."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -112,47 +112,36 @@ class PipelineDetails:
 
 
 def pipelines_of(histories: Iterable[PipelineHistory]) -> tuple[PipelineTimes, ...]:
-    """The pipelines of which there are histories, by namespace and name."""
-    found: dict[tuple[str, str], list[PipelineHistory]] = defaultdict(list)
-    for each in histories:
-        found[key_of(each)].append(each)
-    return tuple(_times_of(own) for _, own in sorted(found.items()))
+    """The pipelines of these histories, by namespace and name."""
+    return tuple(_times_of(each) for each in sorted(histories, key=key_of))
 
 
-def _times_of(own: Sequence[PipelineHistory]) -> PipelineTimes:
-    """What the histories of one pipeline tell of its runs."""
-    namespace, name = key_of(own[0])
-    runs = [run for each in own for run in each.runs_that_count()]
-    runs.sort(key=lambda run: (run.ended_at, run.uid))
-    ends = RunEnds()
+def _times_of(history: PipelineHistory) -> PipelineTimes:
+    namespace, name = key_of(history)
+    runs, ends = runs_of(history), RunEnds()
     for run in runs:
         if run.seconds is not None:
             ends.observe(name, run.seconds, None)
     known = ends.of(name)
-    forgotten = [each.spec.forget_before for each in own if each.spec.forget_before is not None]
     return PipelineTimes(
         namespace,
         name,
         runs=len(runs),
-        runs_seen=sum(
-            (each.status and each.status.runs_seen) or len(each.recorded) for each in own
-        ),
+        runs_seen=(history.status and history.status.runs_seen) or len(history.recorded),
         takes=known.predict() if known.runs else None,
         last_run_at=runs[-1].ended_at if runs else None,
-        forget_before=max(forgotten, default=None),
+        forget_before=history.spec.forget_before,
     )
 
 
-def details_of(
-    histories: Iterable[PipelineHistory], chosen: Sequence[PipelineHistory]
-) -> PipelineDetails:
+def details_of(histories: Iterable[PipelineHistory], chosen: PipelineHistory) -> PipelineDetails:
     """A pipeline with its steps.
 
     Args:
         histories: all of its namespace: they decide how wide ranges of steps are.
-        chosen: those of the pipeline.
+        chosen: that of the pipeline.
     """
-    namespace, name = key_of(chosen[0])
+    namespace, name = key_of(chosen)
     past = past_of([each for each in histories if key_of(each)[0] == namespace], name)
     widths = past.widths(name).items()
     return PipelineDetails(
@@ -162,15 +151,14 @@ def details_of(
     )
 
 
-def forgotten_of(histories: Iterable[PipelineHistory]) -> dict[str, datetime]:
-    """Steps of one pipeline whose times before a moment do not count."""
-    return {each.step: each.before for one in histories for each in one.spec.forget_steps}
+def forgotten_of(history: PipelineHistory) -> dict[str, datetime]:
+    """Steps whose times before a moment do not count."""
+    return {each.step: each.before for each in history.spec.forget_steps}
 
 
-def runs_of(histories: Iterable[PipelineHistory]) -> list[PastRun]:
+def runs_of(history: PipelineHistory) -> list[PastRun]:
     """The runs that count, the oldest first."""
-    runs = [run for each in histories for run in each.past_runs()]
-    return sorted(runs, key=lambda run: run.order)
+    return sorted(history.past_runs(), key=lambda run: run.order)
 
 
 def key_of(history: PipelineHistory) -> tuple[str, str]:
@@ -178,12 +166,12 @@ def key_of(history: PipelineHistory) -> tuple[str, str]:
     return history.metadata.namespace or "", history.spec.pipeline
 
 
-def _steps(chosen: Sequence[PipelineHistory], past: Past) -> Iterator[StepTimes]:
+def _steps(history: PipelineHistory, past: Past) -> Iterator[StepTimes]:
     seen: dict[str, list[tuple[str, PastStep]]] = defaultdict(list)
-    for run in runs_of(chosen):
+    for run in runs_of(history):
         for each in run.steps:
             seen[each.identity.step].append((run.uid, each))
-    forgotten = forgotten_of(chosen)
+    forgotten = forgotten_of(history)
     for path, known in seen.items():
         iterations = {each.identity.iteration for _, each in known}
         times = StepTimes(

@@ -276,10 +276,10 @@ def test_an_export_reads_back_as_it_was(live, kept, tmp_path, name):
     assert live("history", "--file", name, "-n", "team-a").stdout == live("history").stdout
     nothing = live("history", "--file", name, "-n", "team-b")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
-    assert nothing.stderr == f"No pipeline has a history ({name}, namespace team-b).\n"
+    assert nothing.stderr == f"No pipeline has a history ({name}).\n"
     of_one = live("history", "taxi", "--file", name, "-n", "team-b")
     assert (of_one.exit_code, of_one.stdout) == (3, "")
-    assert f"no pipeline has a history ({name}, namespace team-b)" in of_one.stderr
+    assert f"no pipeline has a history ({name})" in of_one.stderr
 
 
 def test_one_pipeline_is_exported_and_read_from_stdin(live, kept, tmp_path):

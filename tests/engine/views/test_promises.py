@@ -118,7 +118,7 @@ def test_the_report_is_sound_and_says_the_same(plan):
     assert page.unbalanced == []
     assert not headline(plan) or headline(plan) in page.text
     assert ("End, by past runs" in page.text) == (headline(plan) != "")
-    assert ("submitted 2026-11-26 10:14 UTC" in page.text) == (plan.submitted_at is not None)
+    assert ("submitted 2026-11-26 10:14:00 UTC" in page.text) == (plan.submitted_at is not None)
 
 
 def test_the_report_has_ranges_of_steps_as_words_and_as_whiskers():

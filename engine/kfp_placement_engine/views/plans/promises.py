@@ -35,15 +35,12 @@ def span(plan: Plan, pod: PlannedStep | PlannedDriver) -> str:
 
 
 def submission(plan: Plan) -> str:
-    """From when on times of day count: `submitted 2026-11-26 10:14 UTC`; "" = not known.
+    """From when on times of day count: `submitted 2026-11-26 10:14:00 UTC`; "" = not known.
 
     A time of day alone may be that of today or of tomorrow.
     """
-    if plan.submitted_at is None:
-        return ""
-    at = plan.submitted_at.astimezone()
-    time = f"{at:%H:%M:%S}" if at.second else f"{at:%H:%M}"
-    return f"submitted {at:%Y-%m-%d} {time} {at:%Z}"
+    at = plan.submitted_at
+    return "" if at is None else f"submitted {at.astimezone():%Y-%m-%d %H:%M:%S %Z}"
 
 
 def headline(plan: Plan) -> str:
