@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kfp_placement._package import Package
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice
@@ -42,6 +43,11 @@ class HistorySource:
 
     given: "str | os.PathLike[str] | Package | None" = None
     api: "Api | None" = None
+
+    @property
+    def cluster(self) -> "Api | None":
+        """The cluster whose histories are meant; None = those of a file, or none."""
+        return self.api if self.given in (None, LIVE) else None
 
 
 @dataclass(frozen=True)
@@ -91,10 +97,10 @@ def read_histories(
 
     given = source.given
     found: Iterable[PipelineHistory]
-    if source.api is not None and given in (None, LIVE):
+    if source.cluster is not None:
         from kfp_placement.live.histories import list_histories
 
-        found = list_histories(source.api, namespace, problems)
+        found = list_histories(source.cluster, namespace, problems)
     elif isinstance(given, Package):
         found = history_file.read_histories(given.data, name=given.name)
     else:
@@ -122,8 +128,8 @@ def read_past(
     if source.given == NONE or (source.given is None and source.api is None):
         return NO_PAST
     progress(0.0, "reading past runs")
-    if source.api is not None and source.given in (None, LIVE):
-        namespace = namespace or source.api.namespace
+    if source.cluster is not None:
+        namespace = namespace or source.cluster.namespace
     problems = list[str]()
     try:
         found = read_histories(source, namespace, problems)
@@ -135,13 +141,16 @@ def read_past(
             return NO_PAST
         text = f"may not read pipelinehistories: no run time is taken from past runs ({error})"
         return KnownPast(notices=(Notice("not-allowed", text),))
-    if not namespace:
-        namespace = _only_namespace(found)
+    named = sorted({each.metadata.namespace or "" for each in found} - {""})
+    if not namespace and len(named) > 1:
+        raise InputError(
+            f"the history is of {len(named)} namespaces ({listed(named, _SHOWN)}); name that of the"
+            " run (-n, in Python namespace=)"
+        )
+    namespace = namespace or "".join(named)
     policy = cluster.policy and cluster.policy.history
     keep_days = (policy and policy.keep_days) or KEEP_DAYS
-    counts = Counter[str]()
-    for each in found:
-        counts[each.spec.pipeline] += len(each.runs_that_count(keep_days))
+    counts = Counter({each.spec.pipeline: len(each.runs_that_count(keep_days)) for each in found})
     notices = [Notice("bad-history", each) for each in problems[:_SHOWN]]
     notices += unreadable_notices(found)
     if source.given is not None and not counts[pipeline]:
@@ -154,23 +163,6 @@ def read_past(
     text = f"past runs: {counts[pipeline]}{of_namespace} ({name})"
     past = past_of(found, pipeline, keep_days)
     return KnownPast(past, tuple(notices), namespace, text, tuple(found))
-
-
-def _only_namespace(histories: "Iterable[PipelineHistory]") -> str:
-    """The namespace that histories are of; "" = they do not say.
-
-    Raises:
-        InputError: they are of several.
-    """
-    found = sorted({each.metadata.namespace or "" for each in histories} - {""})
-    if len(found) > 1:
-        from kfp_placement_engine.exceptions import InputError
-
-        raise InputError(
-            f"the history is of {len(found)} namespaces ({listed(found, _SHOWN)}); name that of the"
-            " run (-n, in Python namespace=)"
-        )
-    return "".join(found)
 
 
 def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:

@@ -42,11 +42,15 @@ def read_request(
         **asked: further fields of the request.
 
     Raises:
-        click.UsageError: what cannot be meant.
+        click.UsageError: what cannot be meant, such as two inputs from stdin.
         ClusterError: the live cluster refuses, or gives no answer.
         EngineError: a file is not there or cannot be read.
     """
-    check_sources(run, cluster, history)
+    sources = {"RUN": run, "CLUSTER": cluster, "the history": history}
+    piped = [name for name, source in sources.items() if source == STDIN]
+    if len(piped) > 1:
+        both = " and ".join(piped[:2])
+        raise click.UsageError(f"{both} cannot both come from stdin; name a file for one")
     live = connect_live(cluster, target, history)
     # Before a cluster is asked: a wrong name is reported at once.
     package = read_package(run)
@@ -59,19 +63,6 @@ def read_request(
     given = None if history is None else named_history(history)
     source = HistorySource(given, api)
     return PlanRequest(package, where, namespace=target.namespace, history=source, **asked)
-
-
-def check_sources(run: str, cluster: str | None, history: str | None) -> None:
-    """Refuse what cannot be meant.
-
-    Raises:
-        click.UsageError: two of them from stdin.
-    """
-    sources = {"RUN": run, "CLUSTER": cluster, "the history": history}
-    piped = [name for name, source in sources.items() if source == STDIN]
-    if len(piped) > 1:
-        both = " and ".join(piped[:2])
-        raise click.UsageError(f"{both} cannot both come from stdin; name a file for one")
 
 
 def read_package(run: str) -> Package:
