@@ -145,22 +145,21 @@ def _find(file: str | None, target: Target) -> _Found:
     """Read the histories that are meant."""
     from kfp_placement.histories import HistorySource, read_histories, unreadable_notices
 
-    problems: list[str] = []
     if file is None:
-        cluster, namespace = connect(target)
-        histories = read_histories(HistorySource(api=cluster), namespace, problems)
-        found = _Found(histories, cluster, namespace, searched(namespace))
-        if not histories:
-            warn_of_namespace(cluster, namespace)
+        api, namespace = connect(target)
+        source, where = HistorySource(api=api), searched(namespace)
     else:
         from kfp_placement.cli.inputs import named_history
 
+        source, where = HistorySource(named_history(file)), file
         namespace = target.namespace or ""
-        histories = read_histories(HistorySource(named_history(file)), namespace, problems)
-        found = _Found(histories, None, namespace, file)
+    problems: list[str] = []
+    histories = read_histories(source, namespace, problems)
     for each in (*problems, *(notice.message for notice in unreadable_notices(histories))):
         warn(each)
-    return found
+    if source.api is not None and not histories:
+        warn_of_namespace(source.api, namespace)
+    return _Found(histories, source.api, namespace, where)
 
 
 def _show(found: _Found, chosen: "PipelineHistory | None", output_format: str) -> None:
