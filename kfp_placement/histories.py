@@ -1,7 +1,7 @@
 """Past runs that a plan rests on: those in a file or in a cluster, and warnings about them."""
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ from kfp_placement_engine.model.policy import KEEP_DAYS, HistoryPolicy
 from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.views.formatting import counted
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
@@ -133,29 +132,11 @@ def read_past(
     where = namespace or next((each.metadata.namespace or "" for each in own), "")
     notices = (
         *(Notice("bad-history", each) for each in problems[:_UNREADABLE_SHOWN]),
-        *unreadable_notices(histories),
         *_surprises(own, counts, source, run.name, where),
         *_forgotten_steps(own, run, past),
     )
     text = _text(counts, run.name, where, source)
     return KnownPast(past, notices, where, text, tuple(own))
-
-
-def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
-    """Which pipelines have rows that do not count, and how many, of the first few."""
-    bad: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for each in histories:
-        if left_out := each.read_runs().left_out:
-            bad[each.metadata.namespace or "", each.spec.pipeline] += left_out
-    notices = []
-    for (namespace, pipeline), rows in list(bad.items())[:_UNREADABLE_SHOWN]:
-        where = f" of namespace {namespace:.80}" if namespace else ""
-        text = (
-            f"the history of pipeline {pipeline!r:.80}{where} has {counted(len(rows), 'row')} that"
-            f" cannot be read or cannot be true, the first is {rows[0]}; such rows do not count"
-        )
-        notices.append(Notice("bad-history", text))
-    return tuple(notices)
 
 
 def file_histories(given: "str | os.PathLike[str] | Package") -> "tuple[PipelineHistory, ...]":

@@ -176,7 +176,7 @@ class _Found(NamedTuple):
 
 def _find(file: str | None, target: Target) -> _Found:
     """Read the histories that are meant."""
-    from kfp_placement.histories import file_histories, unreadable_notices
+    from kfp_placement.histories import file_histories
 
     problems: list[str] = []
     if file is None:
@@ -193,7 +193,7 @@ def _find(file: str | None, target: Target) -> _Found:
         histories = [each for each in all_of_it if namespace in ("", each.metadata.namespace)]
         where = f"{file}, namespace {namespace}" if namespace else file
         found = _Found(histories, None, namespace, where)
-    for each in (*problems, *(notice.message for notice in unreadable_notices(histories))):
+    for each in problems:
         warn(each)
     return found
 

@@ -46,7 +46,9 @@ def list_histories(api: Api, namespace: str, problems: list[str]) -> Iterator[Pi
     found = our_objects(api, HISTORIES, namespace=namespace, limit=HISTORIES_PER_PAGE)
     for raw in islice(found, MAX_HISTORIES):
         try:
-            yield read_resource(PipelineHistory, raw)
+            history = read_resource(PipelineHistory, raw)
+            history.past_runs()
+            yield history
         except InputError as error:
             problems.append(f"{error}; it does not count")
     if next(found, None) is not None:

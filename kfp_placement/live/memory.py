@@ -32,12 +32,13 @@ def with_memory_advice(api: Api, run: RunView, steps: Sequence[StepView]) -> tup
         if stored is None:
             return known
         history = read_resource(PipelineHistory, stored)
+        runs = history.past_runs()
     except (ClusterError, EngineError):
         return known
     if history.spec.pipeline != graph.name:
         return known
     memory = MemoryHistory()
-    for each in history.past_runs():
+    for each in runs:
         memory.observe(each)
     # A request is one for all iterations of a task, however many the loop has.
     by_task = {each.task: each for each in reversed(graph.steps)}

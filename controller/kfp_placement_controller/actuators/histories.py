@@ -161,6 +161,7 @@ def _runs_of(stored: JsonObject, pipeline: str) -> tuple[Sequence[PastRun], int]
     """
     try:
         history = read_resource(PipelineHistory, stored)
+        runs = history.past_runs()
     except InputError as error:
         # A later version may have written it, and may be installed again.
         raise InputError(
@@ -172,4 +173,4 @@ def _runs_of(stored: JsonObject, pipeline: str) -> tuple[Sequence[PastRun], int]
             f" {history.spec.pipeline!r:.80}, not of {pipeline!r:.80}; delete it"
         )
     seen = history.status.runs_seen if history.status is not None else None
-    return history.past_runs(), seen or 0
+    return runs, seen or 0

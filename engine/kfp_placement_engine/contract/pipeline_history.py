@@ -19,7 +19,7 @@ add some there: an earlier one ignores them, and writes none when it adds a run.
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -40,11 +40,9 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_PATH_CHARACTERS,
     MAX_ROWS,
     MAX_STEPS,
-    StepRows,
-    loop_width,
-    past_step,
-    states_odd_time,
+    RowReader,
 )
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import (
     MOST_SECONDS,
@@ -184,18 +182,6 @@ class PipelineHistoryStatus(ResourceModel):
     """When the last of them ended."""
 
 
-class ReadRuns(NamedTuple):
-    """The runs of a history, and what of them does not count as it cannot be read or be true.
-
-    Attributes:
-        runs: the oldest first.
-        left_out: where it is: `steps[2] of run '5a1c...'`.
-    """
-
-    runs: tuple[PastRun, ...]
-    left_out: tuple[str, ...]
-
-
 class PipelineHistory(Resource):
     """The past runs of one pipeline; outlives its Workflows."""
 
@@ -225,22 +211,34 @@ class PipelineHistory(Resource):
         return self.model_copy(update={"status": self.status.model_copy(update={"runs": runs})})
 
     def past_runs(self, keep_days: int | None = None) -> tuple[PastRun, ...]:
-        """The runs that count, as `read_runs` reads them."""
-        return self.read_runs(keep_days).runs
-
-    def read_runs(self, keep_days: int | None = None) -> ReadRuns:
-        """Read the runs that count; rows that cannot be read are left out.
+        """Read the runs that count, the oldest first, without steps that are forgotten.
 
         Args:
             keep_days: of older runs than that none counts; None = they all do.
+
+        Raises:
+            InputError: a row cannot be read, or says what cannot be true.
         """
         runs = self.runs_that_count(keep_days)
         if self.status is None or not runs:
-            return ReadRuns((), ())
-        steps = StepRows(self.spec.pipeline, self.status.steps)
-        read = [_read_run(run, steps, self.status.nodes, self.spec) for run in runs]
-        left_out = (where for _, each in read for where in each)
-        return ReadRuns(tuple(run for run, _ in read), tuple(left_out))
+            return ()
+        try:
+            reader = RowReader(self.spec.pipeline, self.status.steps, self.status.nodes)
+            return tuple(self._past_run(run, reader) for run in runs)
+        except InputError as error:
+            raise InputError(f"PipelineHistory {self.metadata.name!r:.80}: {error}") from error
+
+    def _past_run(self, run: RecordedRun, reader: RowReader) -> PastRun:
+        found = PastRun(
+            uid=run.uid,
+            pipeline=self.spec.pipeline,
+            ended_at=run.ended_at,
+            steps=reader.steps(run.steps, f"steps of run {run.uid!r}"),
+            seconds=_if_true(run.seconds),
+            planned_seconds=_if_true(run.planned_seconds),
+            loops=reader.loops(run.loops, f"loops of run {run.uid!r}"),
+        )
+        return found.without(self.spec.forgotten_steps(run.ended_at))
 
     def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
         """Those that are kept and not forgotten; their rows are not looked at. Arguments as above.
@@ -251,34 +249,6 @@ class PipelineHistory(Resource):
         if keep_days is not None:
             runs = runs_kept(runs, keep_days)
         return tuple(run for run in runs if not self.spec.forgets_run(run.ended_at))
-
-
-def _read_run(
-    run: RecordedRun, steps: StepRows, nodes: Sequence[str], spec: PipelineHistorySpec
-) -> tuple[PastRun, list[str]]:
-    """A run that counts, without the steps that are forgotten; and where it cannot be read."""
-    read = [past_step(row, steps, nodes) for row in run.steps]
-    loops = [loop_width(row, steps) for row in run.loops]
-    seconds, planned_seconds = _if_true(run.seconds), _if_true(run.planned_seconds)
-    odd = [
-        f"steps[{at}]"
-        for at, (row, step) in enumerate(zip(run.steps, read, strict=True))
-        if step is None or states_odd_time(row, step)
-    ]
-    odd += [f"loops[{at}]" for at, loop in enumerate(loops) if loop is None]
-    if (seconds, planned_seconds) != (run.seconds, run.planned_seconds):
-        odd.append("times")
-    found = PastRun(
-        uid=run.uid,
-        pipeline=spec.pipeline,
-        ended_at=run.ended_at,
-        steps=tuple(filter(None, read)),
-        seconds=seconds,
-        planned_seconds=planned_seconds,
-        loops=tuple(filter(None, loops)),
-    )
-    left_out = [f"{where} of run {run.uid!r:.80}" for where in odd]
-    return found.without(spec.forgotten_steps(run.ended_at)), left_out
 
 
 def _if_true(seconds: float | None) -> float | None:

@@ -108,6 +108,11 @@ class LoopWidth:
     loop: str
     width: int
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can be true."""
+        return 0 <= self.width <= MOST_ITERATIONS
+
 
 @dataclass(frozen=True)
 class LearnedWidth:

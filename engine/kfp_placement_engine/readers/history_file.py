@@ -1,12 +1,10 @@
 """Files of past runs: what `kfp-placement history --output` and `kubectl get plh -o yaml` write."""
 
-import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kfp_placement_engine.contract.fields import unknown_fields
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
@@ -20,9 +18,6 @@ MAX_FILE_BYTES = 64 * 2**20
 _KIND = "PipelineHistory"
 _EXPECTED = "a history is what `kfp-placement history --output history.yaml` writes"
 _AGAIN = "the file may be incomplete or changed: correct it, or export it again"
-
-_NEAR = 0.75
-"""From this likeness on a name is a mistyped one: `rnus` for `runs`."""
 
 
 def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
@@ -59,51 +54,30 @@ def _once(histories: Sequence[PipelineHistory]) -> tuple[PipelineHistory, ...]:
     seen: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     kept: list[PipelineHistory] = []
     for each in reversed(histories):
-        uids = seen[each.metadata.namespace or "", each.spec.pipeline]
-        runs = () if each.status is None else each.status.runs
-        new = tuple(run for run in runs if run.uid not in uids)
-        uids.update(run.uid for run in new)
-        if each.status is None or len(new) == len(runs):
-            kept.append(each)
-        elif new:
-            # What it says of all its runs counts the others, too.
-            status = each.status.model_copy(update={"runs": new, "runs_seen": None})
-            kept.append(each.model_copy(update={"status": status}))
-    return tuple(reversed(kept))
+        before = seen[each.metadata.namespace or "", each.spec.pipeline]
+        new = each.ended.keys() - before
+        before |= new
+        kept.insert(0, each.only(new))
+    return tuple(kept)
 
 
 def _objects(documents: Sequence[Any]) -> Iterator[Any]:
     for document in documents:
         if not isinstance(document, dict):
             raise InputError(f"holds {kind_of(document)}; {_EXPECTED}")
-        kind = document.get("kind")
+        kind, version = document.get("kind"), document.get("apiVersion")
         if kind in ("List", f"{_KIND}List") and isinstance(document.get("items"), list):
             yield from _objects(document["items"])
-        elif kind == _KIND:
-            version = document.get("apiVersion")
-            if version != API_VERSION:
-                raise InputError(
-                    f"holds a {_KIND} of apiVersion {version!r:.80}; {API_VERSION} can be read"
-                )
+        elif (kind, version) == (_KIND, API_VERSION):
             yield document
-        elif "pipelineInfo" in document:
-            raise InputError(f"looks like a KFP pipeline package; {_EXPECTED}")
-        elif kind is None:
-            raise InputError(f"has no kind; {_EXPECTED}")
         else:
-            raise InputError(f"holds kind {kind!r:.80}; {_EXPECTED}")
+            raise InputError(f"holds kind {kind!r:.80} of apiVersion {version!r:.80}; {_EXPECTED}")
 
 
 def _read(parsed: Any) -> PipelineHistory:
     try:
         found = read_resource(PipelineHistory, parsed)
+        found.past_runs()
     except InputError as error:
         raise InputError(f"{error}; {_AGAIN}") from error
-    for place, known in unknown_fields(found, parsed):
-        # Kubernetes writes more into the metadata than is read, and a planner of a newer revision
-        # into the status. What is nearly a known name is a mistyped one.
-        near = difflib.get_close_matches(place.rpartition(".")[2][:80], known, 1, _NEAR)
-        if near and not place.startswith("metadata."):
-            of = f"{_KIND} {found.metadata.name or found.spec.pipeline!r:.80}"
-            raise InputError(f"{of}: {place:.120}: is not known here; did you mean {near[0]}?")
     return found

@@ -108,6 +108,9 @@ def test_runs_that_all_had_a_wrong_date_do_not_keep_out_later_ones():
 MALFORMED = {
     "status": {"status": {"runs": [{"uid": "u", "endedAt": "yesterday"}]}},
     "foreign version": {"spec": {"pipelines": ["p"]}, "status": {"samples": {"a": [1]}}},
+    "a row": {
+        "status": {"runs": [{"uid": "u", "endedAt": "2026-01-05T08:00:00Z", "steps": [[0, 1]]}]}
+    },
     "a run of negative time": {
         "status": {"runs": [{"uid": "u", "endedAt": "2026-01-05T08:00:00Z", "seconds": -1}]}
     },
