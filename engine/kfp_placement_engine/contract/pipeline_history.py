@@ -195,6 +195,11 @@ class PipelineHistory(Resource):
         return () if self.status is None else self.status.runs
 
     @property
+    def runs_seen(self) -> int:
+        """How many runs there were; 0 = that is not said."""
+        return 0 if self.status is None else self.status.runs_seen or 0
+
+    @property
     def ended(self) -> Mapping[str, datetime]:
         """When all these runs ended, by uid."""
         return {run.uid: run.ended_at for run in self.recorded}

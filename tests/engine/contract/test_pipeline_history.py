@@ -207,7 +207,7 @@ def test_loops_that_cannot_be_read_or_true_are_named(row):
     ids=lambda row: repr(row)[:20],
 )
 def test_rows_of_the_steps_of_a_pipeline_that_cannot_be_read_are_named(row):
-    with pytest.raises(InputError, match="status.steps: row "):
+    with pytest.raises(InputError, match=r"status\.steps: row "):
         a_history(a_run() | {"steps": [row]}).past_runs()
 
 
