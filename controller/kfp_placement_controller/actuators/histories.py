@@ -149,7 +149,7 @@ def _merged(stored: JsonObject, write: WriteHistory) -> PipelineHistoryStatus:
         raise InputError(
             f"{error}; it is left as it is: delete it if no later version has written it"
         ) from error
-    seen = history.runs_seen + len({run.uid for run in write.runs} - runs.keys())
+    seen = (history.status.runs_seen or 0) + len({run.uid for run in write.runs} - runs.keys())
     for run in write.runs:
         known = runs.get(run.uid, run)
         runs[run.uid] = max(run, known, key=lambda each: each.ended_at)

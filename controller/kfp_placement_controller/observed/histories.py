@@ -59,9 +59,7 @@ class ObservedHistory:
 
     def remembered(self, run: PastRun) -> PastRun | None:
         """What of a run has not been forgotten; None = nothing."""
-        if self.spec.forgets_run(run.ended_at):
-            return None
-        return run.without(self.spec.forgotten_steps(run.ended_at))
+        return None if self.spec.forgets_run(run.ended_at) else self.spec.remembered(run)
 
     def read(self, runs: Container[str]) -> PipelineHistory:
         """The object with some of its runs; to read them all takes most of the time.
@@ -88,7 +86,7 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
     return ObservedHistory(
         spec=history.spec,
         ended=history.ended,
-        is_cut=history.runs_seen > len(history.ended),
+        is_cut=(history.status.runs_seen or 0) > len(history.ended),
         json_bytes=len(text),
         packed=packed(text),
         is_going="deletionTimestamp" in raw["metadata"],

@@ -8,7 +8,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from kfp_placement_engine.contract.rows import padded
 from kfp_placement_engine.exceptions import InputError
@@ -28,74 +28,63 @@ Row = tuple[Any, ...]
 ItemT = TypeVar("ItemT")
 
 
-class _Task(NamedTuple):
-    """What a row of a step says: identity without iteration, and the memory that it asked for."""
-
-    path: str
-    component: str
-    image: str
-    asked_bytes: float | None
-
-
 class RowReader:
-    """Reads the rows of one object."""
+    """Reads rows of one object; what is in them is of JSON or YAML.
+
+    Its methods give None for what cannot be true, or raise an error of Python's for what cannot be
+    read: `read_rows` makes a message of both.
+    """
 
     def __init__(self, pipeline: str, steps: Iterable[Row], nodes: Iterable[str]) -> None:
-        """Read the steps.
+        """Read what rows name by their index.
 
         Args:
             pipeline: name of the pipeline.
             steps: rows [path, component, image, asked bytes].
-            nodes: that rows name by their index.
+            nodes: names.
 
         Raises:
-            InputError: a row cannot be read, or cannot be true; so do all methods.
+            InputError: a row of a step cannot be read, or cannot be true.
         """
         self._pipeline = pipeline
-        self._tasks = dict(enumerate(_read(steps, _task, "status.steps")))
-        self._nodes = {None: "", -1: "", **dict(enumerate(nodes))}
+        self._named = dict(enumerate(read_rows(steps, _named_step, "status.steps")))
+        self._nodes: dict[int | None, str] = {**dict(enumerate(nodes)), None: "", -1: ""}
 
-    def steps(self, rows: Iterable[Row], where: str) -> tuple[PastStep, ...]:
-        """The steps of a run; in messages their rows are called `where`."""
-        return _read(rows, self._step, where)
-
-    def loops(self, rows: Iterable[Row], where: str) -> tuple[LoopWidth, ...]:
-        """The loops of a run, likewise."""
-        return _read(rows, self._loop, where)
-
-    def _step(self, row: Row) -> PastStep | None:
+    def step(self, row: Row) -> PastStep | None:
+        """A step of a run."""
         index, seconds, node, iteration, size, peak, killed, arguments = padded(row, 8)
-        task = self._tasks[index]
+        path, component, image, asked_bytes = self._named[index]
         found = PastStep(
-            StepIdentity(self._pipeline, task.path, _text(iteration), task.component, task.image),
-            _number(seconds),
+            StepIdentity(self._pipeline, path, _text(iteration), component, image),
+            _number_or_none(seconds),
             self._nodes[node],
-            _number(size),
+            _number_or_none(size),
             tuple(map(_number, arguments or ())),
-            _number(peak),
-            _number(killed),
-            task.asked_bytes,
+            _number_or_none(peak),
+            _number_or_none(killed),
+            asked_bytes,
         )
         return found if found.is_usable else None
 
-    def _loop(self, row: Row) -> LoopWidth | None:
+    def loop(self, row: Row) -> LoopWidth | None:
+        """A loop of a run."""
         index, width = padded(row, 2)
-        found = LoopWidth(self._tasks[index].path, operator.index(width))
+        found = LoopWidth(self._named[index][0], operator.index(width))
         return found if found.is_usable else None
 
 
-def _task(row: Row) -> _Task | None:
-    path, component, image, asked_bytes = padded(row, 4)
-    found = _Task(path, _text(component), _text(image), _number(asked_bytes))
-    return found if _fits(path) else None
-
-
-def _read(
+def read_rows(
     rows: Iterable[Row], read: Callable[[Row], ItemT | None], where: str
 ) -> tuple[ItemT, ...]:
-    """What rows say; `read` gives None for what cannot be true, and an error of Python's for else.
+    """Read rows of an object.
 
-    Whatever is in a row: it is of JSON or YAML.
+    Args:
+        rows: of one kind.
+        read: reads one of them.
+        where: what they are called in messages.
+
+    Raises:
+        InputError: one cannot be read, or cannot be true.
     """
     found = []
     for row in rows:
@@ -109,6 +98,12 @@ def _read(
     return tuple(found)
 
 
+def _named_step(row: Row) -> Row | None:
+    path, component, image, asked_bytes = padded(row, 4)
+    found = path, _text(component), _text(image), _number_or_none(asked_bytes)
+    return found if _fits(path) else None
+
+
 def _text(value: object) -> str:
     """A text; "" where it is missing."""
     if not isinstance(value, str | None):
@@ -116,11 +111,15 @@ def _text(value: object) -> str:
     return value or ""
 
 
-def _number(value: object) -> float | None:
-    """A number; None where it is missing."""
-    if isinstance(value, bool) or not isinstance(value, int | float | None):
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError
-    return None if value is None else float(value)
+    return float(value)
+
+
+def _number_or_none(value: object) -> float | None:
+    """A number; None where it is missing."""
+    return None if value is None else _number(value)
 
 
 @dataclass(frozen=True)
@@ -173,12 +172,11 @@ def _first_iterations(steps: Sequence[PastStep], most: int) -> Sequence[PastStep
     if len(steps) <= most:
         return steps
     seen: Counter[tuple[str, str]] = Counter()
-    ranks: list[tuple[int, int]] = []
+    ranked: list[tuple[int, int]] = []
     for position, each in enumerate(steps):
-        ranks.append((seen[each.identity.key], position))
+        ranked.append((seen[each.identity.key], position))
         seen[each.identity.key] += 1
-    positions = (position for _, position in sorted(ranks)[:most])
-    return [steps[position] for position in sorted(positions)]
+    return [steps[position] for position in sorted(at for _, at in sorted(ranked)[:most])]
 
 
 def _trimmed(*entries: object) -> Row:

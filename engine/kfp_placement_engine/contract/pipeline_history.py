@@ -41,11 +41,11 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_ROWS,
     MAX_STEPS,
     RowReader,
+    read_rows,
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import (
-    MOST_SECONDS,
     PastRun,
     StepIdentity,
     text_digest,
@@ -127,9 +127,10 @@ class PipelineHistorySpec(ResourceModel):
         """Whether nothing of a run that ended then counts."""
         return self.forget_before is not None and ended_at < self.forget_before
 
-    def forgotten_steps(self, ended_at: datetime) -> frozenset[str]:
-        """Steps of which nothing counts in a run that ended then and counts for the others."""
-        return frozenset(each.step for each in self.forget_steps if ended_at < each.before)
+    def remembered(self, run: PastRun) -> PastRun:
+        """What counts of a run that counts."""
+        forgotten = {each.step for each in self.forget_steps if run.ended_at < each.before}
+        return run.without(forgotten)
 
 
 class RecordedRun(ResourceModel):
@@ -187,22 +188,12 @@ class PipelineHistory(Resource):
 
     kind: Literal["PipelineHistory"] = "PipelineHistory"
     spec: PipelineHistorySpec
-    status: PipelineHistoryStatus | None = None
-
-    @property
-    def recorded(self) -> tuple[RecordedRun, ...]:
-        """All runs that are kept."""
-        return () if self.status is None else self.status.runs
-
-    @property
-    def runs_seen(self) -> int:
-        """How many runs there were; 0 = that is not said."""
-        return 0 if self.status is None else self.status.runs_seen or 0
+    status: PipelineHistoryStatus = Field(default_factory=PipelineHistoryStatus)
 
     @property
     def ended(self) -> Mapping[str, datetime]:
         """When all these runs ended, by uid."""
-        return {run.uid: run.ended_at for run in self.recorded}
+        return {run.uid: run.ended_at for run in self.status.runs}
 
     def only(self, uids: Container[str]) -> "PipelineHistory":
         """The same with some of its runs: to read the rows of all takes long.
@@ -210,8 +201,6 @@ class PipelineHistory(Resource):
         Args:
             uids: of the runs.
         """
-        if self.status is None:
-            return self
         runs = tuple(run for run in self.status.runs if run.uid in uids)
         return self.model_copy(update={"status": self.status.model_copy(update={"runs": runs})})
 
@@ -225,8 +214,6 @@ class PipelineHistory(Resource):
             InputError: a row cannot be read, or says what cannot be true.
         """
         runs = self.runs_that_count(keep_days)
-        if self.status is None or not runs:
-            return ()
         try:
             reader = RowReader(self.spec.pipeline, self.status.steps, self.status.nodes)
             return tuple(self._past_run(run, reader) for run in runs)
@@ -234,31 +221,24 @@ class PipelineHistory(Resource):
             raise InputError(f"PipelineHistory {self.metadata.name!r:.80}: {error}") from error
 
     def _past_run(self, run: RecordedRun, reader: RowReader) -> PastRun:
+        where = f"run {run.uid!r}"
         found = PastRun(
             uid=run.uid,
             pipeline=self.spec.pipeline,
             ended_at=run.ended_at,
-            steps=reader.steps(run.steps, f"steps of run {run.uid!r}"),
-            seconds=_if_true(run.seconds),
-            planned_seconds=_if_true(run.planned_seconds),
-            loops=reader.loops(run.loops, f"loops of run {run.uid!r}"),
+            steps=read_rows(run.steps, reader.step, f"steps of {where}"),
+            seconds=run.seconds,
+            planned_seconds=run.planned_seconds,
+            loops=read_rows(run.loops, reader.loop, f"loops of {where}"),
         )
-        return found.without(self.spec.forgotten_steps(run.ended_at))
+        return self.spec.remembered(found)
 
     def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
-        """Those that are kept and not forgotten; their rows are not looked at. Arguments as above.
-
-        Somebody may have added a run twice; of a run the last one counts.
-        """
-        runs: Sequence[RecordedRun] = tuple({run.uid: run for run in self.recorded}.values())
+        """Those that are kept and not forgotten; their rows are not read. Arguments as above."""
+        runs: Sequence[RecordedRun] = self.status.runs
         if keep_days is not None:
             runs = runs_kept(runs, keep_days)
         return tuple(run for run in runs if not self.spec.forgets_run(run.ended_at))
-
-
-def _if_true(seconds: float | None) -> float | None:
-    """A time of a whole run, if it can be true; None = not known."""
-    return None if seconds is None or seconds > MOST_SECONDS else seconds
 
 
 OUTVOTED = 3

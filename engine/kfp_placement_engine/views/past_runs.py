@@ -122,11 +122,10 @@ def pipelines_of(histories: Iterable[PipelineHistory]) -> tuple[PipelineTimes, .
         # Without steps: hundreds of objects must fit in memory.
         runs += [(key[0], replace(run, steps=())) for run in own]
         before = found.get(key, PipelineTimes(*key))
-        seen = history.status.runs_seen if history.status is not None else None
         found[key] = replace(
             before,
             runs=before.runs + len(own),
-            runs_seen=before.runs_seen + max(len(own), seen or 0),
+            runs_seen=before.runs_seen + max(len(own), history.status.runs_seen or 0),
             last_run_at=_latest([before.last_run_at, *(run.ended_at for run in own)]),
             forget_before=_latest([before.forget_before, history.spec.forget_before]),
         )
