@@ -56,12 +56,12 @@ class RowReader:
         path, component, image, asked_bytes = self._named[index]
         found = PastStep(
             StepIdentity(self._pipeline, path, _text(iteration), component, image),
-            _number_or_none(seconds),
+            seconds,
             self._nodes[node],
-            _number_or_none(size),
-            tuple(map(_number, arguments or ())),
-            _number_or_none(peak),
-            _number_or_none(killed),
+            size,
+            tuple(arguments or ()),
+            peak,
+            killed,
             asked_bytes,
         )
         return found if found.is_usable else None
@@ -90,7 +90,7 @@ def read_rows(
     for row in rows:
         try:
             item = read(row)
-        except (TypeError, ValueError, LookupError, OverflowError):
+        except (TypeError, ValueError, LookupError):
             item = None
         if item is None:
             raise InputError(f"{where}: row {[*row]!r:.120} cannot be read, or cannot be true")
@@ -100,7 +100,7 @@ def read_rows(
 
 def _named_step(row: Row) -> Row | None:
     path, component, image, asked_bytes = padded(row, 4)
-    found = path, _text(component), _text(image), _number_or_none(asked_bytes)
+    found = path, _text(component), _text(image), asked_bytes
     return found if _fits(path) else None
 
 
@@ -109,17 +109,6 @@ def _text(value: object) -> str:
     if not isinstance(value, str | None):
         raise TypeError
     return value or ""
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError
-    return float(value)
-
-
-def _number_or_none(value: object) -> float | None:
-    """A number; None where it is missing."""
-    return None if value is None else _number(value)
 
 
 @dataclass(frozen=True)
