@@ -1,6 +1,5 @@
 """Files of past runs: what `kfp-placement history --output` and `kubectl get plh -o yaml` write."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ _AGAIN = "the file may be incomplete or changed: correct it, or export it again"
 
 
 def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
-    """Read the past runs of pipelines; a run that several objects have counts in the last one.
+    """Read the past runs of pipelines; of several objects of one the last counts, as the newest.
 
     Args:
         data: the file's bytes: objects of the kind PipelineHistory, alone or in a List.
@@ -34,9 +33,11 @@ def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
         raise InputError(f"{name}: is empty; {_EXPECTED}")
     documents = load_documents(data, name=name, max_bytes=MAX_FILE_BYTES)
     try:
-        return _once([_read(each) for each in _objects(documents)])
+        histories = [_read(each) for each in _objects(documents)]
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
+    of_pipelines = {(each.metadata.namespace, each.spec.pipeline): each for each in histories}
+    return tuple(of_pipelines.values())
 
 
 def read_histories_file(path: str | Path) -> tuple[PipelineHistory, ...]:
@@ -47,18 +48,6 @@ def read_histories_file(path: str | Path) -> tuple[PipelineHistory, ...]:
         InputError: it cannot be read or is malformed.
     """
     return read_histories(read_file(path, max_bytes=MAX_FILE_BYTES), name=str(path))
-
-
-def _once(histories: Sequence[PipelineHistory]) -> tuple[PipelineHistory, ...]:
-    """The histories, each run of a pipeline and namespace once: exports may have been merged."""
-    seen: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    kept: list[PipelineHistory] = []
-    for each in reversed(histories):
-        before = seen[each.metadata.namespace or "", each.spec.pipeline]
-        new = each.ended.keys() - before
-        before |= new
-        kept.insert(0, each.only(new))
-    return tuple(kept)
 
 
 def _objects(documents: Sequence[Any]) -> Iterator[Any]:

@@ -1,6 +1,5 @@
 """PipelineHistory: what it refuses where no API server has looked at it."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,7 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_NODES,
     MAX_PATH_CHARACTERS,
 )
-from kfp_placement_engine.contract.history_status import as_stored, history_status
+from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     PipelineHistorySpec,
@@ -101,7 +100,7 @@ def kept(*runs: PastRun) -> list[PastRun]:
     spec = PipelineHistorySpec(pipeline="taxi")
     status = history_status(runs)
     history = PipelineHistory(metadata=metadata, spec=spec, status=status)
-    assert len(json.dumps(history.to_object()["status"])) <= 1.4 * MAX_HISTORY_BYTES
+    assert json_bytes(history.to_object()) <= MAX_HISTORY_BYTES
     return list(history.past_runs())
 
 
@@ -246,7 +245,7 @@ def test_what_has_too_long_a_path_is_left_out():
         a_past_run(0, steps),
         loops=tuple(LoopWidth(each, 2) for each in (too_long, fits)),
     )
-    assert as_stored(run) == replace(run, steps=run.steps[1:], loops=run.loops[1:])
+    assert kept(run) == [replace(run, steps=run.steps[1:], loops=run.loops[1:])]
 
 
 def test_loops_of_long_names_cost_neither_their_run_nor_those_before():
@@ -260,7 +259,7 @@ def test_loops_of_long_names_cost_neither_their_run_nor_those_before():
     small = a_past_run(0, [a_step("first")])
     status = history_status([small, large])
     assert [run.uid for run in status.runs] == ["uid-0", "uid-1"]
-    stored = as_stored(large)
+    (stored,) = kept(large)
     for kept_rows, all_rows in (
         (stored.steps, large.steps),
         (stored.loops, large.loops),
