@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from typing import NamedTuple
 
 from kfp_placement_controller.actuators.objects import merge_patch
@@ -33,7 +32,7 @@ from kfp_placement_engine.contract.pipeline_history import (
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.answers import JsonObject
-from kfp_placement_kube.client import KubeClient, modify
+from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError
 
 _LOG = logging.getLogger(__name__)
@@ -108,26 +107,25 @@ class HistoryWriter:
             )
 
     def _write(self, write: WriteHistory, epoch: int | None) -> None:
-        """Add the runs; of a run that has been added before, the one that ended last counts."""
+        """Add the runs; of a run that has been added before, the one that ended last counts.
+
+        Where somebody else writes in between it fails, and is tried again later.
+        """
         client, name = self.client, history_name(write.pipeline)
-        read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
-
-        def merge(raw: JsonObject | None) -> None:
-            if raw is None:
-                self._must_lead(epoch)
-                new = PipelineHistory(
-                    metadata=ObjectMetadata(name=name, namespace=write.namespace),
-                    spec=PipelineHistorySpec(pipeline=write.pipeline),
-                )
-                raw = client.create(PIPELINE_HISTORIES, new.to_object())
-            patch = {
-                "metadata": {"resourceVersion": raw["metadata"]["resourceVersion"]},
-                "status": merge_patch(_merged(raw, write)),
-            }
+        stored = client.get(PIPELINE_HISTORIES, name, write.namespace)
+        if stored is None:
             self._must_lead(epoch)
-            client.patch(PIPELINE_HISTORIES, name, write.namespace, patch, subresource="status")
-
-        modify(read(), merge, read)
+            new = PipelineHistory(
+                metadata=ObjectMetadata(name=name, namespace=write.namespace),
+                spec=PipelineHistorySpec(pipeline=write.pipeline),
+            )
+            stored = client.create(PIPELINE_HISTORIES, new.to_object())
+        patch = {
+            "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]},
+            "status": merge_patch(_merged(stored, write)),
+        }
+        self._must_lead(epoch)
+        client.patch(PIPELINE_HISTORIES, name, write.namespace, patch, subresource="status")
 
 
 def _merged(stored: JsonObject, write: WriteHistory) -> PipelineHistoryStatus:

@@ -18,6 +18,7 @@ add some there: an earlier one ignores them, and writes none when it adds a run.
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -130,7 +131,8 @@ class PipelineHistorySpec(ResourceModel):
     def remembered(self, run: PastRun) -> PastRun:
         """What counts of a run that counts."""
         forgotten = {each.step for each in self.forget_steps if run.ended_at < each.before}
-        return run.without(forgotten)
+        kept = (each for each in run.steps if each.identity.step not in forgotten)
+        return replace(run, steps=tuple(kept))
 
 
 class RecordedRun(ResourceModel):
