@@ -1,6 +1,6 @@
 """Past runs that a plan rests on: those in a file or in a cluster, and warnings about them."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.views.formatting import counted
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
@@ -152,7 +151,6 @@ def read_past(
     keep_days = (policy and policy.keep_days) or KEEP_DAYS
     counts = Counter({each.spec.pipeline: len(each.runs_that_count(keep_days)) for each in found})
     notices = [Notice("bad-history", each) for each in problems[:_SHOWN]]
-    notices += unreadable_notices(found)
     if source.given is not None and not counts[pipeline]:
         notices.append(_unseen(pipeline, namespace, found, +counts))
     from kfp_placement_engine.planning.stored_past import past_of
@@ -163,23 +161,6 @@ def read_past(
     text = f"past runs: {counts[pipeline]}{of_namespace} ({name})"
     past = past_of(found, pipeline, keep_days)
     return KnownPast(past, tuple(notices), namespace, text, tuple(found))
-
-
-def unreadable_notices(histories: "Iterable[PipelineHistory]") -> tuple[Notice, ...]:
-    """Which pipelines have rows that do not count, and how many, of the first few."""
-    bad: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for each in histories:
-        if left_out := each.read_runs().left_out:
-            bad[each.metadata.namespace or "", each.spec.pipeline] += left_out
-    notices = []
-    for (namespace, pipeline), rows in list(bad.items())[:_SHOWN]:
-        where = f" of namespace {namespace:.80}" if namespace else ""
-        text = (
-            f"the history of pipeline {pipeline!r:.80}{where} has {counted(len(rows), 'row')} that"
-            f" cannot be read or cannot be true, the first is {rows[0]}; such rows do not count"
-        )
-        notices.append(Notice("bad-history", text))
-    return tuple(notices)
 
 
 def _unseen(

@@ -6,8 +6,7 @@
     └── SettingsError            an option or variable that cannot be used
 
     KubernetesError
-    ├── SupersededError          another planner leads
-    └── NamespaceGoneError       there is no such namespace any more
+    └── SupersededError          another planner leads
 
 Every message says what was wrong, which value, and what to do.
 """
@@ -25,7 +24,3 @@ class SettingsError(ControllerError):
 
 class SupersededError(KubernetesError):
     """A planner of a higher epoch has written, or leads: this one no longer does."""
-
-
-class NamespaceGoneError(KubernetesError):
-    """Nothing can be written there: the namespace has been deleted."""

@@ -143,7 +143,7 @@ class _Found(NamedTuple):
 
 def _find(file: str | None, target: Target) -> _Found:
     """Read the histories that are meant."""
-    from kfp_placement.histories import HistorySource, read_histories, unreadable_notices
+    from kfp_placement.histories import HistorySource, read_histories
 
     if file is None:
         api, namespace = connect(target)
@@ -155,7 +155,7 @@ def _find(file: str | None, target: Target) -> _Found:
         namespace = target.namespace or ""
     problems: list[str] = []
     histories = read_histories(source, namespace, problems)
-    for each in (*problems, *(notice.message for notice in unreadable_notices(histories))):
+    for each in problems:
         warn(each)
     if source.api is not None and not histories:
         warn_of_namespace(source.api, namespace)

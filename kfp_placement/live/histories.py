@@ -39,7 +39,9 @@ def list_histories(api: Api, namespace: str, problems: list[str]) -> list[Pipeli
     listing = our_objects(api, HISTORIES, namespace=namespace, limit=HISTORIES_PER_PAGE)
     for raw in islice(listing, MAX_HISTORIES):
         try:
-            found.append(read_resource(PipelineHistory, raw))
+            history = read_resource(PipelineHistory, raw)
+            history.past_runs()
+            found.append(history)
         except InputError as error:
             problems.append(f"{error}; it does not count")
     return found

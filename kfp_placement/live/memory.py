@@ -27,10 +27,11 @@ def with_memory_advice(api: Api, run: RunView, steps: Sequence[StepView]) -> tup
         graph = read_workflow(raw, f"Workflow {run.name}", ReadOptions())
         stored = api.get(HISTORIES, history_name(graph.name), run.namespace)
         history = read_resource(PipelineHistory, stored)
+        runs = history.past_runs()
     except (ClusterError, EngineError):
         return tuple(steps)
     memory = MemoryHistory()
-    for each in history.past_runs():
+    for each in runs:
         memory.observe(each)
     # A request is one for all iterations of a task, however many the loop has.
     by_task = {step.task: step for step in reversed(graph.steps)}

@@ -4,14 +4,13 @@ In a thread of its own: placement waits neither for them nor for merging.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from typing import NamedTuple
 
 from kfp_placement_controller.actuators.objects import merge_patch
-from kfp_placement_controller.exceptions import NamespaceGoneError, SupersededError
+from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.planning.actions import (
     DeleteHistory,
@@ -26,15 +25,15 @@ from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistory,
     PipelineHistorySpec,
+    PipelineHistoryStatus,
     history_name,
     runs_kept,
 )
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.answers import JsonObject
-from kfp_placement_kube.client import KubeClient, modify
-from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import KubernetesError
 
 _LOG = logging.getLogger(__name__)
 
@@ -61,7 +60,7 @@ class HistoryWriter:
 
     def write(self, task: HistoryTask) -> HistoryAnswer:
         """Write, unless another leads by now."""
-        action = task.action
+        action, outcome, why = task.action, HistoryOutcome.DONE, ""
         try:
             match action:
                 case WriteHistory():
@@ -69,20 +68,21 @@ class HistoryWriter:
                 case DeleteHistory():
                     self._delete(action, task.epoch)
         except SupersededError:
-            return HistoryAnswer(action, HistoryOutcome.FAILED)
-        except NamespaceGoneError:
-            return HistoryAnswer(action, HistoryOutcome.NAMESPACE_GONE)
+            outcome = HistoryOutcome.FAILED
         except InputError as error:
             # To try it again changes nothing; the next run of the pipeline may.
-            return HistoryAnswer(action, HistoryOutcome.REFUSED, str(error))
+            outcome, why = HistoryOutcome.REFUSED, str(error)
         except KubernetesError as error:
-            return HistoryAnswer(action, HistoryOutcome.FAILED, str(error))
+            # The same status says that the kind is not installed; only the words tell them apart.
+            is_gone = f'namespaces "{action.namespace}" not found' in error.why
+            outcome = HistoryOutcome.NAMESPACE_GONE if is_gone else HistoryOutcome.FAILED
+            why = "" if is_gone else str(error)
         except Exception as error:
             self._said.defect(
                 f"some PipelineHistories of namespace {action.namespace} are not written", error
             )
-            return HistoryAnswer(action, HistoryOutcome.REFUSED)
-        return HistoryAnswer(action, HistoryOutcome.DONE)
+            outcome = HistoryOutcome.REFUSED
+        return HistoryAnswer(action, outcome, why)
 
     def _must_lead(self, epoch: int | None) -> None:
         """Called before every write.
@@ -107,69 +107,51 @@ class HistoryWriter:
             )
 
     def _write(self, write: WriteHistory, epoch: int | None) -> None:
-        """Add the runs; of a run that has been added before, the one that ended last counts."""
+        """Add the runs; of a run that has been added before, the one that ended last counts.
+
+        Where somebody else writes in between it fails, and is tried again later.
+        """
         client, name = self.client, history_name(write.pipeline)
-        read = partial(client.get, PIPELINE_HISTORIES, name, write.namespace)
-
-        def merge(raw: JsonObject | None) -> None:
-            if raw is None:
-                self._must_lead(epoch)
-                raw = _created(client, write, name)
-            patch = {
-                "metadata": {"resourceVersion": raw["metadata"]["resourceVersion"]},
-                "status": _status(raw, write),
-            }
+        stored = client.get(PIPELINE_HISTORIES, name, write.namespace)
+        if stored is None:
             self._must_lead(epoch)
-            client.patch(PIPELINE_HISTORIES, name, write.namespace, patch, subresource="status")
-
-        modify(read(), merge, read)
-
-
-def _created(client: KubeClient, write: WriteHistory, name: str) -> JsonObject:
-    metadata = ObjectMetadata(name=name, namespace=write.namespace)
-    spec = PipelineHistorySpec(pipeline=write.pipeline)
-    new = PipelineHistory(metadata=metadata, spec=spec).to_object()
-    try:
-        return client.create(PIPELINE_HISTORIES, new)
-    except NotFoundError as error:
-        # The same status says that the kind is not installed; only the words tell them apart.
-        if f'namespaces "{write.namespace}" not found' not in error.why:
-            raise
-        raise NamespaceGoneError(error.status, error.reason, error.message) from error
+            new = PipelineHistory(
+                metadata=ObjectMetadata(name=name, namespace=write.namespace),
+                spec=PipelineHistorySpec(pipeline=write.pipeline),
+            )
+            stored = client.create(PIPELINE_HISTORIES, new.to_object())
+        patch = {
+            "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]},
+            "status": merge_patch(_merged(stored, write)),
+        }
+        self._must_lead(epoch)
+        client.patch(PIPELINE_HISTORIES, name, write.namespace, patch, subresource="status")
 
 
-def _status(stored: JsonObject, write: WriteHistory) -> JsonObject:
-    before, seen = _runs_of(stored, write.pipeline)
-    runs = {run.uid: run for run in before}
-    new = [run for run in write.runs if run.uid not in runs]
-    for run in write.runs:
-        known = runs.get(run.uid)
-        if known is None or known.ended_at <= run.ended_at:
-            runs[run.uid] = run
-    # What ended much later than what has just ended had a wrong clock.
-    latest_at = max(run.ended_at for run in write.runs) + timedelta(days=write.keep_days)
-    possible = [run for run in runs.values() if run.ended_at <= latest_at]
-    kept = runs_kept(possible, write.keep_days)
-    return merge_patch(history_status(kept, runs_seen=seen + len(new)))
-
-
-def _runs_of(stored: JsonObject, pipeline: str) -> tuple[Sequence[PastRun], int]:
-    """The runs of an object that count, and how many there ever were.
+def _merged(stored: JsonObject, write: WriteHistory) -> PipelineHistoryStatus:
+    """The status with what an object has and what is written.
 
     Raises:
         InputError: it is of another pipeline, or cannot be read.
     """
     try:
         history = read_resource(PipelineHistory, stored)
+        runs = {run.uid: run for run in history.past_runs()}
+        if history.spec.pipeline != write.pipeline:
+            raise InputError(
+                f"PipelineHistory {history.metadata.name!r:.80} is of pipeline"
+                f" {history.spec.pipeline!r:.80}, not of {write.pipeline!r:.80}"
+            )
     except InputError as error:
         # A later version may have written it, and may be installed again.
         raise InputError(
             f"{error}; it is left as it is: delete it if no later version has written it"
         ) from error
-    if history.spec.pipeline != pipeline:
-        raise InputError(
-            f"PipelineHistory {history.metadata.name!r:.80} is of pipeline"
-            f" {history.spec.pipeline!r:.80}, not of {pipeline!r:.80}; delete it"
-        )
-    seen = history.status.runs_seen if history.status is not None else None
-    return history.past_runs(), seen or 0
+    seen = (history.status.runs_seen or 0) + len({run.uid for run in write.runs} - runs.keys())
+    for run in write.runs:
+        known = runs.get(run.uid, run)
+        runs[run.uid] = max(run, known, key=lambda each: each.ended_at)
+    # What ended much later than what has just ended had a wrong clock.
+    latest_at = max(run.ended_at for run in write.runs) + timedelta(days=write.keep_days)
+    possible = [run for run in runs.values() if run.ended_at <= latest_at]
+    return history_status(runs_kept(possible, write.keep_days), runs_seen=seen)

@@ -1,18 +1,13 @@
 """Pipelines that nobody has planned and that have ended: packed, until they are learned from."""
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import orjson
-
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_controller.observed.packed import json_text, packed, unpacked
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.kinds import Kind
-
-_PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +18,7 @@ class EndedPipeline:
         key: namespace and name.
         kind: of its object.
         ended_at: when it ended.
-        packed: the object as JSON, compressed to a tenth.
+        packed: the object.
     """
 
     key: RunKey
@@ -38,18 +33,9 @@ class EndedPipeline:
         Raises:
             InputError: it cannot be written as JSON again.
         """
-        metadata = raw["metadata"]
-        key = RunKey(metadata.get("namespace", ""), metadata["name"])
-        try:
-            # Managed fields are a third of a Workflow.
-            kept = {**metadata, "managedFields": None}
-            parts = {each: raw[each] for each in _PARTS if each in raw} | {"metadata": kept}
-            packed = zlib.compress(orjson.dumps(parts), 1)
-        except orjson.JSONEncodeError as error:
-            raise InputError(f"{kind.kind} {key.name!r:.80} cannot be kept: {error}") from error
-        return cls(key, kind, ended_at, packed)
+        key = RunKey(raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
+        return cls(key, kind, ended_at, packed(json_text(raw)))
 
     def raw(self) -> Mapping[str, Any]:
         """The object."""
-        found: Mapping[str, Any] = orjson.loads(zlib.decompress(self.packed))
-        return found
+        return unpacked(self.packed)

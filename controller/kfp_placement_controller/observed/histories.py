@@ -1,13 +1,11 @@
 """PipelineHistories, slimmed: their text is kept, and read when a namespace is asked for."""
 
-import zlib
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import orjson
-
+from kfp_placement_controller.observed.packed import json_text, packed, unpacked
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     PipelineHistory,
@@ -35,7 +33,7 @@ class ObservedHistory:
         ended: uid -> when that run ended, of all its runs.
         is_cut: older runs have been left out.
         json_bytes: size of the object.
-        packed: what is read of the object as JSON, compressed to half and less.
+        packed: the object.
         is_going: it has been deleted, and stays until its finalizers are gone.
     """
 
@@ -61,9 +59,7 @@ class ObservedHistory:
 
     def remembered(self, run: PastRun) -> PastRun | None:
         """What of a run has not been forgotten; None = nothing."""
-        if self.spec.forgets_run(run.ended_at):
-            return None
-        return run.without(self.spec.forgotten_steps(run.ended_at))
+        return None if self.spec.forgets_run(run.ended_at) else self.spec.remembered(run)
 
     def read(self, runs: Container[str]) -> PipelineHistory:
         """The object with some of its runs; to read them all takes most of the time.
@@ -71,11 +67,7 @@ class ObservedHistory:
         Args:
             runs: their uids.
         """
-        raw = orjson.loads(zlib.decompress(self.packed))
-        if self.ended:
-            stored = raw["status"]["runs"]
-            raw["status"]["runs"] = [run for run in stored if run["uid"] in runs]
-        return read_resource(PipelineHistory, raw)
+        return read_resource(PipelineHistory, unpacked(self.packed)).only(runs)
 
 
 def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
@@ -85,31 +77,17 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
         InputError: it cannot be read, or is larger than we write any.
     """
     history = read_resource(PipelineHistory, raw)
-    try:
-        document = orjson.dumps(_kept(raw))
-    except TypeError as error:  # numbers beyond 64 bits, half a surrogate pair
-        name = history.metadata.name
+    text = json_text(raw)
+    if len(text) > MAX_OBJECT_BYTES:
         raise InputError(
-            f"PipelineHistory {name!r:.80} cannot be written as JSON: {error}"
-        ) from error
-    if len(document) > MAX_OBJECT_BYTES:
-        raise InputError(
-            f"PipelineHistory {history.metadata.name!r:.80} has {len(document)} bytes; at most"
+            f"PipelineHistory {history.metadata.name!r:.80} has {len(text)} bytes; at most"
             f" {MAX_OBJECT_BYTES} are read: delete it, and it is written again"
         )
-    status = history.status
-    ended = history.ended
-    seen = 0 if status is None else status.runs_seen or 0
-    packed = zlib.compress(document, 1)
-    is_going = raw["metadata"].get("deletionTimestamp") is not None
-    return ObservedHistory(history.spec, ended, seen > len(ended), len(document), packed, is_going)
-
-
-def _kept(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What is read of an object again: writing it from what was read takes most of a start."""
-    metadata, status = raw["metadata"], raw.get("status") or {}
-    return {
-        "metadata": {key: metadata[key] for key in ("name", "namespace") if key in metadata},
-        "spec": raw["spec"],
-        "status": {key: status[key] for key in ("nodes", "steps", "runs") if key in status},
-    }
+    return ObservedHistory(
+        spec=history.spec,
+        ended=history.ended,
+        is_cut=(history.status.runs_seen or 0) > len(history.ended),
+        json_bytes=len(text),
+        packed=packed(text),
+        is_going="deletionTimestamp" in raw["metadata"],
+    )

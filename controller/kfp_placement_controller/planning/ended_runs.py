@@ -22,8 +22,8 @@ from kfp_placement_engine.contract.pipeline_history import (
 )
 from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import (
+    MOST_SECONDS,
     LoopWidth,
     PastRun,
     PastStep,
@@ -162,7 +162,7 @@ def _has_room_for(run: TrackedRun, graph: RunGraph) -> bool:
 
 def _usable(seconds: float | None) -> float | None:
     """Return a time if it can be true."""
-    return seconds if seconds is not None and 0 <= seconds <= MAX_DURATION_SECONDS else None
+    return seconds if seconds is not None and 0 <= seconds <= MOST_SECONDS else None
 
 
 def _past_steps(run: TrackedRun, reading: RunReading, facts: _Facts) -> Iterator[PastStep]:

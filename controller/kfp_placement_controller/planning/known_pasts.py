@@ -15,6 +15,7 @@ from typing import NamedTuple
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.unwritten_runs import HistoryKey
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import LearnedWidth, PastRun
 from kfp_placement_engine.model.run_graph import RunGraph
@@ -150,14 +151,11 @@ class KnownPast:
     def _read(
         self, stored: ObservedHistory, counted: Collection[str], keep_days: int
     ) -> Collection[PastRun]:
-        history = stored.read(counted)
-        runs, left_out = history.read_runs(keep_days)
-        if left_out:
-            self._said.warning(
-                f"PipelineHistory {self._namespace}/{history.metadata.name}: {len(left_out)} rows"
-                f" cannot be true, or cannot be read, the first is {left_out[0]}; they do not count"
-            )
-        return runs
+        try:
+            return stored.read(counted).past_runs(keep_days)
+        except InputError as error:
+            self._said.warning(f"namespace {self._namespace}: {error}; it does not count")
+            return ()
 
     def _observe(self, run: PastRun) -> None:
         self.runs += 1

@@ -5,14 +5,13 @@ only until they are learned from.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
-from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.sources.source import ObservedRun, RunSource
 from kfp_placement_engine.exceptions import InputError
@@ -20,8 +19,9 @@ from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, Kind
 
-MOST_TOLD = 20_000
-"""Runs that are remembered as told; each takes some 200 bytes."""
+MOST_KNOWN = 200_000
+"""Runs that are remembered as told or stored, of all together; each takes some 200 bytes. Others
+are read once more when they are listed again, and not learned from twice."""
 
 ReadRun = Callable[[RunSource, JsonObject], ObservedRun | None]
 
@@ -43,15 +43,18 @@ class EndedPipelines:
     own_namespace: str
     opt_in: bool
     _namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
-    _stored: dict[str, datetime] = field(default_factory=dict)
-    _told: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
+    _known: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
 
     def changed(self, kind: Kind, change: Change[Any]) -> None:
         """An object is new, has changed or is gone; those of other kinds do not matter here."""
         if kind == NAMESPACES:
-            self._namespace_changed(change)
-        elif kind == PIPELINE_HISTORIES:
-            self._history_changed(change)
+            self._namespaces.pop(change.key[1], None)
+            if change.new is not None:
+                self._namespaces[change.key[1]] = change.new
+        elif kind == PIPELINE_HISTORIES and change.new is not None:
+            # What is written needs no second look, however often a planner starts; nor does what
+            # somebody deletes later: a label on the run must not bring it back.
+            self._remember(change.new.ended)
 
     def reading(self, read: ReadRun) -> ReadRun:
         """The same reader, which also tells of runs that have ended without a plan."""
@@ -74,35 +77,18 @@ class EndedPipelines:
         if not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in):
             return
         uid = str(raw["metadata"].get("uid", ""))
-        known = [each for each in (self._stored.get(uid), self._told.get(uid)) if each is not None]
-        if known and max(known) >= ended_at:
+        known_at = self._known.get(uid)
+        if known_at is not None and known_at >= ended_at:
             return
         try:
             ended = EndedPipeline.of(source.kind, raw, ended_at)
         except InputError:
             # That nothing is learned from it must not keep others from hearing of it.
             return
-        self._remember(uid, ended_at)
+        self._remember({uid: ended_at})
         self.tell(ended)
 
-    def _remember(self, uid: str, ended_at: datetime) -> None:
-        self._told[uid] = ended_at
-        if len(self._told) > MOST_TOLD:
-            self._told.popitem(last=False)
-
-    def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
-        if change.new is None:
-            self._namespaces.pop(change.key[1], None)
-        else:
-            self._namespaces[change.key[1]] = change.new
-
-    def _history_changed(self, change: Change[ObservedHistory]) -> None:
-        """What is written already needs no second look, however often a planner starts."""
-        before = {} if change.old is None else change.old.ended
-        now = {} if change.new is None else change.new.ended
-        for uid, ended_at in before.items():
-            self._stored.pop(uid, None)
-            if uid not in now:
-                # Somebody does not want it any more: a label on the run must not bring it back.
-                self._remember(uid, ended_at)
-        self._stored.update(now)
+    def _remember(self, ended: Mapping[str, datetime]) -> None:
+        self._known.update(ended)
+        while len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)

@@ -18,8 +18,9 @@ add some there: an earlier one ignores them, and writes none when it adds a run.
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -40,14 +41,12 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_PATH_CHARACTERS,
     MAX_ROWS,
     MAX_STEPS,
-    StepRows,
-    loop_width,
-    past_step,
-    states_odd_time,
+    RowReader,
+    read_rows,
 )
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import (
-    MOST_SECONDS,
     PastRun,
     StepIdentity,
     text_digest,
@@ -129,9 +128,11 @@ class PipelineHistorySpec(ResourceModel):
         """Whether nothing of a run that ended then counts."""
         return self.forget_before is not None and ended_at < self.forget_before
 
-    def forgotten_steps(self, ended_at: datetime) -> frozenset[str]:
-        """Steps of which nothing counts in a run that ended then and counts for the others."""
-        return frozenset(each.step for each in self.forget_steps if ended_at < each.before)
+    def remembered(self, run: PastRun) -> PastRun:
+        """What counts of a run that counts."""
+        forgotten = {each.step for each in self.forget_steps if run.ended_at < each.before}
+        kept = (each for each in run.steps if each.identity.step not in forgotten)
+        return replace(run, steps=tuple(kept))
 
 
 class RecordedRun(ResourceModel):
@@ -184,34 +185,17 @@ class PipelineHistoryStatus(ResourceModel):
     """When the last of them ended."""
 
 
-class ReadRuns(NamedTuple):
-    """The runs of a history, and what of them does not count as it cannot be read or be true.
-
-    Attributes:
-        runs: the oldest first.
-        left_out: where it is: `steps[2] of run '5a1c...'`.
-    """
-
-    runs: tuple[PastRun, ...]
-    left_out: tuple[str, ...]
-
-
 class PipelineHistory(Resource):
     """The past runs of one pipeline; outlives its Workflows."""
 
     kind: Literal["PipelineHistory"] = "PipelineHistory"
     spec: PipelineHistorySpec
-    status: PipelineHistoryStatus | None = None
-
-    @property
-    def recorded(self) -> tuple[RecordedRun, ...]:
-        """All runs that are kept."""
-        return () if self.status is None else self.status.runs
+    status: PipelineHistoryStatus = Field(default_factory=PipelineHistoryStatus)
 
     @property
     def ended(self) -> Mapping[str, datetime]:
         """When all these runs ended, by uid."""
-        return {run.uid: run.ended_at for run in self.recorded}
+        return {run.uid: run.ended_at for run in self.status.runs}
 
     def only(self, uids: Container[str]) -> "PipelineHistory":
         """The same with some of its runs: to read the rows of all takes long.
@@ -219,71 +203,44 @@ class PipelineHistory(Resource):
         Args:
             uids: of the runs.
         """
-        if self.status is None:
-            return self
         runs = tuple(run for run in self.status.runs if run.uid in uids)
         return self.model_copy(update={"status": self.status.model_copy(update={"runs": runs})})
 
     def past_runs(self, keep_days: int | None = None) -> tuple[PastRun, ...]:
-        """The runs that count, as `read_runs` reads them."""
-        return self.read_runs(keep_days).runs
-
-    def read_runs(self, keep_days: int | None = None) -> ReadRuns:
-        """Read the runs that count; rows that cannot be read are left out.
+        """Read the runs that count, the oldest first, without steps that are forgotten.
 
         Args:
             keep_days: of older runs than that none counts; None = they all do.
+
+        Raises:
+            InputError: a row cannot be read, or says what cannot be true.
         """
         runs = self.runs_that_count(keep_days)
-        if self.status is None or not runs:
-            return ReadRuns((), ())
-        steps = StepRows(self.spec.pipeline, self.status.steps)
-        read = [_read_run(run, steps, self.status.nodes, self.spec) for run in runs]
-        left_out = (where for _, each in read for where in each)
-        return ReadRuns(tuple(run for run, _ in read), tuple(left_out))
+        try:
+            reader = RowReader(self.spec.pipeline, self.status.steps, self.status.nodes)
+            return tuple(self._past_run(run, reader) for run in runs)
+        except InputError as error:
+            raise InputError(f"PipelineHistory {self.metadata.name!r:.80}: {error}") from error
+
+    def _past_run(self, run: RecordedRun, reader: RowReader) -> PastRun:
+        where = f"run {run.uid!r}"
+        found = PastRun(
+            uid=run.uid,
+            pipeline=self.spec.pipeline,
+            ended_at=run.ended_at,
+            steps=read_rows(run.steps, reader.step, f"steps of {where}"),
+            seconds=run.seconds,
+            planned_seconds=run.planned_seconds,
+            loops=read_rows(run.loops, reader.loop, f"loops of {where}"),
+        )
+        return self.spec.remembered(found)
 
     def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
-        """Those that are kept and not forgotten; their rows are not looked at. Arguments as above.
-
-        Somebody may have added a run twice; of a run the last one counts.
-        """
-        runs: Sequence[RecordedRun] = tuple({run.uid: run for run in self.recorded}.values())
+        """Those that are kept and not forgotten; their rows are not read. Arguments as above."""
+        runs: Sequence[RecordedRun] = self.status.runs
         if keep_days is not None:
             runs = runs_kept(runs, keep_days)
         return tuple(run for run in runs if not self.spec.forgets_run(run.ended_at))
-
-
-def _read_run(
-    run: RecordedRun, steps: StepRows, nodes: Sequence[str], spec: PipelineHistorySpec
-) -> tuple[PastRun, list[str]]:
-    """A run that counts, without the steps that are forgotten; and where it cannot be read."""
-    read = [past_step(row, steps, nodes) for row in run.steps]
-    loops = [loop_width(row, steps) for row in run.loops]
-    seconds, planned_seconds = _if_true(run.seconds), _if_true(run.planned_seconds)
-    odd = [
-        f"steps[{at}]"
-        for at, (row, step) in enumerate(zip(run.steps, read, strict=True))
-        if step is None or states_odd_time(row, step)
-    ]
-    odd += [f"loops[{at}]" for at, loop in enumerate(loops) if loop is None]
-    if (seconds, planned_seconds) != (run.seconds, run.planned_seconds):
-        odd.append("times")
-    found = PastRun(
-        uid=run.uid,
-        pipeline=spec.pipeline,
-        ended_at=run.ended_at,
-        steps=tuple(filter(None, read)),
-        seconds=seconds,
-        planned_seconds=planned_seconds,
-        loops=tuple(filter(None, loops)),
-    )
-    left_out = [f"{where} of run {run.uid!r:.80}" for where in odd]
-    return found.without(spec.forgotten_steps(run.ended_at)), left_out
-
-
-def _if_true(seconds: float | None) -> float | None:
-    """A time of a whole run, if it can be true; None = not known."""
-    return None if seconds is None or seconds > MOST_SECONDS else seconds
 
 
 OUTVOTED = 3

@@ -187,7 +187,7 @@ def _without_empty_tail(entries: list[Any]) -> list[Any]:
     return entries
 
 
-def padded(row: Sequence[object], count: int) -> list[object]:
+def padded(row: Sequence[Any], count: int) -> list[Any]:
     """As many entries of a row; None = it is missing at the end."""
     return [*row[:count], *[None] * (count - len(row))]
 

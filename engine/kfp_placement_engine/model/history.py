@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 MOST_SECONDS = 31 * 86_400.0
@@ -108,6 +108,11 @@ class LoopWidth:
     loop: str
     width: int
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can be true."""
+        return 0 <= self.width <= MOST_ITERATIONS
+
 
 @dataclass(frozen=True)
 class LearnedWidth:
@@ -155,13 +160,6 @@ class PastRun:
     def order(self) -> tuple[datetime, str]:
         """Runs are learned from as they ended; those that ended together, always in one order."""
         return self.ended_at, self.uid
-
-    def without(self, steps: Collection[str]) -> "PastRun":
-        """What the run teaches beside some steps, by their paths; loop widths stay."""
-        if not steps:
-            return self
-        kept = tuple(each for each in self.steps if each.identity.step not in steps)
-        return replace(self, steps=kept)
 
 
 def text_digest(text: str) -> str:

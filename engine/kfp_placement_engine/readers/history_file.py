@@ -1,12 +1,9 @@
 """Files of past runs: what `kfp-placement history --output` and `kubectl get plh -o yaml` write."""
 
-import difflib
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kfp_placement_engine.contract.fields import unknown_fields
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
@@ -21,12 +18,9 @@ _KIND = "PipelineHistory"
 _EXPECTED = "a history is what `kfp-placement history --output history.yaml` writes"
 _AGAIN = "the file may be incomplete or changed: correct it, or export it again"
 
-_NEAR = 0.75
-"""From this likeness on a name is a mistyped one: `rnus` for `runs`."""
-
 
 def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
-    """Read the past runs of pipelines; a run that several objects have counts in the last one.
+    """Read the past runs of pipelines; of several objects of one the last counts, as the newest.
 
     Args:
         data: the file's bytes: objects of the kind PipelineHistory, alone or in a List.
@@ -39,9 +33,11 @@ def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
         raise InputError(f"{name}: is empty; {_EXPECTED}")
     documents = load_documents(data, name=name, max_bytes=MAX_FILE_BYTES)
     try:
-        return _once([_read(each) for each in _objects(documents)])
+        histories = [_read(each) for each in _objects(documents)]
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
+    of_pipelines = {(each.metadata.namespace, each.spec.pipeline): each for each in histories}
+    return tuple(of_pipelines.values())
 
 
 def read_histories_file(path: str | Path) -> tuple[PipelineHistory, ...]:
@@ -54,56 +50,23 @@ def read_histories_file(path: str | Path) -> tuple[PipelineHistory, ...]:
     return read_histories(read_file(path, max_bytes=MAX_FILE_BYTES), name=str(path))
 
 
-def _once(histories: Sequence[PipelineHistory]) -> tuple[PipelineHistory, ...]:
-    """The histories, each run of a pipeline and namespace once: exports may have been merged."""
-    seen: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    kept: list[PipelineHistory] = []
-    for each in reversed(histories):
-        uids = seen[each.metadata.namespace or "", each.spec.pipeline]
-        runs = () if each.status is None else each.status.runs
-        new = tuple(run for run in runs if run.uid not in uids)
-        uids.update(run.uid for run in new)
-        if each.status is None or len(new) == len(runs):
-            kept.append(each)
-        elif new:
-            # What it says of all its runs counts the others, too.
-            status = each.status.model_copy(update={"runs": new, "runs_seen": None})
-            kept.append(each.model_copy(update={"status": status}))
-    return tuple(reversed(kept))
-
-
 def _objects(documents: Sequence[Any]) -> Iterator[Any]:
     for document in documents:
         if not isinstance(document, dict):
             raise InputError(f"holds {kind_of(document)}; {_EXPECTED}")
-        kind = document.get("kind")
+        kind, version = document.get("kind"), document.get("apiVersion")
         if kind in ("List", f"{_KIND}List") and isinstance(document.get("items"), list):
             yield from _objects(document["items"])
-        elif kind == _KIND:
-            version = document.get("apiVersion")
-            if version != API_VERSION:
-                raise InputError(
-                    f"holds a {_KIND} of apiVersion {version!r:.80}; {API_VERSION} can be read"
-                )
+        elif (kind, version) == (_KIND, API_VERSION):
             yield document
-        elif "pipelineInfo" in document:
-            raise InputError(f"looks like a KFP pipeline package; {_EXPECTED}")
-        elif kind is None:
-            raise InputError(f"has no kind; {_EXPECTED}")
         else:
-            raise InputError(f"holds kind {kind!r:.80}; {_EXPECTED}")
+            raise InputError(f"holds kind {kind!r:.80} of apiVersion {version!r:.80}; {_EXPECTED}")
 
 
 def _read(parsed: Any) -> PipelineHistory:
     try:
         found = read_resource(PipelineHistory, parsed)
+        found.past_runs()
     except InputError as error:
         raise InputError(f"{error}; {_AGAIN}") from error
-    for place, known in unknown_fields(found, parsed):
-        # Kubernetes writes more into the metadata than is read, and a planner of a newer revision
-        # into the status. What is nearly a known name is a mistyped one.
-        near = difflib.get_close_matches(place.rpartition(".")[2][:80], known, 1, _NEAR)
-        if near and not place.startswith("metadata."):
-            of = f"{_KIND} {found.metadata.name or found.spec.pipeline!r:.80}"
-            raise InputError(f"{of}: {place:.120}: is not known here; did you mean {near[0]}?")
     return found

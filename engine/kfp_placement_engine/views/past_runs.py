@@ -127,7 +127,7 @@ def _times_of(history: PipelineHistory) -> PipelineTimes:
         namespace,
         name,
         runs=len(runs),
-        runs_seen=(history.status and history.status.runs_seen) or len(history.recorded),
+        runs_seen=history.status.runs_seen or len(history.status.runs),
         takes=known.predict() if known.runs else None,
         last_run_at=runs[-1].ended_at if runs else None,
         forget_before=history.spec.forget_before,

@@ -116,7 +116,7 @@ class StoredHistories:
         """A new one, without a status."""
         self.asked.add(("", "create"))
         metadata = {**body["metadata"], "resourceVersion": "1"}
-        created = {**body, "metadata": metadata, "status": None}
+        created = {**body, "metadata": metadata, "status": {}}
         self.stored[metadata["namespace"], metadata["name"]] = created
         return created
 

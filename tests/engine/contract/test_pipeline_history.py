@@ -1,6 +1,5 @@
 """PipelineHistory: what it refuses where no API server has looked at it."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,7 @@ from kfp_placement_engine.contract.history_rows import (
     MAX_NODES,
     MAX_PATH_CHARACTERS,
 )
-from kfp_placement_engine.contract.history_status import as_stored, history_status
+from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     PipelineHistorySpec,
@@ -34,7 +33,7 @@ START = datetime(2026, 11, 1, tzinfo=UTC)
 MOMENT = "2026-11-20T10:23:05Z"
 
 
-def a_history(status=None, **spec):
+def a_history(status, **spec):
     found = {"metadata": {"name": "taxi"}, "spec": {"pipeline": "taxi", **spec}, "status": status}
     return read_resource(PipelineHistory, found)
 
@@ -65,8 +64,9 @@ def test_what_makes_no_sense_is_refused_with_its_place(spec, status, message):
 
 
 def test_what_is_new_has_nothing():
-    history = a_history()
-    assert history.status is None
+    raw = {"metadata": {"name": "taxi"}, "spec": {"pipeline": "taxi"}}
+    history = read_resource(PipelineHistory, raw)
+    assert history.past_runs() == ()
     assert history.to_object()["spec"] == {"pipeline": "taxi", "forgetSteps": []}
 
 
@@ -79,10 +79,8 @@ def test_entries_that_a_later_version_adds_are_ignored():
         steps = [["train", "c" * 16, "i" * 16, GIB, *more], ["for-loop-1", "", "", None, *more]]
         return a_history(a_run(**run) | {"steps": steps, "nodes": ["n0"]})
 
-    later = rows([7, "new", {"a": 1}, None])
-    assert later.past_runs() == rows([]).past_runs()
-    assert later.read_runs().left_out == ()
-    (run,) = later.past_runs()
+    (run,) = rows([7, "new", {"a": 1}, None]).past_runs()
+    assert (run,) == rows([]).past_runs()
     (step,) = run.steps
     assert (step.peak_bytes, step.asked_bytes, step.arguments) == (GIB, GIB, (5,))
     assert run.loops
@@ -102,7 +100,7 @@ def kept(*runs: PastRun) -> list[PastRun]:
     spec = PipelineHistorySpec(pipeline="taxi")
     status = history_status(runs)
     history = PipelineHistory(metadata=metadata, spec=spec, status=status)
-    assert len(json.dumps(history.to_object()["status"])) <= 1.4 * MAX_HISTORY_BYTES
+    assert json_bytes(history.to_object()) <= MAX_HISTORY_BYTES
     return list(history.past_runs())
 
 
@@ -125,12 +123,6 @@ def test_what_cannot_be_true_is_not_written():
     assert [each.seconds for each in run.steps] == [5]
 
 
-def test_steps_of_rows_are_made_once():
-    steps = [a_step("loop", f"{number:08x}") for number in range(3)]
-    first, second = kept(a_past_run(0, steps), a_past_run(1, steps))
-    assert all(a.identity is b.identity for a, b in zip(first.steps, second.steps, strict=True))
-
-
 GIB = 2**30
 
 
@@ -143,7 +135,7 @@ def test_a_row_says_run_time_and_memory_of_a_step():
         ],
     )
     status = history_status([run])
-    assert status.steps == (("train", "", "", 2 * GIB), ("loop", "", ""))
+    assert status.steps == (("train", "", "", 2 * GIB), ("loop",))
     assert status.runs[0].steps == (
         (0, 1, 0, "", None, GIB),
         (1, 1, 0, "a" * 8, 0, 3, 2 * GIB),
@@ -156,20 +148,6 @@ def test_what_was_killed_alone_has_no_run_time():
     status = history_status([run])
     assert status.runs[0].steps == ((0, None, 0, "", None, None, 2 * GIB),)
     assert kept(run) == [run]
-    history = a_history(a_run(steps=[list(status.runs[0].steps[0])]) | {"steps": [["train"]]})
-    assert history.read_runs().left_out == ()
-
-
-@pytest.mark.parametrize(
-    "bad", [0, -1, True, "1Gi", None, [1], 2**63, 1e308, float("nan")], ids=repr
-)
-def test_memory_that_cannot_be_true_spoils_no_time(bad):
-    rows = [[0, 12.5, -1, "", None, bad], [0, None, -1, "", None, None, bad]]
-    history = a_history(a_run(steps=rows) | {"steps": [["train", "c", "i", bad]]})
-    (run,) = history.past_runs()
-    (step,) = run.steps
-    assert (step.seconds, step.peak_bytes, step.asked_bytes) == (12.5, None, None)
-    assert len(history.read_runs().left_out) == 1
 
 
 def test_numeric_arguments_are_at_the_end_of_the_row_of_their_step():
@@ -182,44 +160,67 @@ def test_numeric_arguments_are_at_the_end_of_the_row_of_their_step():
     assert kept(run) == [run]
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        *("12345", 7, None, {"epochs": 5}, [1, "12345"], [True], [float("nan")], [1e308], [None]),
-        *([2**63], [10**400], [-2e15], [[1]], [1, 2, 3, 4, 5]),
+NAN = float("nan")
+BAD_STEPS = {
+    "empty": [[], [None], [17, 1], [-2, 1], ["x"], [0], [[0], 1], [{}]],
+    "time": [[0, bad] for bad in (-5, "20m", NAN, 1e308, 10**400, [1])],
+    "node": [[0, 1, bad] for bad in (1, -2, "n0", [0])],
+    "iteration": [[0, 1, 0, bad] for bad in (7, ["a"])],
+    "size": [[0, 1, 0, "", bad] for bad in (-1, "1Gi", 2**63)],
+    "memory": [[0, 1, 0, "", None, bad] for bad in (0, -1, "1Gi", [1], 2**63, NAN)],
+    "arguments": [
+        [0, 1, 0, "", None, None, None, bad]
+        for bad in ("12345", 7, {"epochs": 5}, [1, "12345"], [True], [NAN], [2**63], [[1]], [1] * 5)
     ],
-    ids=repr,
+}
+
+
+@pytest.mark.parametrize("rows", BAD_STEPS.values(), ids=BAD_STEPS)
+def test_a_step_that_cannot_be_read_or_true_refuses_the_object_and_is_named(rows):
+    for row in rows:
+        status = a_run(steps=[[0, 12.5], row]) | {"steps": [["train"]], "nodes": ["n0"]}
+        with pytest.raises(InputError) as refused:
+            a_history(status).past_runs()
+        message = f"PipelineHistory 'taxi': steps of run 'u': row {row!r:.120} cannot be read"
+        assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "row", [[], [0], [99, 1], [0, -1], [0, 1e300], [0, 2.5], ["x", 1]], ids=repr
 )
-def test_arguments_that_cannot_be_true_spoil_no_time(bad):
-    rows = [[0, 12.5, -1, "", 1024, GIB, None, bad], [0, 14, -1, "", None, None, None, [5, 1e15]]]
-    history = a_history(a_run(steps=rows) | {"steps": [["train", "c", "i"]]})
-    (run,) = history.past_runs()
-    assert [(each.seconds, each.arguments) for each in run.steps] == [(12.5, ()), (14, (5, 1e15))]
-    assert [each.peak_bytes for each in run.steps] == [GIB, None]
-    assert history.read_runs().left_out == ()
+def test_loops_that_cannot_be_read_or_true_are_named(row):
+    with pytest.raises(InputError, match="loops of run 'u': row "):
+        a_history(a_run(loops=[[0, 3], row]) | {"steps": [["loop"]]}).past_runs()
 
 
-@pytest.mark.parametrize("bad", [-5, True, "20m", float("nan"), 1e308, [1]], ids=repr)
-def test_a_time_that_cannot_be_true_is_counted_where_memory_can(bad):
-    """The memory still counts."""
-    history = a_history(a_run(steps=[[0, bad, -1, "", None, GIB]]) | {"steps": [["train"]]})
-    (run,) = history.past_runs()
-    assert [(each.seconds, each.peak_bytes) for each in run.steps] == [(None, GIB)]
-    assert len(history.read_runs().left_out) == 1
+@pytest.mark.parametrize(
+    "row",
+    [
+        [],
+        [7],
+        [""],
+        ["n" * (MAX_PATH_CHARACTERS + 1)],
+        ["a", ["c"]],
+        ["a", "", 1],
+    ],
+    ids=lambda row: repr(row)[:20],
+)
+def test_rows_of_the_steps_of_a_pipeline_that_cannot_be_read_are_named(row):
+    with pytest.raises(InputError, match=r"status\.steps: row "):
+        a_history(a_run() | {"steps": [row]}).past_runs()
 
 
-def test_loops_are_kept_and_rows_that_cannot_be_read_are_counted():
+def test_what_is_forgotten_is_not_read_and_refuses_nothing():
+    history = a_history(a_run(steps=[["x"]]), forgetBefore="2027-01-01T00:00:00Z")
+    assert history.past_runs() == ()
+
+
+def test_loops_are_kept():
     loops = (LoopWidth("loop", 7), LoopWidth("loop[*].inner", 0))
     run = PastRun("u", "taxi", START, seconds=100.0, loops=loops)
-    status = history_status([run]).model_dump(mode="json", by_alias=True, exclude_none=True)
-    (recorded,) = status["runs"]
-    assert recorded["loops"] == [[0, 7], [1, 0]]
-    odd = [[], [0], [99, 1], [0, -1], [0, 1e300], ["x", 1], [0, True]]
-    recorded["loops"] += [*odd, [0, 5, "new"]]
-    history = a_history(status)
-    (read,), left_out = history.read_runs()
-    assert read.loops == (*loops, LoopWidth("loop", 5))
-    assert left_out == tuple(f"loops[{2 + at}] of run 'u'" for at in range(len(odd)))
+    status = history_status([run])
+    assert status.runs[0].loops == ((0, 7), (1, 0))
+    assert kept(run) == [run]
 
 
 def test_loops_are_bounded():
@@ -244,7 +245,7 @@ def test_what_has_too_long_a_path_is_left_out():
         a_past_run(0, steps),
         loops=tuple(LoopWidth(each, 2) for each in (too_long, fits)),
     )
-    assert as_stored(run) == replace(run, steps=run.steps[1:], loops=run.loops[1:])
+    assert kept(run) == [replace(run, steps=run.steps[1:], loops=run.loops[1:])]
 
 
 def test_loops_of_long_names_cost_neither_their_run_nor_those_before():
@@ -258,14 +259,13 @@ def test_loops_of_long_names_cost_neither_their_run_nor_those_before():
     small = a_past_run(0, [a_step("first")])
     status = history_status([small, large])
     assert [run.uid for run in status.runs] == ["uid-0", "uid-1"]
-    stored = as_stored(large)
+    (stored,) = kept(large)
     for kept_rows, all_rows in (
         (stored.steps, large.steps),
         (stored.loops, large.loops),
     ):
         assert 5 < len(kept_rows) < len(all_rows)
         assert kept_rows == all_rows[: len(kept_rows)]
-    assert len(history_status([small, large], limit_bytes=20_000).runs) == 2
 
 
 def named_by_runs(status: PipelineHistoryStatus) -> tuple[set[int], set[int]]:
@@ -326,17 +326,6 @@ def test_one_run_with_a_wrong_date_hides_no_others(days, counted):
     assert len(a_history({"runs": runs}).past_runs(90)) == counted
 
 
-@pytest.mark.parametrize("field", ["seconds", "plannedSeconds"])
-def test_times_of_whole_runs_of_a_month_and_longer_do_not_count(field):
-    too_long = 40 * 86_400.0
-    run = a_run(steps=[[0, 12.5]], **{field: too_long})
-    history = a_history(run | {"steps": [["train", "c", "i"]]})
-    assert len(history.read_runs().left_out) == 1
-    (found,) = history.past_runs()
-    assert (found.seconds, found.planned_seconds) == (None, None)
-    assert [each.seconds for each in found.steps] == [12.5]
-
-
 @pytest.mark.parametrize(
     ("moment", "counts"),
     [
@@ -354,7 +343,8 @@ def test_all_that_the_api_server_takes_to_forget_counts(moment, counts):
     history = a_history(status, forgetBefore=moment, forgetSteps=steps)
     ended_at = datetime.fromisoformat(MOMENT)
     assert history.spec.forgets_run(ended_at) == (not counts)
-    assert history.spec.forgotten_steps(ended_at) == (set() if counts else {"train"})
+    run = PastRun("u", "taxi", ended_at, (a_step("train"),))
+    assert len(history.spec.remembered(run).steps) == counts
     assert len(history.past_runs()) == counts
     # It is exported, and read again.
     assert read_resource(PipelineHistory, history.to_object()) == history

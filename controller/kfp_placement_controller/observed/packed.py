@@ -1,0 +1,38 @@
+"""Objects that are kept as compressed JSON, a tenth to a half of it, until they are asked for."""
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from kfp_placement_engine.exceptions import InputError
+
+_PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
+
+
+def json_text(raw: Mapping[str, Any]) -> bytes:
+    """An object as the API server prints it, without what nobody reads.
+
+    Raises:
+        InputError: it cannot be written as JSON again.
+    """
+    # Managed fields are a third of a Workflow.
+    metadata = {**raw["metadata"], "managedFields": None}
+    parts = {each: raw[each] for each in _PARTS if each in raw} | {"metadata": metadata}
+    try:
+        return orjson.dumps(parts)
+    except orjson.JSONEncodeError as error:  # nested too deeply, numbers beyond 64 bits
+        name = metadata.get("name")
+        raise InputError(f"{name!r:.80} cannot be written as JSON: {error}") from error
+
+
+def packed(text: bytes) -> bytes:
+    """Compress JSON."""
+    return zlib.compress(text, 1)
+
+
+def unpacked(data: bytes) -> dict[str, Any]:
+    """Read compressed JSON."""
+    found: dict[str, Any] = orjson.loads(zlib.decompress(data))
+    return found
