@@ -59,12 +59,6 @@ class ObservedHistory:
         # Runs that all ended long after it had a wrong clock: it comes in their place.
         return self.is_cut and timedelta() < oldest_at - run.ended_at <= MOST_AHEAD
 
-    def remembered(self, run: PastRun) -> PastRun | None:
-        """What of a run has not been forgotten; None = nothing."""
-        if self.spec.forgets_run(run.ended_at):
-            return None
-        return run.without(self.spec.forgotten_steps(run.ended_at))
-
     def read(self, runs: Container[str]) -> PipelineHistory:
         """The object with some of its runs; to read them all takes most of the time.
 
