@@ -245,7 +245,7 @@ class Coordinator:
         if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
-        others = (self.planner.due_at(), self.learning.unplanned.next_at())
+        others = (self.planner.due_at(), self.learning.unplanned.next_at(now))
         moments += [moment for moment in others if moment is not None]
         deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:

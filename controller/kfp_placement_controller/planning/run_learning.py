@@ -65,7 +65,6 @@ class RunLearning:
         awaited = self._awaited.pop(key, None)
         if awaited is not None:
             self._guarded(partial(self._learn, awaited[0], now))
-        self.memory.take(key)
 
     def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
         """A run that gets no plan has ended."""
@@ -114,7 +113,9 @@ class RunLearning:
             # Of those that a new leader finds most have been learned from.
             run.learned_end = finished_at
             return 0
-        past = ended_run(run, self.nodes, now, self.memory.take(run.key))
+        past = ended_run(run, self.nodes, now)
+        # If it is tried again, it is asked for again.
+        run.peaks = None
         if past is not None:
             run.learned_end = finished_at
             if self.histories.run_ended(run.key.namespace, past):

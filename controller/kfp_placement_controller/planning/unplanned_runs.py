@@ -34,7 +34,7 @@ _LONG_AFTER = timedelta(minutes=1)
 
 @dataclass
 class UnplannedRuns:
-    """Runs that wait to be learned from; what ended first comes first, and goes first.
+    """Runs that wait to be learned from; of each namespace what ended first comes and goes first.
 
     Attributes:
         sources: where they come from.
@@ -60,27 +60,26 @@ class UnplannedRuns:
         while self._bytes.total() > MOST_BYTES:
             self._settle(None)
             largest = max(self._bytes, key=self._bytes.__getitem__)
-            self._pop(largest)
+            self._take(largest)
             self._said.warning(
                 f"namespace {largest}: more runs have ended than can be learned from; the oldest"
                 " are lost"
             )
 
-    def next_at(self) -> datetime | None:
+    def next_at(self, now: datetime) -> datetime | None:
         """When there is something to learn from; None = nothing waits."""
         if self._waiting:
-            return self._waiting[self._first()][0].ended_at
-        return (
-            self._unsettled[0][0] + timedelta(seconds=SETTLED_SECONDS) if self._unsettled else None
-        )
+            return now
+        unsettled = self._unsettled
+        return unsettled[0][0] + timedelta(seconds=SETTLED_SECONDS) if unsettled else None
 
     def due(self, now: datetime) -> list[EndedPipeline]:
-        """A few runs that can be learned from now."""
+        """A few runs that can be learned from now, those of all namespaces in turn."""
         self._settle(now)
         found: list[EndedPipeline] = []
         left = MOST_BYTES_AT_ONCE
         while self._waiting and left > 0:
-            found.append(self._pop(self._first()))
+            found.append(self._take(next(iter(self._waiting))))
             left -= len(found[-1].packed)
         return found
 
@@ -115,16 +114,11 @@ class UnplannedRuns:
         run.evaluate(self.policy(), now, self.params)
         return run
 
-    def _first(self) -> str:
-        """The namespace of the run that ended first."""
-        return min(self._waiting, key=lambda namespace: self._waiting[namespace][0].ended_at)
-
-    def _pop(self, namespace: str) -> EndedPipeline:
-        """Take the run of a namespace that ended first."""
-        run = self._waiting[namespace].pop(0)
+    def _take(self, namespace: str) -> EndedPipeline:
+        """Take the run of a namespace that ended first; its next one comes after the others'."""
+        own = self._waiting.pop(namespace)
+        run = own.pop(0)
         self._bytes[namespace] -= len(run.packed)
-        if not self._waiting[namespace]:
-            del self._waiting[namespace]
-        if not self._bytes[namespace]:
-            del self._bytes[namespace]
+        if own:
+            self._waiting[namespace] = own
         return run

@@ -167,13 +167,6 @@ def test_what_ended_again_is_written_again():
     assert write.runs == (again,)
 
 
-def test_what_is_lost_is_said_once(caplog):
-    unwritten = UnwrittenRuns()
-    for number in range(MOST_PIPELINES + 10):
-        unwritten.add("greedy", a_past_run(f"p{number}", number))
-    assert len(caplog.records) == 1
-
-
 def test_what_is_written_makes_room(caplog):
     """As on a planner that only follows: nothing is lost."""
     unwritten = UnwrittenRuns()
