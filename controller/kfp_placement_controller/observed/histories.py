@@ -57,10 +57,6 @@ class ObservedHistory:
         # Runs that all ended long after it had a wrong clock: it comes in their place.
         return self.is_cut and timedelta() < oldest_at - run.ended_at <= MOST_AHEAD
 
-    def remembered(self, run: PastRun) -> PastRun | None:
-        """What of a run has not been forgotten; None = nothing."""
-        return None if self.spec.forgets_run(run.ended_at) else self.spec.remembered(run)
-
     def read(self, runs: Container[str]) -> PipelineHistory:
         """The object with some of its runs; to read them all takes most of the time.
 

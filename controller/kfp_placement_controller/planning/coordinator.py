@@ -95,7 +95,7 @@ class Coordinator:
 
     def __post_init__(self) -> None:
         """Make the parts."""
-        self.histories = Histories(self.history, settings=self.policy.spec.history)
+        self.histories = Histories(self.history, self.policy.spec.history.keep_days)
         self.cluster = ClusterState(Load(self.sources))
         self.registry = RunRegistry(
             lambda: self.policy.spec,
@@ -122,11 +122,10 @@ class Coordinator:
         self.promising = Promising(self.registry, builder, self.planner, self.histories)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
-        nodes = self.cluster.nodes
         unplanned = UnplannedRuns(
-            self.sources, self.registry, nodes, lambda: self.policy.spec, self.params
+            self.sources, self.registry, lambda: self.policy.spec, self.params
         )
-        self.learning = RunLearning(self.histories, self.registry, nodes, unplanned)
+        self.learning = RunLearning(self.histories, self.cluster.nodes, unplanned)
         self._said = SaidOnce(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
@@ -163,7 +162,7 @@ class Coordinator:
         self.publisher.take_over(placements)
         self.requests.lead()
         # The previous leader may have written since our last look.
-        self.histories.pasts.drop()
+        self.histories.pasts.outdated()
         for run in self.registry.runs.values():
             # What has been said of it no longer counts.
             self.registry.open.add(run)
@@ -237,7 +236,7 @@ class Coordinator:
                     self.histories.pasts.build, 1 if changed or new or actions else STEPS_AT_ONCE
                 )
             )
-        actions += self.learning.due(now)
+        actions += self._aside(partial(self.learning.due, now)) or ()
         return actions
 
     def next_at(self, now: datetime) -> datetime:
@@ -246,7 +245,7 @@ class Coordinator:
         if self.epoch is not None and (has_backlog or self.first_plans.awaited()):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
-        others = (self.planner.due_at(), self.learning.unplanned.next_at())
+        others = (self.planner.due_at(), self.learning.unplanned.next_at(now))
         moments += [moment for moment in others if moment is not None]
         deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:

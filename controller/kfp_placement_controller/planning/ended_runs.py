@@ -43,15 +43,8 @@ LONGEST_BACKOFF = timedelta(minutes=70)
 _MORE_THAN_ALLOCATABLE = 1.25
 """What a node has for pods is less than all its memory, and a pod may take some of the rest."""
 
-_NO_PEAKS: Mapping[str, float] = {}
 
-
-def ended_run(
-    run: TrackedRun,
-    nodes: Mapping[str, Node],
-    now: datetime,
-    peaks: Mapping[str, float] = _NO_PEAKS,
-) -> PastRun | None:
+def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> PastRun | None:
     """Return what a run teaches; None = it goes on, no step of it ran, or its times are odd.
 
     Steps that failed or were evicted, came from the cache or were skipped teach no time; those that
@@ -62,12 +55,11 @@ def ended_run(
         run: as of its last evaluation.
         nodes: by name, for their speed and what transfers take there.
         now: the time.
-        peaks: most memory that pods used, bytes by uid.
     """
     reading, life = run.reading, _life(run, now)
     if reading is None or life is None or not _has_room_for(run, reading.graph):
         return None
-    steps = tuple(_past_steps(run, reading, _Facts(life, nodes, peaks)))
+    steps = tuple(_past_steps(run, reading, life, nodes))
     if not steps:
         return None
     is_whole = (
@@ -100,15 +92,6 @@ class _Life:
     def has(self, began_at: datetime, ended_at: datetime) -> bool:
         """Return whether something of the run can have happened then."""
         return self.begin - MOST_LAG <= began_at <= ended_at <= self.end + MOST_LAG
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """What a run's steps are judged by: when it was there, the nodes, and peaks by pod."""
-
-    life: _Life
-    nodes: Mapping[str, Node]
-    peaks: Mapping[str, float]
 
 
 def _life(run: TrackedRun, now: datetime) -> _Life | None:
@@ -165,35 +148,36 @@ def _usable(seconds: float | None) -> float | None:
     return seconds if seconds is not None and 0 <= seconds <= MOST_SECONDS else None
 
 
-def _past_steps(run: TrackedRun, reading: RunReading, facts: _Facts) -> Iterator[PastStep]:
+def _past_steps(
+    run: TrackedRun, reading: RunReading, life: _Life, nodes: Mapping[str, Node]
+) -> Iterator[PastStep]:
     """Yield the steps that tell something."""
     for step in reading.graph.steps:
         last = run.pods.executor(step.name)
         if step.kind is not StepKind.CONTAINER or last is None:
             continue
-        peak = facts.peaks.get(last.pod.uid) if last.pod.phase == "Succeeded" else None
+        status = run.statuses.get(step.name)
+        has_succeeded = status is not None and status.state is StepState.SUCCEEDED
+        seconds = _ran_seconds(last, life) if has_succeeded else None
+        if seconds is not None:
+            seconds = _reference_seconds(seconds, step, nodes.get(last.pod.node_name), reading)
+        peak = (run.peaks or {}).get(last.pod.uid) if last.pod.phase == "Succeeded" else None
         found = PastStep(
             identity=step_identity(reading.graph.name, step),
-            seconds=_reference_seconds(run, step, last, reading, facts),
+            seconds=seconds,
             node=last.pod.node_name,
-            input_bytes=usable_size(step),
+            input_bytes=_usable_size(step),
             arguments=tuple(step.arguments.values()),
-            peak_bytes=peak if _can_have(last.pod, peak, facts.nodes) else None,
-            killed_bytes=_killed_bytes(run, step, facts.nodes),
+            peak_bytes=peak if _can_have(last.pod, peak, nodes) else None,
+            killed_bytes=_killed_bytes(run, step, nodes),
             asked_bytes=_asked_bytes(step),
         )
         if found.is_usable:
             yield found
 
 
-def _reference_seconds(
-    run: TrackedRun, step: Step, pod: RunPod, reading: RunReading, facts: _Facts
-) -> float | None:
-    """Return the run time of a step on a node of speed 1; None = it did not end well."""
-    status, seconds = run.statuses.get(step.name), _ran_seconds(pod, facts.life)
-    if status is None or status.state is not StepState.SUCCEEDED or seconds is None:
-        return None
-    node = facts.nodes.get(pod.pod.node_name)
+def _reference_seconds(seconds: float, step: Step, node: Node | None, reading: RunReading) -> float:
+    """Return the run time of a step on a node of speed 1."""
     own_seconds = max(0.0, seconds - _transfer_seconds(step, node, reading))
     return own_seconds if node is None else own_seconds * node.speed
 
@@ -238,7 +222,7 @@ def _asked_bytes(step: Step) -> float | None:
     return amount if amount is not None and is_usable_memory(amount) else None
 
 
-def usable_size(step: Step) -> float | None:
+def _usable_size(step: Step) -> float | None:
     """Return the size of a step's inputs; None = it is not known, or cannot be true."""
     size = step.input_bytes
     return size if size is not None and is_usable_size(size) else None

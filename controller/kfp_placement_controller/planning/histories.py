@@ -17,13 +17,13 @@ from kfp_placement_controller.planning.actions import (
     HistoryOutcome,
     WriteHistory,
 )
-from kfp_placement_controller.planning.known_pasts import KnownPast, KnownPasts, StoredRuns
+from kfp_placement_controller.planning.known_pasts import KnownPast, KnownPasts
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.unwritten_runs import HistoryKey, UnwrittenRuns
-from kfp_placement_engine.contract.history_status import as_stored
 from kfp_placement_engine.contract.pipeline_history import PipelineHistorySpec, history_name
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
+from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_kube.change import Change
 
 _LOG = logging.getLogger(__name__)
@@ -35,15 +35,15 @@ class Histories:
 
     Attributes:
         enabled: whether it is installed; otherwise nothing is learned and nothing known.
-        settings: how long runs count.
+        keep_days: runs that ended more days before the last of their pipeline do not count.
         json_bytes: size of all objects.
         pasts: what the runs tell, as far as it has been built.
     """
 
     enabled: bool = False
-    settings: HistorySettings = field(default_factory=HistorySettings)
+    keep_days: int = KEEP_DAYS
     json_bytes: int = 0
-    _stored: dict[str, dict[str, ObservedHistory]] = field(default_factory=dict)
+    _stored: dict[HistoryKey, ObservedHistory] = field(default_factory=dict)
     _deleting: set[HistoryKey] = field(default_factory=set)
     _unwritten: UnwrittenRuns = field(default_factory=UnwrittenRuns)
     _is_readable: bool = True
@@ -51,34 +51,25 @@ class Histories:
 
     def __post_init__(self) -> None:
         """Build nothing yet."""
-        self.pasts = KnownPasts(self._runs_of, self._said)
+        self.pasts = KnownPasts(self._stored, self.keep_days, self._said)
 
     def changed(self, change: Change[ObservedHistory]) -> None:
         """An object is new, has changed or is gone."""
-        key, new = change.key, change.new
-        own = self._stored.setdefault(key[0], {})
-        before = own.pop(key[1], None)
+        key, new, before = change.key, change.new, self._stored.pop(change.key, None)
+        self.json_bytes += (new.json_bytes if new else 0) - (before.json_bytes if before else 0)
         is_ours = key in self._deleting
         self._deleting.discard(key)
-        self.json_bytes -= 0 if before is None else before.json_bytes
         if new is None:
             # What goes since there are too many counts until another planner leads.
             if not is_ours:
-                self.pasts.outdated(key)
-            if not own:
-                del self._stored[key[0]]
+                self.pasts.outdated(key[0])
+            return
+        self._stored[key] = new
+        self._unwritten.seen(key, new)
+        if _is_continued(before, new):
+            self.pasts.add(key, new.ended.keys() - (before.ended if before else ()))
         else:
-            own[key[1]] = new
-            self.json_bytes += new.json_bytes
-            spec = (
-                PipelineHistorySpec(pipeline=new.spec.pipeline) if before is None else before.spec
-            )
-            if spec != new.spec or not self.pasts.knows(key, new):
-                self.pasts.outdated(key)
-            self._unwritten.seen(key, new)
-        kept = {} if new is None else new.ended
-        gone = before.ended.keys() - kept.keys() if before is not None else ()
-        self.pasts.let_go(key, gone)
+            self.pasts.outdated(key[0])
 
     def readable(self, is_readable: bool) -> None:
         """Whether the objects can be read; while they cannot, what has ended is only remembered.
@@ -94,17 +85,21 @@ class Histories:
     @property
     def objects(self) -> int:
         """How many objects there are."""
-        return sum(map(len, self._stored.values()))
+        return len(self._stored)
 
     def use(self, settings: HistorySettings) -> None:
         """Follow what the policy says from now on."""
-        before, self.settings = self.settings, settings
-        if before.keep_days != settings.keep_days:
-            self.pasts.drop()
+        if self.pasts.keep_days != settings.keep_days:
+            self.pasts.keep_days = settings.keep_days
+            self.pasts.outdated()
 
     def past(self, namespace: str, pipeline: str) -> KnownPast | None:
         """Return what is known of a pipeline; None = nothing yet, or it is still being built."""
-        return self._answer((namespace, history_name(pipeline)))
+        if not (self.enabled and self._is_readable):
+            return None
+        without = f"runs of namespace {namespace} are planned without past ones"
+        key = (namespace, history_name(pipeline))
+        return self._said.guarded(without, partial(self.pasts.of_pipeline, key))
 
     def knows(self, namespace: str, pipeline: str, uid: str, ended_at: datetime) -> bool:
         """Whether a run that ended then has been learned from."""
@@ -117,39 +112,26 @@ class Histories:
         Returns:
             Whether the run ended for the first time, so that its end counts.
         """
-        key = (namespace, history_name(run.pipeline))
-        before, is_new = self._ended_before(key, run.uid), True
-        if before is not None:
-            if before >= run.ended_at:
-                return False
-            # Nobody knows how long it lay between its ends.
-            run, is_new = replace(run, seconds=None, planned_seconds=None), False
-        stored = self._of(key)
-        if before is None and stored is not None and stored.is_older(run):
+        if self.knows(namespace, run.pipeline, run.uid, run.ended_at):
             return False
-        # A planner that starts will know no more of it.
-        run = as_stored(run)
+        key = (namespace, history_name(run.pipeline))
+        is_new, stored = self._ended_before(key, run.uid) is None, self._stored.get(key)
+        if not is_new:
+            # Nobody knows how long it lay between its ends.
+            run = replace(run, seconds=None, planned_seconds=None)
+        elif stored is not None and stored.is_older(run):
+            return False
         self._unwritten.add(namespace, run)
-        remembered = self._remembered(key, run)
-        if remembered is not None:
-            self.pasts.add(key, remembered)
         return is_new
-
-    def is_current(self, key: HistoryKey) -> bool:
-        """Return whether all that has changed of a pipeline counts; it is asked for."""
-        self._answer(key)
-        return self.pasts.is_current(key)
 
     def due(self, now: datetime) -> list[HistoryAction]:
         """What must be written now; the leader alone asks."""
-        actions: list[HistoryAction] = []
-        if not self._is_readable:
-            return actions
-        for write in self._unwritten.due(now):
-            if self._of((write.namespace, history_name(write.pipeline))) is None:
-                actions += self._too_many(write.namespace)
-            actions.append(replace(write, keep_days=self.settings.keep_days))
-        return actions
+        write = self._unwritten.due(now) if self._is_readable else None
+        if write is None:
+            return []
+        is_new = (write.namespace, history_name(write.pipeline)) not in self._stored
+        too_many = self._too_many(write.namespace) if is_new else []
+        return [*too_many, replace(write, keep_days=self.pasts.keep_days)]
 
     def answered(self, answer: HistoryAnswer, now: datetime) -> None:
         """What was due has been done, or has failed."""
@@ -160,55 +142,32 @@ class Histories:
             self._deleting.discard((action.namespace, action.name))
         if answer.why:
             what = f"PipelineHistories of namespace {action.namespace} are not written"
-            self._said.warning(f"{what}, learned from in the meantime: {answer.why}")
-
-    def _of(self, key: HistoryKey) -> ObservedHistory | None:
-        return self._stored.get(key[0], {}).get(key[1])
+            self._said.warning(
+                f"{what}, and what ends there teaches nothing until they are: {answer.why}"
+            )
 
     def _ended_before(self, key: HistoryKey, uid: str) -> datetime | None:
         """When a run has ended, as far as that was learned; None = it was not."""
-        unwritten, stored = self._unwritten.get(key, uid), self._of(key)
-        if unwritten is not None:
-            return unwritten.ended_at
-        return None if stored is None else stored.ended.get(uid)
+        stored = self._stored.get(key)
+        unwritten = self._unwritten.ended_at(key, uid)
+        return unwritten or (None if stored is None else stored.ended.get(uid))
 
     def _too_many(self, namespace: str) -> list[DeleteHistory]:
-        """Objects that must go for those that are new, those whose last run is the oldest."""
-        stored = self._stored.get(namespace, {})
+        """Objects that must go for one that is new: those whose last run is the oldest."""
         own = {
-            name: each
-            for name, each in stored.items()
-            if not each.is_going and (namespace, name) not in self._deleting
+            key: each
+            for key, each in self._stored.items()
+            if key[0] == namespace and not each.is_going and key not in self._deleting
         }
-        new = [name for name in self._unwritten.tried(namespace) if name not in stored]
-        surplus = max(0, len(own) + len(new) - MOST_PIPELINES)
-        oldest = sorted(own, key=lambda name: own[name].last_ended_at)[:surplus]
-        self._deleting |= {(namespace, name) for name in oldest}
-        return [DeleteHistory(namespace, name) for name in oldest]
+        surplus = max(0, len(own) + 1 - MOST_PIPELINES)
+        oldest = sorted(own, key=lambda key: own[key].last_ended_at)[:surplus]
+        self._deleting.update(oldest)
+        return [DeleteHistory(*key) for key in oldest]
 
-    def _answer(self, key: HistoryKey) -> KnownPast | None:
-        if not (self.enabled and self._is_readable):
-            return None
-        without = f"runs of namespace {key[0]} are planned without past ones"
-        return self._said.guarded(without, partial(self.pasts.of_pipeline, key))
 
-    def _runs_of(self, key: HistoryKey) -> StoredRuns:
-        """Return the runs of a pipeline; of the name "", of those of a namespace that ran last."""
-        namespace, name = key
-        if name:
-            found = self._of(key)
-            stored = [] if found is None else [found]
-            unwritten = self._unwritten.of_pipeline(key)
-        else:
-            all_stored = self._stored.get(namespace, {}).values()
-            stored = sorted(all_stored, key=lambda each: each.last_ended_at)[-MOST_PIPELINES:]
-            unwritten = self._unwritten.of_namespace(namespace)
-        named = ((run, (namespace, history_name(run.pipeline))) for run in unwritten)
-        remembered = (self._remembered(of, run) for run, of in named)
-        kept = [run for run in remembered if run is not None]
-        return StoredRuns(stored, kept, self.settings.keep_days)
-
-    def _remembered(self, key: HistoryKey, run: PastRun) -> PastRun | None:
-        """What of a run counts: people forget what has not been written yet, too."""
-        stored = self._of(key)
-        return run if stored is None else stored.remembered(run)
+def _is_continued(before: ObservedHistory | None, new: ObservedHistory) -> bool:
+    """Return whether of an object nothing is another but that runs have come or gone."""
+    if before is None:
+        return new.spec == PipelineHistorySpec(pipeline=new.spec.pipeline)
+    ended = before.ended.items()
+    return before.spec == new.spec and all(new.ended.get(uid, at) == at for uid, at in ended)

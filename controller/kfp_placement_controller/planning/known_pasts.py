@@ -5,12 +5,9 @@ all its runs, apart: as for a plan before submission (`stored_past`). What is kn
 what replaces it has been built. Nothing is shared between namespaces.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
-from itertools import chain
-from typing import NamedTuple
 
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.planning.said_once import SaidOnce
@@ -36,48 +33,57 @@ MOST_NAMESPACES, MOST_PIPELINES = 50, 500
 """Pasts that are kept; those asked for longest ago are built again when they are asked for."""
 
 
-class StoredRuns(NamedTuple):
-    """Input of a past.
-
-    Attributes:
-        stored: objects.
-        unwritten: runs that these do not have yet.
-        keep_days: runs that ended more days before the last of their pipeline do not count.
-    """
-
-    stored: Collection[ObservedHistory]
-    unwritten: Collection[PastRun]
-    keep_days: int
-
-
 class KnownPast:
     """The past of one pipeline, or of one namespace; a defect in it stops no plan.
 
     Attributes:
         past: what its runs tell.
         runs: number of runs learned from.
+        of_namespace: past of the namespace, if this is of one pipeline.
+        before: the past that answers until this one has been built.
+        is_built: whether all runs of the beginning have been learned from.
+        is_outdated: whether it must be built again.
     """
 
     def __init__(
-        self, key: HistoryKey, found: StoredRuns, said: SaidOnce, of_namespace: Past | None = None
+        self,
+        namespace: str,
+        stored: Collection[ObservedHistory],
+        keep_days: int,
+        said: SaidOnce,
+        of_namespace: "KnownPast | None",
+        before: "KnownPast | None",
     ) -> None:
         """Learn nothing yet.
 
         Args:
-            key: namespace, and name of the object; "" = of the whole namespace.
-            found: its runs.
+            namespace: of its runs.
+            stored: objects that hold the runs.
+            keep_days: runs that ended more days before the last of their pipeline do not count.
             said: where warnings go.
             of_namespace: past of the namespace, if this is of one pipeline.
+            before: what is known until this has been built.
         """
-        self.past = Past(of_namespace=of_namespace)
+        self.past: Past = Past(of_namespace=None if of_namespace is None else of_namespace.past)
         self.runs = 0
-        self._namespace = key[0]
+        self.of_namespace = of_namespace
+        self.before = before
+        self.is_built = self.is_outdated = False
+        self._namespace = namespace
         self._said = said
-        self._ended = {uid: at for each in found.stored for uid, at in each.ended.items()}
-        self._ended |= {run.uid: run.ended_at for run in found.unwritten}
-        counted = _last_runs(found) if of_namespace is None else frozenset(self._ended)
-        self._work = self._build(found, counted)
-        self._late: list[PastRun] | None = []
+        self._late: list[PastRun] = []
+        self._work = self._build(stored, keep_days)
+
+    @property
+    def answer(self) -> "KnownPast | None":
+        """What is known by now; None = nothing yet."""
+        return self if self.is_built else self.before
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this is not about to be replaced."""
+        of_namespace = self.of_namespace
+        return not self.is_outdated and (of_namespace is None or of_namespace.is_current)
 
     def build(self, steps: int) -> int:
         """Go on; return how many steps are left of those that may be learned from now."""
@@ -87,30 +93,14 @@ class KnownPast:
                 break
         return max(0, steps)
 
-    @property
-    def is_built(self) -> bool:
-        """Whether all runs of the beginning have been learned from."""
-        return self._late is None
-
-    def knows(self, ended: Mapping[str, datetime]) -> bool:
-        """Return whether all these runs count as they ended; uid -> when."""
-        return all(uid in self._ended and self._ended[uid] >= at for uid, at in ended.items())
-
-    def add(self, run: PastRun) -> bool:
-        """Learn from a run that has ended; return False if it was learned from before."""
-        if run.uid in self._ended:
-            return False
-        self._ended[run.uid] = run.ended_at
-        if self._late is None:
+    def add(self, run: PastRun) -> None:
+        """Learn from a run that has ended; one that is not built yet learns from it at the end."""
+        if self.is_built:
             self._observe(run)
         else:
             self._late.append(run)
-        return True
-
-    def let_go(self, uids: Collection[str]) -> None:
-        """Forget that these runs were learned from: no object has them any more."""
-        for uid in uids:
-            self._ended.pop(uid, None)
+        if self.before is not None:
+            self.before.add(run)
 
     def learned_widths(self, graph: RunGraph) -> Mapping[str, LearnedWidth]:
         """Return what is known of the run's loops whose width nobody knows."""
@@ -132,30 +122,24 @@ class KnownPast:
         """Effect of a defect in what is asked here."""
         return f"runs of namespace {self._namespace} are planned without past ones"
 
-    def _build(self, found: StoredRuns, counted: Collection[str]) -> Iterator[int]:
+    def _build(self, stored: Collection[ObservedHistory], keep_days: int) -> Iterator[int]:
         """Learn from the runs, the oldest first; yield what each part costs, in steps."""
-        runs: dict[str, PastRun] = {}
+        counted = last_runs((each.spec.pipeline, each.ended) for each in stored)
+        runs: list[PastRun] = []
         left_out = f"a PipelineHistory of namespace {self._namespace} is left out"
-        for each in found.stored:
-            read = partial(self._read, each, counted, found.keep_days)
-            runs |= {run.uid: run for run in self._said.guarded(left_out, read) or ()}
-            yield each.json_bytes // BYTES_PER_STEP
-        runs |= {run.uid: run for run in found.unwritten if run.uid in counted}
-        for run in sorted(runs.values(), key=lambda each: each.order):
+        for each in stored:
+            if not counted.isdisjoint(each.ended):
+                read = partial(_runs_of, self._namespace, each, counted, keep_days, self._said)
+                runs += self._said.guarded(left_out, read) or ()
+                yield each.json_bytes // BYTES_PER_STEP
+        # Runs that end meanwhile join the end of this list.
+        self._late = sorted(runs, key=lambda each: each.order) + self._late
+        for run in self._late:
             self._observe(run)
             yield len(run.steps)
-        late, self._late = self._late or [], None
-        for run in late:
-            self._observe(run)
-
-    def _read(
-        self, stored: ObservedHistory, counted: Collection[str], keep_days: int
-    ) -> Collection[PastRun]:
-        try:
-            return stored.read(counted).past_runs(keep_days)
-        except InputError as error:
-            self._said.warning(f"namespace {self._namespace}: {error}; it does not count")
-            return ()
+        self.is_built = True
+        self.before = None
+        self._late.clear()
 
     def _observe(self, run: PastRun) -> None:
         self.runs += 1
@@ -163,11 +147,19 @@ class KnownPast:
         self._said.guarded(what, partial(self.past.observe, run))
 
 
-def _last_runs(found: StoredRuns) -> frozenset[str]:
-    """Return the uids of the runs that a namespace is known by."""
-    stored = ((each.spec.pipeline, each.ended) for each in found.stored)
-    unwritten = ((run.pipeline, {run.uid: run.ended_at}) for run in found.unwritten)
-    return last_runs(chain(stored, unwritten))
+def _runs_of(
+    namespace: str,
+    stored: ObservedHistory,
+    counted: Container[str],
+    keep_days: int,
+    said: SaidOnce,
+) -> Sequence[PastRun]:
+    """Return the runs of an object that count and have these uids; none if it cannot be read."""
+    try:
+        return stored.read(counted).past_runs(keep_days)
+    except InputError as error:
+        said.warning(f"namespace {namespace}: {error}; it does not count")
+        return ()
 
 
 @dataclass
@@ -175,102 +167,90 @@ class KnownPasts:
     """The pasts of namespaces, and of pipelines.
 
     Attributes:
-        runs_of: finds the runs of a past.
+        stored: all objects.
+        keep_days: runs that ended more days before the last of their pipeline do not count.
         said: where warnings go.
     """
 
-    runs_of: Callable[[HistoryKey], StoredRuns]
+    stored: Mapping[HistoryKey, ObservedHistory]
+    keep_days: int
     said: SaidOnce
-    _kept: dict[HistoryKey, KnownPast] = field(default_factory=dict)
-    _building: dict[HistoryKey, KnownPast] = field(default_factory=dict)
-    _outdated: set[HistoryKey] = field(default_factory=set)
+    _known: dict[HistoryKey, KnownPast] = field(default_factory=dict)
+    """By pipeline, and by namespace under the name ""."""
 
     def of_pipeline(self, key: HistoryKey) -> KnownPast | None:
         """Return what is known of a pipeline; None = it is being built."""
         of_namespace = self._asked_for((key[0], ""), None)
-        return None if of_namespace is None else self._asked_for(key, of_namespace.past)
+        return None if of_namespace is None else self._asked_for(key, of_namespace)
 
     @property
     def is_building(self) -> bool:
         """Whether something that was asked for is being built."""
-        return bool(self._building)
+        return not all(past.is_built for past in self._known.values())
 
     def awaits(self, namespace: str) -> bool:
         """Return whether something of a namespace is built for the first time."""
-        return any(key[0] == namespace and key not in self._kept for key in self._building)
+        return any(key[0] == namespace and not past.answer for key, past in self._known.items())
 
-    def is_current(self, key: HistoryKey) -> bool:
-        """Return whether what answers of a pipeline is not about to be replaced."""
-        return key not in self._outdated and key not in self._building
+    def add(self, key: HistoryKey, uids: Collection[str]) -> None:
+        """Learn from runs that have been added to an object: they have just ended."""
+        known = [self._known[each] for each in (key, (key[0], "")) if each in self._known]
+        if not known:
+            return
+        for run in _runs_of(key[0], self.stored[key], uids, self.keep_days, self.said):
+            for past in known:
+                past.add(run)
 
-    def knows(self, key: HistoryKey, stored: ObservedHistory) -> bool:
-        """Return whether all runs of an object have been, or will be, learned from."""
-        return all(past.knows(stored.ended) for past in self._of(key))
+    def outdated(self, namespace: str = "") -> None:
+        """Build again, when it is asked for, what is known of a namespace; of all if none is named.
 
-    def add(self, key: HistoryKey, run: PastRun) -> None:
-        """Learn from a run of a pipeline; of one that was tried again its last end counts."""
-        for past in self._of(key):
-            if not past.add(run):
-                self.outdated(key)
-
-    def let_go(self, key: HistoryKey, uids: Collection[str]) -> None:
-        """Forget runs that the object of a pipeline has no longer, as there are later ones."""
-        for past in self._of(key):
-            past.let_go(uids)
-
-    def outdated(self, key: HistoryKey) -> None:
-        """Build again what somebody has changed, when it is asked for."""
-        for each in (key, (key[0], "")):
-            if self._building.pop(each, None) is not None or each in self._kept:
-                self._outdated.add(each)
-
-    def drop(self) -> None:
-        """Build all again: other rules hold, or others may have written much since."""
-        self._building.clear()
-        self._outdated |= self._kept.keys()
+        Its pipelines follow.
+        """
+        for (where, name), past in self._known.items():
+            if not name and namespace in ("", where):
+                past.is_outdated = True
 
     def build(self, steps: int = STEPS_AT_ONCE) -> None:
-        """Go on with what is being built; first with what nothing answers for yet.
+        """Go on with what is being built.
 
         Args:
             steps: that may be learned from now.
         """
-        for key in sorted(self._building, key=lambda each: each in self._kept):
+        for key, past in [each for each in self._known.items() if not each[1].is_built]:
             if steps <= 0:
                 return
-            past = self._building[key]
             steps = past.build(steps)
-            if past.is_built:
-                del self._building[key]
-                self._kept[key] = past
-                self._replaced(key)
+            # The others come first next time.
+            self._known[key] = self._known.pop(key)
 
-    def _of(self, key: HistoryKey) -> list[KnownPast]:
-        """Return what answers for a pipeline and its namespace, and what will."""
-        return [
-            found
-            for each in (key, (key[0], ""))
-            for known in (self._kept, self._building)
-            if (found := known.get(each)) is not None
-        ]
-
-    def _asked_for(self, key: HistoryKey, of_namespace: Past | None) -> KnownPast | None:
+    def _asked_for(self, key: HistoryKey, of_namespace: KnownPast | None) -> KnownPast | None:
         """Return what answers for a key; begin what is missing, and build at once what is small."""
-        if (key not in self._kept or key in self._outdated) and key not in self._building:
-            self._outdated.discard(key)
-            self._building[key] = KnownPast(key, self.runs_of(key), self.said, of_namespace)
-            self.build(STEPS_FOR_A_NEW_RUN)
-        if key in self._kept:
+        past = self._known.get(key)
+        if past is None or past.is_outdated or past.of_namespace is not of_namespace:
+            before = None if past is None else past.answer
+            stored = self._objects_of(key)
+            past = KnownPast(key[0], stored, self.keep_days, self.said, of_namespace, before)
+            past.build(STEPS_FOR_A_NEW_RUN)
+            # Those that wait to be built come first.
+            self._known.pop(key, None)
+            self._known[key] = past
+            self._make_room(is_pipeline=bool(key[1]))
+        elif past.is_built:
             # What was asked for last is the last to go.
-            self._kept[key] = self._kept.pop(key)
-        return self._kept.get(key)
+            self._known[key] = self._known.pop(key)
+        return past.answer
 
-    def _replaced(self, key: HistoryKey) -> None:
-        """Let pipelines ask the new past of their namespace, and drop what there is too much of."""
+    def _objects_of(self, key: HistoryKey) -> Collection[ObservedHistory]:
+        """Return the object of a pipeline; of the name "", all of its namespace."""
         namespace, name = key
-        if not name:
-            self._outdated |= {each for each in self._kept if each[0] == namespace and each[1]}
-        same = [each for each in self._kept if bool(each[1]) == bool(name)]
-        for oldest in same[: -MOST_PIPELINES if name else -MOST_NAMESPACES]:
-            del self._kept[oldest]
-            self._outdated.discard(oldest)
+        if name:
+            return [self.stored[key]] if key in self.stored else []
+        return [each for (where, _), each in self.stored.items() if where == namespace]
+
+    def _make_room(self, *, is_pipeline: bool) -> None:
+        """Let go what was asked for longest ago, of what is built."""
+        most = MOST_PIPELINES if is_pipeline else MOST_NAMESPACES
+        known = self._known.items()
+        same = [key for key, past in known if bool(key[1]) == is_pipeline and past.is_built]
+        for oldest in same[:-most]:
+            del self._known[oldest]

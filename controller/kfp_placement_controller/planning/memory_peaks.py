@@ -5,7 +5,7 @@ answer, for less than a minute. A server that is missing, slow or wrong is warne
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,7 +16,6 @@ from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.history import is_usable_memory
-from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.policy import MemorySource
 from kfp_placement_engine.readers.run_outcomes import PodRole
 
@@ -39,13 +38,13 @@ _TELLING = 20
 
 @dataclass
 class MemoryPeaks:
-    """Asks for the peaks of ended runs, one run at a time, and keeps them until they are read."""
+    """Asks for the peaks of ended runs, one run at a time."""
 
     _url: str = ""
     _asked: AskMemory | None = None
+    _asked_of: TrackedRun | None = None
     _asked_at: datetime | None = None
     _failed_at: datetime | None = None
-    _peaks: dict[RunKey, Mapping[str, float]] = field(default_factory=dict)
     _unknown_pods: int = 0
     _warned: bool = False
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
@@ -72,46 +71,38 @@ class MemoryPeaks:
             return None
         for run in ended:
             finished_at = run.observed.state.finished_at
-            if run.key in self._peaks or finished_at is None:
+            if run.peaks is not None or finished_at is None:
                 continue
             if (now - finished_at).total_seconds() < SETTLING_SECONDS:
                 continue
             pods = tuple(_asked_for(each, now) for each in _ended_well(run))[:MOST_PODS]
             if pods:
-                self._asked, self._asked_at = AskMemory(self._url, run.key, pods), now
+                self._asked = AskMemory(self._url, run.key, pods)
+                self._asked_of, self._asked_at = run, now
                 return self._asked
-            self._peaks[run.key] = {}
+            run.peaks = {}
         return None
 
     def answered(self, answer: MemoryAnswer, now: datetime) -> None:
         """Take an answer; amounts that cannot be true count as unknown."""
-        asked = answer.question
-        if asked is not self._asked:
+        asked, run = self._asked, self._asked_of
+        if asked is None or run is None or asked is not answer.question:
             return
         if answer.failure:
             self._has_failed(asked, answer.failure, now)
             return
         self._asked = None
-        wanted = {each.uid for each in asked.pods}
-        peaks = {
-            uid: peak
-            for uid, peak in answer.peaks.items()
-            if uid in wanted and is_usable_memory(peak)
-        }
-        self._peaks[asked.run] = peaks
-        self._unknown_pods = 0 if peaks else self._unknown_pods + len(wanted)
+        known = ((each.uid, answer.peaks.get(each.uid, 0.0)) for each in asked.pods)
+        run.peaks = {uid: peak for uid, peak in known if is_usable_memory(peak)}
+        self._unknown_pods = 0 if run.peaks else self._unknown_pods + len(asked.pods)
         if self._unknown_pods >= _TELLING:
             self._warn(asked, f"it knows none of {self._unknown_pods} pods")
 
     def awaits(self, run: TrackedRun, now: datetime) -> bool:
         """Return whether the peaks of an ended run may be known soon."""
-        if not self._url or run.key in self._peaks or self._pauses(now):
+        if not self._url or run.peaks is not None or self._pauses(now):
             return False
         return lasts(SETTLING_SECONDS + PATIENCE_SECONDS, run.observed.state.finished_at, now)
-
-    def take(self, key: RunKey) -> Mapping[str, float]:
-        """Return the peaks of a run, bytes by uid of the pod, and keep them no longer."""
-        return self._peaks.pop(key, {})
 
     def _pauses(self, now: datetime) -> bool:
         return lasts(PAUSE_AFTER_FAILURE_SECONDS, self._failed_at, now)

@@ -28,8 +28,7 @@ class PastNews:
     needs: Mapping[RunKey, RunNeed]
     histories: Histories
     _news: set[HistoryKey] = field(default_factory=set)
-    _planned_at: dict[HistoryKey, datetime] = field(default_factory=dict)
-    _without_past: set[RunKey] = field(default_factory=set)
+    _heard_at: dict[HistoryKey, datetime] = field(default_factory=dict)
 
     def history_changed(self, name: HistoryKey) -> None:
         """Note that runs of a pipeline have ended, or that some of them no longer count."""
@@ -37,42 +36,28 @@ class PastNews:
 
     def planned(self, need: RunNeed) -> None:
         """Note that a run has been planned, perhaps before its past was known."""
-        if self.histories.enabled and need.lacks_past:
-            self._without_past.add(need.observed.key)
+        if self.histories.enabled and need.lacks_past and need.pipeline:
+            name = (need.observed.key.namespace, history_name(need.pipeline))
+            self._news.add(name)
+            self._heard_at.pop(name, None)
 
     def due(self, now: datetime) -> Iterator[RunKey]:
         """Yield the runs to plan again; of those that have begun, only those without a past."""
-        if not self.histories.enabled:
-            return
-        planned_at = self._planned_at.items()
-        self._planned_at = {
-            name: at for name, at in planned_at if lasts(NEWS_PAUSE_SECONDS, at, now)
-        }
-        fresh = self._news - self._planned_at.keys()
-        waiting = dict(self._waiting()) if fresh else {}
-        # What somebody else has changed counts as soon as it has been built.
-        asked = fresh.intersection(waiting.values())
-        ready = {name for name in asked if self.histories.is_current(name)}
-        self._planned_at |= dict.fromkeys(ready, now)
-        # Of the others nobody waits.
-        self._news -= ready | fresh.difference(waiting.values())
-        for key in [key for key, name in waiting.items() if name in ready]:
-            self.needs[key].has_news = True
-            yield key
-        yield from self._with_first_past()
-
-    def _waiting(self) -> Iterator[tuple[RunKey, HistoryKey]]:
-        """Yield the runs that have not begun, with the names of their histories."""
-        for key, need in self.needs.items():
-            if need.pipeline and not (need.has_begun or need.observed.ended):
-                yield key, (key.namespace, history_name(need.pipeline))
-
-    def _with_first_past(self) -> Iterator[RunKey]:
-        for key in tuple(self._without_past):
-            need = self.needs.get(key)
-            if need is None or need.observed.ended:
-                self._without_past.discard(key)
-            elif self.histories.past(key.namespace, need.pipeline) is not None:
-                self._without_past.discard(key)
+        heard = self._heard_at.items()
+        self._heard_at = {name: at for name, at in heard if lasts(NEWS_PAUSE_SECONDS, at, now)}
+        fresh = self._news - self._heard_at.keys()
+        # Where nobody waits for them, nobody hears of them.
+        self._news -= fresh
+        for key, need in self.needs.items() if fresh else ():
+            name = (key.namespace, history_name(need.pipeline))
+            has_begun = need.has_begun and not need.lacks_past
+            if name not in fresh or has_begun or need.observed.ended:
+                continue
+            past = self.histories.past(key.namespace, need.pipeline)
+            if past is None or not past.is_current:
+                # What somebody else has changed counts as soon as it has been built.
+                self._news.add(name)
+            else:
+                self._heard_at[name] = now
                 need.has_news = True
                 yield key

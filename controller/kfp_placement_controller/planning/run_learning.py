@@ -17,7 +17,6 @@ from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.kept_promises import KeptPromises
 from kfp_placement_controller.planning.memory_peaks import MemoryPeaks
 from kfp_placement_controller.planning.pauses import lasts
-from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.unplanned_runs import SETTLED_SECONDS, UnplannedRuns
@@ -41,7 +40,6 @@ class RunLearning:
 
     Attributes:
         histories: what has been learned; where that is not installed, nothing is.
-        registry: the runs.
         nodes: by name, for what transfers take there.
         unplanned: runs without a plan that wait to be learned from.
         memory: most memory that pods used.
@@ -49,14 +47,12 @@ class RunLearning:
     """
 
     histories: Histories
-    registry: RunRegistry
     nodes: Mapping[str, Node]
     unplanned: UnplannedRuns
     memory: MemoryPeaks = field(default_factory=MemoryPeaks)
     promises: KeptPromises = field(default_factory=KeptPromises)
     _awaited: dict[RunKey, tuple[TrackedRun, datetime]] = field(default_factory=dict)
     """Runs of which more may be known soon, and since when they are known to have ended."""
-    _learned: dict[RunKey, datetime] = field(default_factory=dict)
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
@@ -69,8 +65,6 @@ class RunLearning:
         awaited = self._awaited.pop(key, None)
         if awaited is not None:
             self._guarded(partial(self._learn, awaited[0], now))
-        self._learned.pop(key, None)
-        self.memory.take(key)
 
     def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
         """A run that gets no plan has ended."""
@@ -92,7 +86,7 @@ class RunLearning:
             self._guarded(partial(self._learn_unplanned, ended, now))
 
     def due(self, now: datetime) -> list[LearningAction]:
-        """Return what must be written and asked now; the leader alone asks."""
+        """Return what must be asked and written now; the leader alone asks for it."""
         if not self.histories.enabled:
             return []
         learned = 0
@@ -100,40 +94,38 @@ class RunLearning:
         for run, since in sorted(self._awaited.values(), key=_ended_at):
             if learned >= LEARNED_AT_ONCE:
                 break
-            awaits = partial(self.memory.awaits, run, now)
-            if not (lasts(SETTLED_SECONDS, since, now) or self._guarded(awaits)):
+            if not (lasts(SETTLED_SECONDS, since, now) or self.memory.awaits(run, now)):
                 del self._awaited[run.key]
                 learned += self._guarded(partial(self._learn, run, now)) or 0
         ended = [run for run, _since in self._awaited.values()]
-        question = self._guarded(partial(self.memory.due, ended, now))
-        writes = self._guarded(partial(self.histories.due, now)) or []
-        return [*writes, *([] if question is None else [question])]
+        question = self.memory.due(ended, now)
+        return [*([] if question is None else [question]), *self.histories.due(now)]
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:
         """Learn from a run; returns how many steps have been looked at for that."""
-        finished_at = run.observed.state.finished_at
+        finished_at, reading = run.observed.state.finished_at, run.reading
         # Its object may be deleted by now: a label must not bring back what people have deleted.
-        if finished_at is None or self._learned.get(run.key) == finished_at:
+        if finished_at is None or reading is None or run.learned_end == finished_at:
             return 0
-        reading = run.reading
-        if reading is not None and self.histories.knows(
+        if self.histories.knows(
             run.key.namespace, reading.graph.name, run.observed.uid, finished_at
         ):
             # Of those that a new leader finds most have been learned from.
-            self._learned[run.key] = finished_at
+            run.learned_end = finished_at
             return 0
-        past = ended_run(run, self.nodes, now, self.memory.take(run.key))
-        if past is None:
-            return len(run.statuses)
-        self._learned[run.key] = finished_at
-        if self.histories.run_ended(run.key.namespace, past):
-            self.promises.ended(run)
+        past = ended_run(run, self.nodes, now)
+        # If it is tried again, it is asked for again.
+        run.peaks = None
+        if past is not None:
+            run.learned_end = finished_at
+            if self.histories.run_ended(run.key.namespace, past):
+                self.promises.ended(run)
         return len(run.statuses)
 
     def _learn_unplanned(self, ended: EndedPipeline, now: datetime) -> None:
-        past = self.unplanned.learned(ended, now)
-        if past is not None:
-            self.histories.run_ended(ended.key.namespace, past)
+        run = self.unplanned.read(ended, now)
+        if run is not None:
+            self._learn(run, now)
 
     def _guarded(self, do: Callable[[], T]) -> T | None:
         return self._said.guarded("nothing is learned from some runs", do)

@@ -85,6 +85,8 @@ class TrackedRun:
         changed: something has been observed since the last evaluation.
         outdated: its plan is of a time when it was held back, or could use other nodes.
         hold: whether it is held back.
+        learned_end: the end that later runs have learned from; None = they have not.
+        peaks: most memory that its pods used, bytes by uid; None = that has not been answered.
     """
 
     observed: ObservedRun
@@ -103,6 +105,8 @@ class TrackedRun:
     changed: bool = True
     outdated: bool = False
     hold: HoldWatch = field(default_factory=HoldWatch)
+    learned_end: datetime | None = None
+    peaks: Mapping[str, float] | None = None
     _content_changed: bool = True
     outcome: RunOutcome = field(default_factory=RunOutcome)
     _drift: DriftWatch = field(default_factory=DriftWatch)

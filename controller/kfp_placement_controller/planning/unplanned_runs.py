@@ -1,14 +1,13 @@
 """Runs that get no plan and have ended: each is read once, for what it teaches, and let go."""
 
-import heapq
 import logging
+from bisect import insort
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
-from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_reading import read_run
 from kfp_placement_controller.planning.run_registry import RunRegistry
@@ -17,8 +16,6 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.history import PastRun
 
 _LOG = logging.getLogger(__name__)
 
@@ -34,31 +31,26 @@ SETTLED_SECONDS = 1.0
 
 _LONG_AFTER = timedelta(minutes=1)
 
-Waiting = tuple[datetime, int, EndedPipeline]
-"""When it ended, its number among those that were heard of, and the run."""
-
 
 @dataclass
 class UnplannedRuns:
-    """Runs that wait to be learned from; what ended first comes first, and goes first.
+    """Runs that wait to be learned from; of each namespace what ended first comes and goes first.
 
     Attributes:
         sources: where they come from.
         registry: the pods of all runs.
-        nodes: by name, for what transfers take there.
         policy: says what is assumed of loops.
         params: times and thresholds.
     """
 
     sources: RunSources
     registry: RunRegistry
-    nodes: Mapping[str, Node]
     policy: Callable[[], PlacementPolicySpec]
     params: PlanningParams
     _unsettled: deque[tuple[datetime, EndedPipeline]] = field(default_factory=deque)
-    _waiting: dict[str, list[Waiting]] = field(default_factory=dict)
+    _waiting: dict[str, list[EndedPipeline]] = field(default_factory=dict)
+    """By namespace, in the order in which they ended."""
     _bytes: Counter[str] = field(default_factory=Counter)
-    _heard: int = 0
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
 
     def add(self, run: EndedPipeline, now: datetime) -> None:
@@ -68,27 +60,26 @@ class UnplannedRuns:
         while self._bytes.total() > MOST_BYTES:
             self._settle(None)
             largest = max(self._bytes, key=self._bytes.__getitem__)
-            self._pop(largest)
+            self._take(largest)
             self._said.warning(
                 f"namespace {largest}: more runs have ended than can be learned from; the oldest"
                 " are lost"
             )
 
-    def next_at(self) -> datetime | None:
+    def next_at(self, now: datetime) -> datetime | None:
         """When there is something to learn from; None = nothing waits."""
         if self._waiting:
-            return self._waiting[self._first()][0][0]
-        return (
-            self._unsettled[0][0] + timedelta(seconds=SETTLED_SECONDS) if self._unsettled else None
-        )
+            return now
+        unsettled = self._unsettled
+        return unsettled[0][0] + timedelta(seconds=SETTLED_SECONDS) if unsettled else None
 
     def due(self, now: datetime) -> list[EndedPipeline]:
-        """A few runs that can be learned from now."""
+        """A few runs that can be learned from now, those of all namespaces in turn."""
         self._settle(now)
         found: list[EndedPipeline] = []
         left = MOST_BYTES_AT_ONCE
         while self._waiting and left > 0:
-            found.append(self._pop(self._first()))
+            found.append(self._take(next(iter(self._waiting))))
             left -= len(found[-1].packed)
         return found
 
@@ -103,14 +94,11 @@ class UnplannedRuns:
             if now is not None and abs((now - heard_at).total_seconds()) < SETTLED_SECONDS:
                 return
             self._unsettled.popleft()
-            self._heard += 1
             waiting = self._waiting.setdefault(run.key.namespace, [])
-            heapq.heappush(waiting, (run.ended_at, self._heard, run))
+            insort(waiting, run, key=lambda each: each.ended_at)
 
-    def learned(self, ended: EndedPipeline, now: datetime) -> PastRun | None:
-        """What a run teaches; None = nothing."""
-        if self.registry.excluded(ended.key.namespace):
-            return None
+    def read(self, ended: EndedPipeline, now: datetime) -> TrackedRun | None:
+        """The run as if it had been followed to its end; None = it teaches nothing."""
         source = next(each for each in self.sources if each.kind == ended.kind)
         try:
             observed = source.observe(ended.raw(), all_pipelines=True)
@@ -124,18 +112,13 @@ class UnplannedRuns:
             # Nobody has followed them: what they say themselves counts.
             run.observe_pod(None, pod, now + _LONG_AFTER)
         run.evaluate(self.policy(), now, self.params)
-        return ended_run(run, self.nodes, now)
+        return run
 
-    def _first(self) -> str:
-        """The namespace of the run that ended first."""
-        return min(self._waiting, key=lambda namespace: self._waiting[namespace][0][:2])
-
-    def _pop(self, namespace: str) -> EndedPipeline:
-        """Take the run of a namespace that ended first."""
-        run = heapq.heappop(self._waiting[namespace])[-1]
+    def _take(self, namespace: str) -> EndedPipeline:
+        """Take the run of a namespace that ended first; its next one comes after the others'."""
+        own = self._waiting.pop(namespace)
+        run = own.pop(0)
         self._bytes[namespace] -= len(run.packed)
-        if not self._waiting[namespace]:
-            del self._waiting[namespace]
-        if not self._bytes[namespace]:
-            del self._bytes[namespace]
+        if own:
+            self._waiting[namespace] = own
         return run

@@ -13,8 +13,6 @@ from kfp_placement_engine.contract.history_rows import (
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     MAX_RUNS,
-    PipelineHistory,
-    PipelineHistorySpec,
     PipelineHistoryStatus,
     RecordedRun,
 )
@@ -57,13 +55,6 @@ def history_status(
         "last_run_at": status.runs[-1].ended_at if status.runs else None,
     }
     return status.model_copy(update=whole)
-
-
-def as_stored(run: PastRun) -> PastRun:
-    """A run as an object keeps it: times are rounded, and where there are too many some rows go."""
-    spec = PipelineHistorySpec(pipeline=run.pipeline)
-    (stored,) = PipelineHistory(spec=spec, status=history_status((run,))).past_runs()
-    return stored
 
 
 def _fitting(latest: Iterable[PastRun], most: int) -> PipelineHistoryStatus:

@@ -234,8 +234,8 @@ def taught_by_pods(*pods: dict[str, Any], peak: float | None = None) -> Any:
         for number, fields in enumerate(pods)
     )
     run = evaluated(raw, *attempts)
-    peaks = {} if peak is None else {each.pod.uid: peak for each in run.pods}
-    past = ended_run(run, {"n0": observe_node(node_object("n0"))}, NOW, peaks)
+    run.peaks = {} if peak is None else {each.pod.uid: peak for each in run.pods}
+    past = ended_run(run, {"n0": observe_node(node_object("n0"))}, NOW)
     assert past is not None
     (step,) = past.steps
     return step

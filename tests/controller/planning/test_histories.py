@@ -193,7 +193,8 @@ def test_many_ended_runs_are_learned_from_a_few_at_a_time(monkeypatch):
     known = []
     for _ in range(12):
         cluster.look()
-        known.append(len(cluster.coordinator.learning._learned))
+        runs = cluster.coordinator.registry.runs.values()
+        known.append(sum(each.learned_end is not None for each in runs))
         cluster.now += timedelta(seconds=5)
     assert 0 < known[1] < 4
     assert known[-1] == 4

@@ -128,8 +128,9 @@ def test_a_run_teaches_its_pipeline_what_a_new_planner_would_know():
     known, restarted = many_pipelines(), many_pipelines()
     learned(known, "p3")
     run = a_past_run("p3", 5_000, seconds=500, steps=5, component="c" * 16)
+    runs = [*read_resource(PipelineHistory, list(many_histories())[3]).past_runs(), run]
     for each in (known, restarted):
-        assert each.run_ended("team", run)
+        store(each, a_history("p3", runs))
     after, anew = (learned(each, "p3").graph.steps[0] for each in (known, restarted))
     assert after.duration_seconds == pytest.approx(anew.duration_seconds, rel=0.01)
 
@@ -143,7 +144,7 @@ def test_only_so_many_pasts_are_kept_and_those_asked_for_last(monkeypatch, kind)
         store(known, a_history(pipeline, [a_past_run(pipeline, 1)], namespace))
         assert built(known, namespace, pipeline).runs == 1
     is_of_kind = (lambda key: key[1]) if kind == "MOST_PIPELINES" else (lambda key: not key[1])
-    assert len([key for key in known.pasts._kept if is_of_kind(key)]) == 2
+    assert len([key for key in known.pasts._known if is_of_kind(key)]) == 2
     assert forecast_seconds(built(known, *keys[0]), keys[0][1]) == pytest.approx(60, rel=0.01)
 
 
@@ -162,11 +163,12 @@ def test_a_past_is_built_in_parts_and_its_namespace_is_planned_without_it_meanwh
 def test_a_run_that_ends_while_a_past_is_built_does_not_begin_it_again():
     """Otherwise a namespace in which runs end often would never be known."""
     known = with_runs(*(a_past_run("p", number, steps=200) for number in range(20)))
-    for number in range(100, 200):
+    runs = [a_past_run("q", number, seconds=600) for number in range(100, 200)]
+    for number in range(100):
         if known.past("team", "p") is not None:
             break
         known.pasts.build()
-        known.run_ended("team", a_past_run("q", number, seconds=600))
+        store(known, a_history("q", runs[max(0, number - 20) : number]))
     past = built(known)
     assert forecast_seconds(past, "q") == pytest.approx(600, rel=0.01)
 
@@ -182,18 +184,6 @@ def test_a_namespace_that_changes_all_the_time_keeps_no_other_from_being_built()
         edited = [a_past_run("p", 1000 + number, steps=2_000)]
         store(known, a_history("p", edited))
     raise AssertionError("the other namespace is never built")
-
-
-def test_of_a_very_wide_run_a_planner_learns_what_is_stored_of_it():
-    """A planner that starts knows no more, and no decision waits for ten thousand steps."""
-    known = Histories(enabled=True)
-    assert known.run_ended("team", a_past_run("p", 1, steps=10_000))
-    (write,) = known.due(START)
-    assert isinstance(write, WriteHistory)
-    (run,) = write.runs
-    assert 1_000 < len(run.steps) < 5_000
-    (stored,) = read_resource(PipelineHistory, a_history("p", [run])).past_runs()
-    assert stored == run
 
 
 def test_nothing_is_learned_twice():
@@ -215,6 +205,8 @@ def test_a_run_that_was_tried_again_counts_once_and_its_end_does_not():
     assert isinstance(write, WriteHistory)
     assert (write.runs[0].seconds, write.runs[0].planned_seconds) == (None, None)
     assert write.runs[0].steps == again.steps
+    built(known)
+    store(known, a_history("p", write.runs))
     assert forecast_seconds(built(known)) == pytest.approx(600, rel=0.01)
 
 
@@ -252,10 +244,9 @@ def test_a_namespace_has_at_most_two_hundred_histories():
                     known.changed(Change((action.namespace, action.name), None, None))
                 else:
                     stored[action.pipeline] = action.runs[-1]
+                    store(known, a_history(action.pipeline, action.runs, "greedy"))
                 known.answered(HistoryAnswer(action, HistoryOutcome.DONE), START)
                 most = max(most, len(stored))
-        for name, run in stored.items():
-            store(known, a_history(name, [run], "greedy"))
     assert most == MOST_PIPELINES
     assert known.objects == MOST_PIPELINES
     assert "p0" not in stored
@@ -286,6 +277,7 @@ def test_an_object_that_a_finalizer_holds_is_not_removed_again():
     held = a_history("p0", [a_past_run("p0", 0)])
     held["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:00Z"
     store(known, held)
+    store(known, a_history("new", [a_past_run("new", 1000)]))
     known.run_ended("team", a_past_run("newer", 1001))
     removed = [each.name for each in known.due(START) if isinstance(each, DeleteHistory)]
     assert removed == ["p1"]
@@ -297,7 +289,7 @@ def test_an_object_with_a_row_that_cannot_be_true_does_not_count_and_that_is_sai
     known = with_runs(a_past_run("q", 10, seconds=30), pipeline="q")
     for _ in range(3):
         store(known, raw)
-        known.pasts.outdated(("team", "p"))
+        known.pasts.outdated("team")
         past = built(known)
     assert forecast_seconds(past) == forecast_seconds(built(known, pipeline="q"), "p")
     said = [record.getMessage() for record in caplog.records]
@@ -334,9 +326,7 @@ def test_what_is_no_json_is_not_read(bad):
 
 def test_a_hand_edited_year_does_not_keep_others_from_counting():
     future = a_past_run("p", 0, ended_at=START + timedelta(days=365_000), seconds=10)
-    known = with_runs(future)
-    for number in range(1, 10):
-        known.run_ended("team", a_past_run("p", number))
+    known = with_runs(future, *(a_past_run("p", number) for number in range(1, 10)))
     assert forecast_seconds(built(known)) == pytest.approx(60, rel=0.05)
 
 
@@ -345,16 +335,13 @@ def test_a_learner_with_a_defect_is_left_alone_and_says_so_once(monkeypatch, cap
         raise ZeroDivisionError(DEFECT)
 
     monkeypatch.setattr(Past, "observe", fail)
-    known = with_runs(*(a_past_run("p", number) for number in range(5)))
+    runs = [a_past_run("p", number) for number in range(10)]
+    known = with_runs(*runs[:5])
     past = built(known)
-    for number in range(10, 15):
-        known.run_ended("team", a_past_run("p", number))
+    store(known, a_history("p", runs))
     assert forecast_seconds(past) is None
     assert len(caplog.records) == 1
     assert DEFECT in caplog.records[0].getMessage()
-    (write,) = known.due(START)
-    assert isinstance(write, WriteHistory)
-    assert len(write.runs) == 5
 
 
 def test_sizes_of_all_objects_are_known():
@@ -372,6 +359,7 @@ def test_while_histories_cannot_be_read_runs_are_remembered_and_nothing_is_known
     for _ in range(2):
         known.readable(False)
     assert known.run_ended("team", a_past_run("p", 1, seconds=600))
+    store(known, a_history("p", [a_past_run("p", 0, seconds=600)]))
     assert known.past("team", "p") is None
     assert not known.due(START)
     known.readable(True)

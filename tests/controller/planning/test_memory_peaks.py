@@ -67,8 +67,7 @@ def test_the_pods_that_ended_well_are_asked_for_once_after_the_run():
     peaks.answered(MemoryAnswer(asked, {"nightly-0-first": PEAK, "another": 1e9}), SETTLED)
     assert not peaks.awaits(run, SETTLED)
     assert peaks.due([run], SETTLED) is None
-    assert peaks.take(run.key) == {"nightly-0-first": PEAK}
-    assert peaks.take(run.key) == {}
+    assert run.peaks == {"nightly-0-first": PEAK}
 
 
 def test_one_run_is_asked_for_after_the_other():
@@ -86,7 +85,7 @@ def test_amounts_that_cannot_be_true_are_unknown(amount):
     peaks, asked = asking(run)
     assert asked is not None
     peaks.answered(MemoryAnswer(asked, {"nightly-0-first": amount}), SETTLED)
-    assert peaks.take(run.key) == {}
+    assert run.peaks == {}
 
 
 def test_without_the_source_nothing_is_asked_and_nothing_awaited():
@@ -121,7 +120,7 @@ def test_a_server_that_does_not_answer_keeps_nothing_waiting(caplog):
     assert peaks.due([run], late) is None
     assert "has not answered in time" in caplog.messages[0]
     peaks.answered(MemoryAnswer(asked, {"nightly-0-first": PEAK}), late)
-    assert peaks.take(run.key) == {}
+    assert run.peaks is None
 
 
 def test_a_server_that_knows_no_pod_is_the_wrong_one(caplog):

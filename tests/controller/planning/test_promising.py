@@ -77,7 +77,7 @@ def test_a_run_that_has_ended_holds_no_past():
     del past
     cluster.run()
     assert run.observed.ended
-    histories.pasts._kept.clear()
+    histories.pasts._known.clear()
     gc.collect()
     assert [each() for each in held] == [None, None]
     assert len(cluster.coordinator.registry.runs) == RUNS + 1

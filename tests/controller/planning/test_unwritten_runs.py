@@ -1,38 +1,48 @@
 """Ended runs until they are written: bounded, each namespace in its turn, no try too often."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.histories import observe_history
-from kfp_placement_controller.planning import unwritten_runs
-from kfp_placement_controller.planning.actions import HistoryOutcome
+from kfp_placement_controller.planning.actions import HistoryOutcome, WriteHistory
 from kfp_placement_controller.planning.unwritten_runs import (
     MOST_STEPS,
-    MOST_WRITES,
     WRITE_PAUSE_SECONDS,
     UnwrittenRuns,
 )
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
-from kfp_placement_engine.model.history import MOST_PIPELINES
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run
 
 WRITE_PAUSE = timedelta(seconds=WRITE_PAUSE_SECONDS)
 
 
+def kept(unwritten: UnwrittenRuns, namespace: str) -> list[PastRun]:
+    """All runs of a namespace."""
+    own = unwritten._namespaces.get(namespace, {}).values()
+    return [run for each in own for run in each.runs.values()]
+
+
+def due(unwritten: UnwrittenRuns, now: datetime) -> WriteHistory:
+    write = unwritten.due(now)
+    assert write is not None
+    return write
+
+
 def test_a_tenant_with_ten_thousand_pipelines_takes_bounded_memory():
     unwritten = UnwrittenRuns()
     for number in range(10_000):
         unwritten.add("greedy", a_past_run(f"p{number}", number))
-    kept = unwritten.of_namespace("greedy")
-    assert len(kept) == MOST_PIPELINES
-    assert kept[-1].pipeline == "p9999"
+    runs = kept(unwritten, "greedy")
+    assert len(runs) == MOST_PIPELINES
+    assert runs[-1].pipeline == "p9999"
 
 
 def test_large_runs_of_a_namespace_take_bounded_memory():
     unwritten = UnwrittenRuns()
     for number in range(100):
         unwritten.add("greedy", a_past_run(f"p{number}", number, steps=5_000))
-    assert sum(len(run.steps) for run in unwritten.of_namespace("greedy")) <= MOST_STEPS
+    assert sum(len(run.steps) for run in kept(unwritten, "greedy")) <= MOST_STEPS
 
 
 def test_runs_of_many_namespaces_take_bounded_memory(caplog):
@@ -43,11 +53,11 @@ def test_runs_of_many_namespaces_take_bounded_memory(caplog):
         for team in teams:
             unwritten.add(team, a_past_run(f"p{number}", number, steps=2_000))
     unwritten.add("small", a_past_run("p", 1, steps=10))
-    kept = [len(unwritten.of_namespace(team)) for team in teams]
-    steps = sum(len(run.steps) for team in teams for run in unwritten.of_namespace(team))
+    runs = [len(kept(unwritten, team)) for team in teams]
+    steps = sum(len(run.steps) for team in teams for run in kept(unwritten, team))
     assert steps <= MOST_STEPS - 10
-    assert max(kept) - min(kept) <= 1
-    assert len(unwritten.of_namespace("small")) == 1
+    assert max(runs) - min(runs) <= 1
+    assert len(kept(unwritten, "small")) == 1
     assert len(caplog.records) == len(teams)
 
 
@@ -55,7 +65,7 @@ def test_of_a_pipeline_the_last_runs_are_kept():
     unwritten = UnwrittenRuns()
     for number in range(2 * MAX_RUNS):
         unwritten.add("team", a_past_run("p", number))
-    uids = [run.uid for run in unwritten.of_namespace("team")]
+    uids = [run.uid for run in kept(unwritten, "team")]
     assert uids == [f"uid-{number}" for number in range(MAX_RUNS, 2 * MAX_RUNS)]
 
 
@@ -64,13 +74,14 @@ def test_a_greedy_namespace_does_not_keep_others_from_being_written():
     for number in range(1_000):
         unwritten.add("greedy", a_past_run(f"p{number}", number))
     unwritten.add("team", a_past_run("nightly", 1))
-    writes = unwritten.due(START)
-    assert len(writes) == MOST_WRITES
-    assert "team" in {each.namespace for each in writes}
-    # What is under way is answered before more is due.
-    assert not unwritten.due(START + 10 * WRITE_PAUSE)
-    unwritten.answered(writes[0], HistoryOutcome.DONE, START)
-    assert len(unwritten.due(START)) == 1
+    namespaces = []
+    for _ in range(3):
+        write = due(unwritten, START)
+        namespaces.append(write.namespace)
+        # It is answered before more is due.
+        assert unwritten.due(START + 10 * WRITE_PAUSE) is None
+        unwritten.answered(write, HistoryOutcome.DONE, START)
+    assert namespaces == ["greedy", "team", "greedy"]
 
 
 def test_all_pipelines_have_their_turn():
@@ -78,10 +89,9 @@ def test_all_pipelines_have_their_turn():
     for number in range(MOST_PIPELINES):
         unwritten.add("team", a_past_run(f"p{number}", number))
     written: list[str] = []
-    while writes := unwritten.due(START):
-        written += [each.pipeline for each in writes]
-        for each in writes:
-            unwritten.answered(each, HistoryOutcome.DONE, START)
+    while (write := unwritten.due(START)) is not None:
+        written.append(write.pipeline)
+        unwritten.answered(write, HistoryOutcome.DONE, START)
     assert sorted(written) == sorted({f"p{number}" for number in range(MOST_PIPELINES)})
 
 
@@ -91,12 +101,13 @@ def test_what_fails_is_tried_again_after_pauses_that_double():
     failed_at, pauses = START, list[float]()
     for number in range(1_000):
         now = START + number * WRITE_PAUSE
-        for write in unwritten.due(now):
+        write = unwritten.due(now)
+        if write is not None:
             pauses.append((now - failed_at) / WRITE_PAUSE)
             failed_at = now
             unwritten.answered(write, HistoryOutcome.FAILED, now)
-    assert pauses[:6] == [0, 1, 2, 4, 8, 16]
-    assert set(pauses[6:]) == {16}
+    assert pauses[:5] == [0, 2, 4, 8, 16]
+    assert set(pauses[5:]) == {16}
 
 
 def test_what_works_again_is_written_as_often_as_ever():
@@ -104,7 +115,7 @@ def test_what_works_again_is_written_as_often_as_ever():
     for number, outcome in enumerate([HistoryOutcome.FAILED] * 5 + [HistoryOutcome.DONE] * 2):
         unwritten.add("team", a_past_run("p", number))
         now += WRITE_PAUSE * 16
-        (write,) = unwritten.due(now)
+        write = due(unwritten, now)
         unwritten.answered(write, outcome, now)
     unwritten.add("team", a_past_run("p", 10))
     assert not unwritten.due(now + WRITE_PAUSE - timedelta(seconds=1))
@@ -112,25 +123,22 @@ def test_what_works_again_is_written_as_often_as_ever():
 
 
 def test_runs_of_a_namespace_that_is_gone_are_let_go():
-    """One try for each that is under way, and no other."""
+    """One try, and no other."""
     unwritten = UnwrittenRuns()
     for number in range(20):
         unwritten.add("gone", a_past_run(f"p{number}", number))
     unwritten.add("team", a_past_run("p", 1))
-    writes = unwritten.due(START)
-    for write in writes:
-        gone = write.namespace == "gone"
-        outcome = HistoryOutcome.NAMESPACE_GONE if gone else HistoryOutcome.DONE
-        unwritten.answered(write, outcome, START)
-    assert not unwritten.of_namespace("gone")
-    assert unwritten.of_namespace("team")
+    for outcome in (HistoryOutcome.NAMESPACE_GONE, HistoryOutcome.DONE):
+        unwritten.answered(due(unwritten, START), outcome, START)
+    assert not kept(unwritten, "gone")
+    assert kept(unwritten, "team")
     assert not unwritten.due(START + timedelta(days=1))
 
 
 def test_a_clock_that_was_set_back_stops_no_write():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("p", 1))
-    (write,) = unwritten.due(START)
+    write = due(unwritten, START)
     unwritten.answered(write, HistoryOutcome.FAILED, START)
     assert unwritten.due(START - timedelta(days=365))
 
@@ -139,35 +147,27 @@ def test_what_was_written_is_not_written_again_whatever_the_object_says():
     """A run that had no room in it is not in it, and never will be."""
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("p", 1))
-    (write,) = unwritten.due(START)
+    write = due(unwritten, START)
     unwritten.answered(write, HistoryOutcome.DONE, START)
     assert not unwritten.due(START + WRITE_PAUSE)
-    assert unwritten.get(("team", "p"), "uid-1") is not None
+    assert unwritten.ended_at(("team", "p"), "uid-1") is not None
     unwritten.seen(("team", "p"), observe_history(a_history("p", [])))
-    assert unwritten.get(("team", "p"), "uid-1") is None
+    assert unwritten.ended_at(("team", "p"), "uid-1") is None
 
 
 def test_what_ended_again_is_written_again():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("p", 1))
-    (write,) = unwritten.due(START)
+    write = due(unwritten, START)
     unwritten.answered(write, HistoryOutcome.DONE, START)
     again = a_past_run("p", 1, ended_at=START + timedelta(days=1))
     unwritten.add("team", again)
     unwritten.seen(("team", "p"), observe_history(a_history("p", [a_past_run("p", 1)])))
-    (write,) = unwritten.due(START + WRITE_PAUSE)
+    write = due(unwritten, START + WRITE_PAUSE)
     assert write.runs == (again,)
 
 
-def test_what_is_lost_is_said_once(caplog):
-    unwritten = UnwrittenRuns()
-    for number in range(MOST_PIPELINES + 10):
-        unwritten.add("greedy", a_past_run(f"p{number}", number))
-    assert len(caplog.records) == 1
-    assert caplog.records[0].name == unwritten_runs.__name__
-
-
-def test_pipelines_of_which_all_is_written_are_the_first_to_go(caplog):
+def test_what_is_written_makes_room(caplog):
     """As on a planner that only follows: nothing is lost."""
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("waits", 0))
@@ -175,14 +175,14 @@ def test_pipelines_of_which_all_is_written_are_the_first_to_go(caplog):
         name, run = f"p{number}", a_past_run(f"p{number}", number)
         unwritten.add("team", run)
         unwritten.seen(("team", name), observe_history(a_history(name, [run])))
-    assert [run.pipeline for run in unwritten.of_namespace("team")] == ["waits"]
+    assert [run.pipeline for run in kept(unwritten, "team")] == ["waits"]
     assert not caplog.records
 
 
 def test_names_that_objects_cannot_have_are_names_of_one_object():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("Ünïcode/…", 1))
-    (write,) = unwritten.due(START)
+    write = due(unwritten, START)
     unwritten.answered(write, HistoryOutcome.DONE, START)
-    assert unwritten.get(("team", history_name("Ünïcode/…")), "uid-1") is not None
+    assert unwritten.ended_at(("team", history_name("Ünïcode/…")), "uid-1") is not None
     assert not unwritten.due(START + WRITE_PAUSE)
