@@ -47,11 +47,10 @@ def advice_on(pipeline: str, step: Step, memory: MemoryHistory) -> MemoryAdvice 
 
     Args:
         pipeline: name of its pipeline.
-        step: the step; a request is one for all iterations of a loop, whatever their sizes.
+        step: the step; a request is one for all iterations of a loop.
         memory: what past runs of its namespace used.
     """
-    size = None if step.iteration_key else step.input_bytes
-    found = memory.predict(step_identity(pipeline, step), size)
+    found = memory.predict(step_identity(pipeline, step))
     asked = step.requests.get("memory")
     if found is None or (amount := advised_bytes(found, asked)) is None:
         return None
