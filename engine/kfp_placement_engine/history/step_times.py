@@ -80,14 +80,16 @@ class _Step:
         component, image: the last that it ran.
         runs: in how many runs it was seen.
         last_run: number of the last of these among the runs of its pipeline.
+        log_seconds: what it takes, whatever the iteration.
         iterations: the values of each iteration; that which was seen last is at the end.
     """
 
-    __slots__ = ("component", "image", "iterations", "last_run", "runs")
+    __slots__ = ("component", "image", "iterations", "last_run", "log_seconds", "runs")
 
     def __init__(self) -> None:
         self.component = self.image = ""
         self.runs = self.last_run = 0
+        self.log_seconds = 0.0
         self.iterations: dict[str, Series] = {}
 
     def observe(self, run: Sequence[PastStep]) -> None:
@@ -102,6 +104,7 @@ class _Step:
             )
         # Made anew: one that entries were taken out of stays twice as large.
         self.iterations = dict([*self.iterations.items()][-MOST_ITERATIONS:])
+        self.log_seconds = median(self.typical()[0])
 
     def typical(self) -> Columns:
         """What its iterations take."""
@@ -129,7 +132,7 @@ class StepTimes:
         self.ranges = Ranges(_WIDER)
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
         self._ended_well: dict[str, int] = defaultdict(int)
-        self._alike: dict[tuple[Level, str], tuple[list[float], int]] = {}
+        self._alike: dict[tuple[Level, str], list[_Step]] = {}
 
     def predict(
         self,
@@ -211,33 +214,28 @@ class StepTimes:
             columns = columns_in(series)
             runs = min(step.runs, len(columns[0]))
             return _found(columns, Level.ITERATION, factors, runs)
-        names = (identity.component, identity.image, "all")
-        for level, name in zip(_WIDER_LEVELS, names, strict=True):
-            logs, runs = self._of_alike(level, name) if name else ([], 0)
-            if logs:
-                return _found([logs], level, (), runs)
+        for common in _in_common(identity):
+            steps = self._steps_with(common)
+            if steps and common[1]:
+                logs = [each.log_seconds for each in steps]
+                if common[0] is Level.NAMESPACE:
+                    logs = [each for each in logs if each >= math.log(SHORT_SECONDS)] or logs
+                return _found([logs], common[0], (), max(each.runs for each in steps))
         return None
 
-    def _of_alike(self, level: Level, name: str) -> tuple[list[float], int]:
-        """What steps with something in common take, those seen last; and runs of the best known."""
-        if (level, name) not in self._alike:
-            steps = [each for each in self._steps.values() if _has(each, level, name)]
-            steps = steps[-_MOST_ALIKE:]
-            logs = [median(each.typical()[0]) for each in steps]
-            if level is Level.NAMESPACE:
-                logs = [each for each in logs if each >= math.log(SHORT_SECONDS)] or logs
-            self._alike[level, name] = logs, max((each.runs for each in steps), default=0)
-        return self._alike[level, name]
+    def _steps_with(self, common: tuple[Level, str]) -> Sequence[_Step]:
+        """The steps that have something in common, those seen last."""
+        if not self._alike:
+            for step in self._steps.values():
+                for each in _in_common(step):
+                    self._alike.setdefault(each, []).append(step)
+        return self._alike.get(common, ())[-_MOST_ALIKE:]
 
 
-_WIDER_LEVELS = (Level.COMPONENT, Level.IMAGE, Level.NAMESPACE)
-"""What steps have in common with others, the most similar first."""
-
-
-def _has(step: _Step, level: Level, name: str) -> bool:
-    if level is Level.COMPONENT:
-        return step.component == name
-    return step.image == name if level is Level.IMAGE else True
+def _in_common(step: StepIdentity | _Step) -> Iterable[tuple[Level, str]]:
+    """What a step may have in common with others, the most similar first."""
+    names = (step.component, step.image, "all")
+    return zip((Level.COMPONENT, Level.IMAGE, Level.NAMESPACE), names, strict=True)
 
 
 def _found(columns: Columns, level: Level, factors: Factors, runs: int) -> _Found:
