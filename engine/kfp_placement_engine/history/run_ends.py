@@ -49,7 +49,7 @@ class PipelineEnds:
 
     runs: tuple[PastEnd, ...] = ()
     of_others: float = 0.0
-    ranges: Ranges = field(default_factory=lambda: Ranges(_WIDER))
+    ranges: Ranges = field(default_factory=lambda: Ranges(_WIDER), compare=False)
 
     def predict(
         self, planned_seconds: float | None = None, confidence: float = CONFIDENCE
