@@ -99,7 +99,7 @@ class _Rule:
             return own
         if self._method != "ours":
             return 1.1 * self._largest[pod.step.task]
-        found = self._history.predict(pod.past.identity, pod.past.input_bytes)
+        found = self._history.predict(pod.past.identity)
         return own if found is None or found.ask_bytes is None else found.ask_bytes
 
     def ask_again(self, pod: TracedPod, had: float) -> float:

@@ -7,7 +7,7 @@ the planner's own value applies.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import fmean
@@ -96,38 +96,28 @@ class LearnedOverheads:
             if pod.pod.uid in self._learned:
                 continue
             self._learned.add(pod.pod.uid)
-            waited = (pod.running_at - pod.bound_at).total_seconds()
+            took = (pod.running_at - pod.bound_at).total_seconds()
             pulled = 0.0 if plan is None else plan.pull_seconds.get(step.name, 0.0)
-            self.start.add(max(0.0, waited - pulled))
+            self.start.add(max(0.0, took - pulled))
             if step.has_driver and pod.identity is not None and pod.identity.attempt == 0:
-                ready = _ready(step.depends_on, statuses, began_at)
-                if ready is not None and (held_at is None or held_at < ready):
-                    drivers = _drivers(step, groups, statuses, began_at)
-                    self.driver.add((pod.created_at - ready).total_seconds() / drivers)
+                # Its own driver, and those of groups that began when it could, one after another.
+                waited: list[Step | Group] = [step, *_groups_around(step, groups)]
+                ready = [_ready(each.depends_on, statuses, began_at) for each in waited]
+                if ready[0] is not None and (held_at is None or held_at < ready[0]):
+                    passed = (pod.created_at - ready[0]).total_seconds()
+                    self.driver.add(passed / ready.count(ready[0]))
 
     def forget(self, pods: RunPods) -> None:
         """A run is gone: its pods will not be seen again."""
         self._learned -= {pod.pod.uid for pod in pods}
 
 
-def _drivers(
-    step: Step,
-    groups: Mapping[str, Group],
-    statuses: Mapping[str, StepStatus],
-    began_at: datetime | None,
-) -> int:
-    """How many drivers the step waited for: its own, and of groups that began when it could."""
-    ready = _ready(step.depends_on, statuses, began_at)
-    drivers, name = 1, step.group
-    while name in groups:
-        group = groups[name]
-        if _ready(group.depends_on, statuses, began_at) != ready:
-            break
-        drivers += 1
-        if not name:
-            break
-        name = group.parent
-    return drivers
+def _groups_around(step: Step, groups: Mapping[str, Group]) -> Iterator[Group]:
+    """The groups that a step is in, the innermost first."""
+    group = groups.get(step.group)
+    while group is not None:
+        yield group
+        group = groups.get(group.parent) if group.name else None
 
 
 def _ready(

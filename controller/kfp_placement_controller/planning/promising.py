@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -22,12 +22,9 @@ from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
 
-PAUSE_SECONDS = 10.0
-"""Pause between two promises of one run by the same plan."""
-
-LONGEST_PAUSE_SECONDS = 30.0
-"""The same while nothing happens to its steps; so long is a search awaited that plans it better,
-and so long are runs not read again that hear of past ones."""
+PAUSE_SECONDS = 30.0
+"""Pause between two promises of one run by the same plan; so long is a search awaited that plans it
+better, and so long are runs not read again that hear of past ones."""
 
 PAUSE_BEFORE_START_SECONDS = 600.0
 """Pause between two promises of a run that waits for its start: it is planned for each."""
@@ -37,12 +34,13 @@ READ_AT_ONCE = 20
 
 
 class _Made(NamedTuple):
-    """The last promise of a run: when it was made, by which plan, and what had happened by then."""
+    """When the last promise of a run was made, and by which of its plans."""
 
     at: datetime
     revision: int
-    started: int
-    ended: int
+
+
+_NEVER = _Made(datetime.min.replace(tzinfo=UTC), 0)
 
 
 @dataclass
@@ -76,18 +74,18 @@ class Promising:
             if run.open is None:
                 # It may stay for days, and has no use for it.
                 run.use_past(None)
-                continue
-            reading = run.reading
-            if reading is None or not self._may_hear(run, reading, now):
-                continue
-            past = self.histories.past(run.key.namespace, reading.graph.name)
-            is_news = reading.past is None or (past is not None and past.runs != reading.past_runs)
-            if past is not None and is_news:
+            elif (past := self._news(run, run.open.reading, now)) is not None:
                 news.append((run, past))
         # Those that wait for longest come first: of one pipeline hundreds may hear of one run.
         news.sort(key=lambda each: self._read_at.get(each[0].key, each[0].observed.submitted_at))
         for run, past in news[:READ_AT_ONCE]:
-            self._read_with(run, past, policy, now)
+            self._read_at[run.key] = now
+            run.use_past(past)
+            run.reread(policy)
+            self._made.pop(run.key, None)
+            run.changed = True
+            if isinstance(run.open, PlannedRun) and run.unstarted():
+                self.planner.trigger(run, now)
 
     def use_settings(self, settings: HistorySettings) -> None:
         """Read runs again with what the policy says of past runs from now on."""
@@ -100,20 +98,14 @@ class Promising:
         """Say when runs end of which that is not said yet, or of which something has happened."""
         if not self.histories.enabled:
             return
-        waiting: list[PlannedRun] = []
-        for run in self.registry.planned():
-            if run.reading.forecast is None:
-                continue
+        due = [run for run in self.registry.planned() if self._is_due(run, now)]
+        for run in due:
             if not run.run.waits_to_begin:
                 self._guarded(partial(self._promise_again, run, now))
-            elif run.key not in self._made or not lasts(
-                PAUSE_BEFORE_START_SECONDS, self._made[run.key].at, now
-            ):
-                waiting.append(run)
         # To plan one takes some 50 ms, and hundreds may wait.
-        if waiting:
-            first = min(waiting, key=self._made_at)
-            self._guarded(partial(self._promise_from_start, first, policy, now))
+        waiting = [run for run in due if run.run.waits_to_begin]
+        for run in sorted(waiting, key=lambda each: self._last_of(each).at)[:1]:
+            self._guarded(partial(self._promise_from_start, run, policy, now))
 
     def clock_set(self) -> None:
         """Promise again what was promised by a clock that somebody has set."""
@@ -128,44 +120,30 @@ class Promising:
         """Promise one run; a defect in that hides those of no other."""
         self._said.guarded("it is not said when some runs end", do)
 
-    def _may_hear(self, run: TrackedRun, reading: RunReading, now: datetime) -> bool:
-        """Return whether past runs may tell what they did not when the run was read."""
-        if reading.past is None:
-            return True
-        is_told = not run.promises.is_unknown
-        return not (is_told or lasts(LONGEST_PAUSE_SECONDS, self._read_at.get(run.key), now))
+    def _news(self, run: TrackedRun, reading: RunReading, now: datetime) -> KnownPast | None:
+        """The past, if that may tell what it did not when the run was read."""
+        is_told = reading.past is not None and not run.promises.is_unknown
+        if is_told or lasts(PAUSE_SECONDS, self._read_at.get(run.key), now):
+            return None
+        past = self.histories.past(run.key.namespace, reading.graph.name)
+        is_as_before = past is not None and past.runs == reading.past_runs
+        return None if reading.past is not None and is_as_before else past
 
-    def _read_with(
-        self, run: TrackedRun, past: KnownPast, policy: PlacementPolicySpec, now: datetime
-    ) -> None:
-        """Read a run again, with what its past says now, and plan it so."""
-        self._read_at[run.key] = now
-        run.use_past(past)
-        run.reread(policy)
-        self._made.pop(run.key, None)
-        run.changed = True
-        if isinstance(run.open, PlannedRun) and run.unstarted():
-            self.planner.trigger(run, now)
+    def _last_of(self, run: PlannedRun) -> _Made:
+        return self._made.get(run.key, _NEVER)
 
-    def _made_at(self, run: PlannedRun) -> datetime:
-        made = self._made.get(run.key)
-        return run.observed.submitted_at if made is None else made.at
+    def _is_due(self, run: PlannedRun, now: datetime) -> bool:
+        """Return whether the run is promised again: by another plan, or after a pause."""
+        if run.reading.forecast is None:
+            return False
+        is_waiting, made = run.run.waits_to_begin, self._last_of(run)
+        pause_seconds = PAUSE_BEFORE_START_SECONDS if is_waiting else PAUSE_SECONDS
+        return made.revision != run.plan.revision or not lasts(pause_seconds, made.at, now)
 
     def _promise_again(self, run: PlannedRun, now: datetime) -> None:
         if _awaits_search(run, now):
             return
-        made, revision = self._made.get(run.key), run.plan.revision
-        # To count steps takes time, and this is asked of all runs between two decisions.
-        if made is not None and made.revision == revision and lasts(PAUSE_SECONDS, made.at, now):
-            return
-        current = _now_of(run, now)
-        if (
-            made is not None
-            and made[1:] == current[1:]
-            and lasts(LONGEST_PAUSE_SECONDS, made.at, now)
-        ):
-            return
-        self._made[run.key] = current
+        self._made[run.key] = _Made(now, run.plan.revision)
         promise = run.promise(now)
         if promise is not None:
             run.run.promised(promise, now)
@@ -178,7 +156,7 @@ class Promising:
         Who is there when it begins is not known; how much longer its pipeline took beside others is
         part of what past runs tell.
         """
-        self._made[run.key] = _now_of(run, now)
+        self._made[run.key] = _Made(now, run.plan.revision)
         together = {each.key for each in self.registry.planned()}
         plan = self.builder.plan_alone(run.key, together, policy, run.graph)
         promise = run.promise_from_start(plan)
@@ -186,14 +164,8 @@ class Promising:
             run.run.promises.take_after_start(promise)
 
 
-def _now_of(run: PlannedRun, now: datetime) -> _Made:
-    statuses = run.run.statuses.values()
-    started = sum(each.started_at is not None for each in statuses)
-    return _Made(now, run.plan.revision, started, sum(each.ended for each in statuses))
-
-
 def _awaits_search(run: PlannedRun, now: datetime) -> bool:
     """Return whether a search is about to bring a better plan."""
     is_asked = run.plan.quick and run.run.pending and run.run.unstarted()
     # Beside many other runs its turn may come late, or never.
-    return is_asked and lasts(LONGEST_PAUSE_SECONDS, run.plan.planned_at, now)
+    return is_asked and lasts(PAUSE_SECONDS, run.plan.planned_at, now)

@@ -1,12 +1,12 @@
 """The next value by what it follows: the size of the inputs, or one numeric argument.
 
-A factor counts where leaving out each past value in turn shows that it tells more than the median.
+A factor counts where past values are missed clearly less by those with the nearest amounts of it
+than by the median of the last ones.
 """
 
 import math
 from collections.abc import Sequence
 from operator import itemgetter
-from statistics import fmean
 
 from kfp_placement_engine.history.series import (
     RECENT,
@@ -23,24 +23,20 @@ _CLEARLY = 0.8
 """What a factor must bring the mean miss down to. One of several arguments, such as a seed, tells
 more by chance: twice."""
 
-_GUESSED_SLOPE, _GUESS_WEIGHT = 0.8, 0.05
-"""How values follow a factor before that was seen, and how much that counts, as a sum of squares.
-"""
+_ENOUGH = 4
+"""Values from which on a factor counts."""
+
+_SLOPE = 0.8
+"""How values follow a factor from one amount to the next, and beyond all that were seen."""
 
 _FARTHER = 0.3
 """By how much the spread is larger for each factor e beyond what was seen."""
 
 _FARTHEST = math.log(10.0)
-"""Where a line ends: nobody knows how far it goes on."""
-
-_LEAST_ARGUMENTS, _LEAST_SIZES = 4, 3
-"""Values from which on arguments and sizes count."""
+"""Nobody knows how values follow a factor from here on."""
 
 _Known = Sequence[tuple[float, float]]
-"""Values of a factor, each with the logarithm of the past value."""
-
-_Found = tuple[Estimate, float]
-"""An estimate, and by how much past values are missed in that way on average."""
+"""Amounts of a factor, each with the logarithm of the past value."""
 
 
 def next_value(
@@ -54,79 +50,40 @@ def next_value(
         factors: what the next value may follow.
         recent: how many last values say where the next one lies if it follows nothing.
     """
-    best, least = centred(columns[0], prior, recent), math.inf
+    best = usual = centred(columns[0], prior, recent)
+    least = mean_miss(usual.misses)
     for place, (wanted, column) in enumerate(zip(factors, columns[1:], strict=False)):
-        known = [pair for pair in zip(column, columns[0], strict=True) if not math.isnan(pair[0])]
-        if math.isnan(wanted) or _are_all_alike(known, wanted):
+        pairs = zip(column, columns[0], strict=True)
+        known = sorted((pair for pair in pairs if not math.isnan(pair[0])), key=itemgetter(0))
+        if math.isnan(wanted) or not known:
             continue
-        least = min(least, _CLEARLY * mean_miss(best.misses))
-        found = _by_factor(known, wanted, prior / 2, place, least)
-        if found is not None:
-            best, least = found[0]._replace(factor=place), found[1]
+        low, high = known[0][0], known[-1][0]
+        if max(high, wanted) - min(low, wanted) <= SAME:
+            continue
+        wanted = min(max(wanted, low - _FARTHEST), high + _FARTHEST)
+        beyond = max(low - wanted, wanted - high)
+        is_known, is_size, is_beyond = len(known) >= _ENOUGH, place == 0, beyond > SAME
+        misses = _misses(known) if is_known else usual.misses
+        miss = mean_miss(misses)
+        tells = is_known and miss <= least * (_CLEARLY if is_size else _CLEARLY**2)
+        # Beyond what was seen the size counts, whatever it has told.
+        if tells or (is_size and is_beyond):
+            spread = spread_of(misses, prior / 2)
+            best, least = Estimate(_of_nearest(known, wanted), spread, misses, place), miss
+            if is_beyond:
+                best = best._replace(spread=math.hypot(spread, _FARTHER * beyond), misses=())
     return best
 
 
-def _are_all_alike(known: _Known, wanted: float) -> bool:
-    """Whether a factor is the same wherever it is known."""
-    places = [wanted, *(each for each, _ in known)]
-    return max(places) - min(places) <= SAME
-
-
-def _by_factor(
-    known: _Known, wanted: float, prior: float, place: int, least: float
-) -> _Found | None:
-    """What one factor tells; None = less than is known without it."""
-    places = [each for each, _ in known]
-    low, high = min(places), max(places)
-    wanted = min(max(wanted, low - _FARTHEST), high + _FARTHEST)
-    outside = max(low - wanted, wanted - high, 0.0)
-    line = _by_line(known, wanted, prior)
-    if outside > SAME:
-        # Beyond what was seen the size counts, whatever it has told.
-        estimate, miss = line
-        beyond = _FARTHER * outside
-        spread = math.hypot(estimate.spread, beyond)
-        is_told = place == 0 or _tells(known, miss, least, place)
-        return (estimate._replace(spread=spread, beyond=beyond), miss) if is_told else None
-    if len(known) >= _LEAST_ARGUMENTS:
-        line = min(line, _by_nearest(known, wanted, prior), key=lambda each: each[1])
-    return line if _tells(known, line[1], least, place) else None
-
-
-def _tells(known: _Known, miss: float, least: float, place: int) -> bool:
-    """Whether a factor brings misses down by enough, on enough values."""
-    if place == 0:
-        return len(known) >= _LEAST_SIZES and miss <= least
-    return len(known) >= _LEAST_ARGUMENTS and miss <= _CLEARLY * least
-
-
-def _by_line(known: _Known, wanted: float, prior: float) -> _Found:
-    """By a line through all values, each missed by that through the others."""
-    middle, centre = fmean(each for each, _ in known), fmean(log for _, log in known)
-    square = _GUESS_WEIGHT + math.fsum((each - middle) ** 2 for each, _ in known)
-    product = _GUESS_WEIGHT * _GUESSED_SLOPE + math.fsum(
-        (each - middle) * (log - centre) for each, log in known
-    )
-    slope = min(1.0, max(0.0, product / square))
-    misses = [log - centre - slope * (each - middle) for each, log in known]
-    if len(known) > 1:
-        kept = (1 - 1 / len(known) - (each - middle) ** 2 / square for each, _ in known)
-        misses = [miss / share for miss, share in zip(misses, kept, strict=True)]
-    found = Estimate(centre + slope * (wanted - middle), spread_of(misses, prior), misses)
-    return found, mean_miss(misses)
-
-
-def _by_nearest(known: _Known, wanted: float, prior: float) -> _Found:
-    """By the two nearest values, each missed by those of the others."""
-    ordered = sorted(known, key=itemgetter(0))
-    misses = [
-        log - _of_nearest([*ordered[max(0, at - 2) : at], *ordered[at + 1 : at + 3]], each)
-        for at, (each, log) in enumerate(ordered)
+def _misses(known: _Known) -> Sequence[float]:
+    """By how much each value lies above what those nearest to it tell; by ascending amounts."""
+    return [
+        log - _of_nearest([*known[max(0, at - 2) : at], *known[at + 1 : at + 3]], amount)
+        for at, (amount, log) in enumerate(known)
     ]
-    found = Estimate(_of_nearest(ordered, wanted), spread_of(misses, prior), misses)
-    return found, mean_miss(misses)
 
 
 def _of_nearest(known: _Known, wanted: float) -> float:
+    """What the two values tell whose amounts are the nearest."""
     nearest = sorted(known, key=lambda each: abs(each[0] - wanted))[:2]
-    return fmean(log for _, log in nearest)
+    return sum(log + _SLOPE * (wanted - amount) for amount, log in nearest) / len(nearest)

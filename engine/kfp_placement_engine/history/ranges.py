@@ -2,9 +2,7 @@
 
 import math
 from array import array
-from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from kfp_placement_engine.history.series import Estimate
 from kfp_placement_engine.model.promise import TimeRange
@@ -13,7 +11,7 @@ _ENOUGH = 15
 """From this many past values on these alone say how far the next one may lie off."""
 
 _MOST_SCORES = 2_000
-"""Scores of each kind; the oldest go."""
+"""Scores of estimates that miss alike; the oldest go."""
 
 _FIRST = (-2.13, -1.53, -1.19, -0.94, -0.74, -0.57, -0.41, -0.27, -0.13)
 """Scores that are expected before any is seen: Student's t with four degrees of freedom, below 0.
@@ -23,98 +21,67 @@ _ROUNDING = 1e-9
 """A range is wider by this: what has been just as long before lies within."""
 
 
-class Kind(NamedTuple):
-    """Estimates that miss alike.
+class Ranges:
+    """By how many spreads estimates have missed: those alike that rest on about as many values."""
 
-    Attributes:
-        level: what they rest on.
-        least_values: on how many values at least.
-        wider: how many times as far off they are than expected, before that was seen.
-    """
-
-    level: str
-    least_values: int = 0
-    wider: float = 1.0
-
-
-def kind_of(level: str, values: int, wider: Mapping[int, float]) -> Kind:
-    """The kind of an estimate.
-
-    Args:
-        level: what it rests on.
-        values: on how many values.
-        wider: how many times as far off estimates are, by on how many values they rest at least.
-    """
-    least = max((each for each in wider if each <= values), default=0)
-    return Kind(level, least, wider.get(least, 1.0))
-
-
-class Scores:
-    """By how many spreads estimates of one kind have missed, the last ones.
-
-    Attributes:
-        ascending: all of them.
-    """
-
-    def __init__(self, wider: float = 1.0) -> None:
-        """Begin with what is expected.
+    def __init__(self, wider: Mapping[int, float]) -> None:
+        """Begin with none seen.
 
         Args:
-            wider: how many times as far off estimates of this kind are.
+            wider: how many times as far off estimates are expected to be, by on how many values
+                they rest at least; others as far as they say.
         """
-        below = [wider * each for each in _FIRST]
-        self.ascending = array("f", (*below, 0.0, *(-each for each in reversed(below))))
-        self._order = self.ascending[:]
+        self._wider = wider
+        self._scores: dict[tuple[str, int], array[float]] = {}
+        self._ascending: dict[tuple[str, int], array[float]] = {}
 
-    def add(self, score: float) -> None:
-        """Keep one more."""
-        self._order.append(score)
-        insort(self.ascending, score)
-        if len(self._order) > _MOST_SCORES:
-            del self.ascending[bisect_left(self.ascending, self._order.pop(0))]
-
-
-class Ranges:
-    """Scores by kind of estimate, such as how many values it rests on."""
-
-    def __init__(self) -> None:
-        """Begin with none seen."""
-        self._scores: dict[Kind, Scores] = {}
-
-    def learn(self, kind: Kind, found: Estimate, log_value: float) -> None:
+    def learn(self, level: str, found: Estimate, log_value: float) -> None:
         """Keep by how much an estimate has missed.
 
         Args:
-            kind: of the estimate.
+            level: what it rests on.
             found: the estimate.
             log_value: what came of it.
         """
-        if kind not in self._scores:
-            self._scores[kind] = Scores(kind.wider)
-        self._scores[kind].add((log_value - found.log_value) / found.spread)
+        kind = self._kind(level, found)
+        scores = self._scores.setdefault(kind, self._expected(kind))
+        scores.append((log_value - found.log_value) / found.spread)
+        del scores[:-_MOST_SCORES]
+        self._ascending.pop(kind, None)
 
-    def scores(self, kind: Kind) -> Sequence[float]:
-        """Those of a kind, ascending."""
-        return (self._scores.get(kind) or Scores(kind.wider)).ascending
+    def around(self, level: str, found: Estimate, confidence: float) -> TimeRange:
+        """The range around an estimate: by its own misses where these are many, else by scores.
 
+        Args:
+            level: what it rests on.
+            found: the estimate.
+            confidence: how often the range is to hold.
+        """
+        misses, unit = self._in_order(self._kind(level, found)), found.spread
+        if len(found.misses) >= _ENOUGH:
+            misses, unit = sorted(found.misses), 1.0
+        outside, typical = (1 - confidence) / 2, math.exp(found.log_value)
+        low, high = (unit * _quantile(misses, share) for share in (outside, 1 - outside))
+        return TimeRange(
+            typical * math.exp(min(low, 0.0)) * (1 - _ROUNDING),
+            typical,
+            typical * math.exp(max(high, 0.0)) * (1 + _ROUNDING),
+        )
 
-def range_around(found: Estimate, scores: Sequence[float], confidence: float) -> TimeRange:
-    """The range around an estimate: by its own misses where these are many, else by scores.
+    def _in_order(self, kind: tuple[str, int]) -> Sequence[float]:
+        if kind not in self._ascending:
+            scores = self._scores.get(kind) or self._expected(kind)
+            self._ascending[kind] = array("f", sorted(scores))
+        return self._ascending[kind]
 
-    Args:
-        found: the estimate.
-        scores: of its kind, ascending.
-        confidence: how often the range is to hold.
-    """
-    has_own = len(found.misses) >= _ENOUGH and not found.beyond
-    misses, unit = (sorted(found.misses), 1.0) if has_own else (scores, found.spread)
-    outside, typical = (1 - confidence) / 2, math.exp(found.log_value)
-    low, high = (unit * _quantile(misses, share) for share in (outside, 1 - outside))
-    return TimeRange(
-        typical * math.exp(min(low, 0.0)) * (1 - _ROUNDING),
-        typical,
-        typical * math.exp(max(high, 0.0)) * (1 + _ROUNDING),
-    )
+    def _kind(self, level: str, found: Estimate) -> tuple[str, int]:
+        """Level, and how many values an estimate rests on at least: those of a kind miss alike."""
+        return level, max((each for each in self._wider if each <= len(found.misses)), default=0)
+
+    def _expected(self, kind: tuple[str, int]) -> "array[float]":
+        """Scores of a kind before any is seen."""
+        below = [self._wider.get(kind[1], 1.0) * each for each in _FIRST]
+        return array("f", (*below, 0.0, *(-each for each in reversed(below))))
 
 
 def _quantile(ascending: Sequence[float], share: float) -> float:

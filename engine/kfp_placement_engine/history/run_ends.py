@@ -2,14 +2,17 @@
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from kfp_placement_engine.history.ranges import Kind, Ranges, kind_of, range_around
+from kfp_placement_engine.history.ranges import Ranges
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.series import KEPT, SAME, Estimate, centred, median
 from kfp_placement_engine.model.history import MOST_PIPELINES
 from kfp_placement_engine.model.promise import CONFIDENCE, TimeRange
+
+_LEVEL = "runs"
+"""What all these estimates rest on."""
 
 _RUN_SPREAD, _SPREAD_WEIGHT = 0.06, 1.5
 """How far apart runs of one pipeline lie before two are seen, as a standard deviation; and how many
@@ -41,12 +44,12 @@ class PipelineEnds:
     Attributes:
         runs: its last runs, the oldest first.
         of_others: logarithm of how many times as long as planned runs of other pipelines take.
-        scores: by how many spreads estimates that rest on as many runs have missed, ascending.
+        ranges: how such forecasts miss.
     """
 
     runs: tuple[PastEnd, ...] = ()
     of_others: float = 0.0
-    scores: Sequence[float] = ()
+    ranges: Ranges = field(default_factory=lambda: Ranges(_WIDER), compare=False)
 
     def predict(
         self, planned_seconds: float | None = None, confidence: float = CONFIDENCE
@@ -58,7 +61,7 @@ class PipelineEnds:
             confidence: how often the range is to hold.
         """
         planned = None if planned_seconds is None else _log(planned_seconds)
-        return range_around(self.estimate(planned), self.scores, confidence)
+        return self.ranges.around(_LEVEL, self.estimate(planned), confidence)
 
     def estimate(self, planned: float | None) -> Estimate:
         """When the run ends: by past ends and by its plan, each as far as it is known better.
@@ -117,9 +120,9 @@ class RunEnds:
             of_namespace: those of the whole namespace, if these are of one pipeline: they are asked
                 how forecasts miss, and of a pipeline without runs. None = these are they.
         """
-        self._of_namespace = of_namespace
+        self._of_all = of_namespace or self
+        self.ranges = Ranges(_WIDER)
         self._runs: Recent[str, deque[PastEnd]] = Recent(MOST_PIPELINES)
-        self.ranges = Ranges()
 
     def observe(self, pipeline: str, seconds: float, planned_seconds: float | None) -> None:
         """Learn from a run that has ended well.
@@ -130,34 +133,22 @@ class RunEnds:
             planned_seconds: the same by its plan; None = that says nothing.
         """
         end, plan = _log(seconds), None if planned_seconds is None else _log(planned_seconds)
-        runs = self._runs.get(pipeline, ())
-        if self._of_namespace is None and (runs or plan is not None):
-            of_others = 0.0 if runs else self.of_others(pipeline)
-            found = PipelineEnds(tuple(runs), of_others).estimate(plan)
-            self.ranges.learn(_kind(runs), found, end)
+        before = self.of(pipeline)
+        if self._of_all is self and (before.runs or plan is not None):
+            self.ranges.learn(_LEVEL, before.estimate(plan), end)
         self._runs.used(pipeline, lambda: deque(maxlen=KEPT)).append((end, plan))
 
     def of(self, pipeline: str) -> PipelineEnds:
         """What is known of the end of the next run of a pipeline."""
-        of_all, runs = self._of_namespace or self, tuple(self._runs.get(pipeline, ()))
-        scores = of_all.ranges.scores(_kind(runs))
-        return PipelineEnds(runs, 0.0 if runs else of_all.of_others(pipeline), tuple(scores))
+        runs, of_all = tuple(self._runs.get(pipeline, ())), self._of_all
+        return PipelineEnds(runs, 0.0 if runs else of_all.usual_ratio(), of_all.ranges)
 
-    def of_others(self, pipeline: str) -> float:
-        """Logarithm of how many times as long as planned runs of other pipelines take."""
-        ratios = (_ratio(runs) for name, runs in self._runs.items() if name != pipeline)
-        known = [each for each in ratios if each is not None]
-        return median(known) if known else 0.0
-
-
-def _ratio(runs: Iterable[PastEnd]) -> float | None:
-    ratios = [end - plan for end, plan in runs if plan is not None]
-    return median(ratios) if ratios else None
-
-
-def _kind(runs: Sequence[PastEnd]) -> Kind:
-    """Which estimates miss as those that rest on these runs do."""
-    return kind_of("runs", len(runs), _WIDER)
+    def usual_ratio(self) -> float:
+        """Logarithm of how many times as long as planned runs take."""
+        known = (
+            [end - plan for end, plan in runs if plan is not None] for runs in self._runs.values()
+        )
+        return median([median(ratios) for ratios in known if ratios] or [0.0])
 
 
 def _log(seconds: float) -> float:

@@ -48,23 +48,20 @@ class Estimate(NamedTuple):
     Attributes:
         log_value: its logarithm.
         spread: standard deviation of that.
-        misses: by how much past values lay above what was known of them.
+        misses: by how much past values lay above what was known of them; () = that tells nothing.
         factor: position of the factor that it follows; None = none.
-        beyond: how much of the spread comes of lying beyond what was seen of the factor.
     """
 
     log_value: float
     spread: float
     misses: Sequence[float] = ()
     factor: int | None = None
-    beyond: float = 0.0
 
 
 Series = bytes
-"""The last values of one thing, packed: a namespace has a million of them.
+"""The last values of one thing with their factors, packed: a namespace has a million of them.
 
-The first byte is the number of factors; then come the values, and those of each factor in single
-precision, which is enough for them.
+The first byte is the number of factors; all columns follow.
 """
 
 
@@ -72,15 +69,12 @@ def columns_in(series: Series) -> Columns:
     """Return all values with their factors; no value and no factor where it is empty."""
     if not series:
         return [[]]
-    factors = series[0]
-    length = (len(series) - 1) // (8 + 4 * factors)
-    end = 1 + 8 * length
-    of_factors = array("f", series[end:]).tolist()
-    columns = [of_factors[at : at + length] for at in range(0, factors * length, length)]
-    return [array("d", series[1:end]).tolist(), *columns]
+    numbers = array("d", series[1:]).tolist()
+    length = len(numbers) // (1 + series[0])
+    return [numbers[at : at + length] for at in range(0, len(numbers), length)]
 
 
-def extended(series: Series, log_value: float, factors: Factors = (), kept: int = KEPT) -> Series:
+def extended(series: Series, log_value: float, factors: Factors, kept: int) -> Series:
     """Return the series with one more value; the oldest goes where there are more than `kept`.
 
     Where that has more or fewer factors than those before, their meaning has changed: the
@@ -90,25 +84,18 @@ def extended(series: Series, log_value: float, factors: Factors = (), kept: int 
     if len(of_factors) != len(factors):
         of_factors = [[math.nan] * len(logs) for _ in factors]
     new = zip([logs, *of_factors], (log_value, *factors), strict=True)
-    values, *rest = [[*column, number][-kept:] for column, number in new]
-    packed = array("d", values).tobytes() + array("f", chain(*rest)).tobytes()
-    return bytes([len(factors)]) + packed
+    columns = ([*column, number][-kept:] for column, number in new)
+    return bytes([len(factors)]) + array("d", chain(*columns)).tobytes()
 
 
-def typical(series: Series) -> tuple[float, Factors]:
-    """Return the median of the last values, with the last factors."""
-    logs, *of_factors = columns_in(series)
-    return median(logs[-RECENT:]), tuple(column[-1] for column in of_factors)
-
-
-def columns_of(rows: Sequence[tuple[float, Factors]]) -> Columns:
-    """Values with their factors, of which some may have fewer."""
-    width = max(len(factors) for _, factors in rows)
+def typical_of(several: Iterable[Series]) -> Columns:
+    """Of each series the median of its last values, with its last factors; some may have fewer."""
+    columns = [columns_in(each) for each in several]
+    width = max(map(len, columns), default=1)
     of_factors = (
-        [factors[at] if at < len(factors) else math.nan for _, factors in rows]
-        for at in range(width)
+        [each[at][-1] if at < len(each) else math.nan for each in columns] for at in range(1, width)
     )
-    return [[log for log, _ in rows], *of_factors]
+    return [[median(each[0][-RECENT:]) for each in columns], *of_factors]
 
 
 def centred(

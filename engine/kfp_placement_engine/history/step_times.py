@@ -1,12 +1,13 @@
 """Run times of steps: those of ended runs in, forecasts of the next ones out."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from kfp_placement_engine.history.by_factor import next_value
-from kfp_placement_engine.history.ranges import Kind, Ranges, kind_of, range_around
+from kfp_placement_engine.history.ranges import Ranges
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.series import (
     KEPT,
@@ -16,11 +17,10 @@ from kfp_placement_engine.history.series import (
     Factors,
     Series,
     columns_in,
-    columns_of,
     extended,
     factors_of,
     median,
-    typical,
+    typical_of,
 )
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level
 from kfp_placement_engine.model.history import (
@@ -62,29 +62,15 @@ _VALUES_OF_STEP, _LEAST_OF_ITERATION = 2_000, 5
 _MOST_ALIKE = 50
 """Steps with something in common that are asked: those seen last."""
 
-_MOST_COMPARED = 200
-"""Steps of one run that are compared with other steps of their kind."""
-
-_WIDER_LEVELS, _ALL = (Level.COMPONENT, Level.IMAGE, Level.NAMESPACE), "all"
-"""What steps have in common with others, the most similar first; name of what all of them have."""
-
 _NO_ARGUMENTS: Mapping[str, float] = MappingProxyType({})
 
 
 class _Found(NamedTuple):
-    """An estimate of a run time, and what it rests on.
-
-    Attributes:
-        estimate: the run time.
-        level: which past steps it is known from.
-        runs: how many runs these were.
-        kind: which estimates miss as this one does.
-    """
+    """An estimate of a run time, the level of the past steps that it rests on, and their runs."""
 
     estimate: Estimate
     level: Level
     runs: int
-    kind: Kind
 
 
 class _Step:
@@ -94,29 +80,35 @@ class _Step:
         component, image: the last that it ran.
         runs: in how many runs it was seen.
         last_run: number of the last of these among the runs of its pipeline.
+        log_seconds: what it takes, whatever the iteration.
         iterations: the values of each iteration; that which was seen last is at the end.
     """
 
-    __slots__ = ("component", "image", "iterations", "last_run", "runs")
+    __slots__ = ("component", "image", "iterations", "last_run", "log_seconds", "runs")
 
     def __init__(self) -> None:
         self.component = self.image = ""
         self.runs = self.last_run = 0
-        self.iterations: Recent[str, Series] = Recent(MOST_ITERATIONS)
+        self.log_seconds = 0.0
+        self.iterations: dict[str, Series] = {}
 
-    def add(self, name: str, log_seconds: float, factors: Factors) -> None:
-        """Keep a value of an iteration."""
-        series = self.iterations.used(name, Series)
-        kept = max(_LEAST_OF_ITERATION, min(KEPT, _VALUES_OF_STEP // len(self.iterations)))
-        self.iterations[name] = extended(series, log_seconds, factors, kept)
+    def observe(self, run: Sequence[PastStep]) -> None:
+        """Learn from its iterations in one run."""
+        self.runs += 1
+        self.component, self.image = run[-1].identity.component, run[-1].identity.image
+        for each in run:
+            series = self.iterations.pop(_name(each), b"")
+            kept = min(KEPT, _VALUES_OF_STEP // (1 + len(self.iterations)))
+            self.iterations[_name(each)] = extended(
+                series, _log_seconds(each), _factors(each), max(_LEAST_OF_ITERATION, kept)
+            )
+        # Made anew: one that entries were taken out of stays twice as large.
+        self.iterations = dict([*self.iterations.items()][-MOST_ITERATIONS:])
+        self.log_seconds = median(self.typical()[0])
 
-    def typical(self, besides: str | None = None) -> list[tuple[float, Factors]]:
-        """Of each iteration the median of its last values, with its last factors."""
-        return [typical(each) for name, each in self.iterations.items() if name != besides]
-
-    def log_seconds(self) -> float:
-        """What it takes, whatever the iteration."""
-        return median([log for log, _ in self.typical()])
+    def typical(self) -> Columns:
+        """What its iterations take."""
+        return typical_of(self.iterations.values())
 
 
 class StepTimes:
@@ -136,11 +128,11 @@ class StepTimes:
             of_namespace: what is known of the whole namespace, if this is of one pipeline: that is
                 asked for steps that this has not seen, and how forecasts miss. None = this is it.
         """
-        self._of_namespace = of_namespace
+        self._of_all = of_namespace or self
+        self.ranges = Ranges(_WIDER)
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
-        self._ended_well: dict[str, int] = {}
-        self.ranges = Ranges()
-        self._alike: dict[tuple[Level, str], tuple[list[float], int]] = {}
+        self._ended_well: dict[str, int] = defaultdict(int)
+        self._alike: dict[tuple[Level, str], list[_Step]] = {}
 
     def predict(
         self,
@@ -160,17 +152,17 @@ class StepTimes:
         Returns:
             The forecast; None = nothing has been seen that tells of it.
         """
-        if self._of_namespace is not None and identity.key not in self._steps:
-            return self._of_namespace.predict(identity, input_bytes, arguments, confidence)
+        if self._of_all is not self and identity.key not in self._steps:
+            return self._of_all.predict(identity, input_bytes, arguments, confidence)
         size = input_bytes if input_bytes is not None and is_usable_size(input_bytes) else None
         known = arguments if are_usable_arguments(arguments.values()) else _NO_ARGUMENTS
         found = self._nearest(identity, factors_of(size, known.values()))
         if found is None:
             return None
-        scores = (self._of_namespace or self).ranges.scores(found.kind)
+        times = self._of_all.ranges.around(found.level, found.estimate, confidence)
         factor = found.estimate.factor
         basis = Basis(found.level, found.runs, factor == 0, ("", *known)[factor] if factor else "")
-        return Forecast(range_around(found.estimate, scores, confidence), basis)
+        return Forecast(times, basis)
 
     def observe(self, steps: Iterable[PastStep], *, ended_well: str = "") -> None:
         """Learn from the steps of one run that has ended.
@@ -182,48 +174,34 @@ class StepTimes:
             ended_well: the pipeline of the run, if that ended well as a whole.
         """
         usable = [each for each in steps if each.seconds is not None and each.is_usable]
-        is_compared = self._of_namespace is None
-        new = [each for each in usable if is_compared and not self._compare(each)]
+        for each in usable if self._of_all is self else ():
+            self._compare(each)
+        by_step = defaultdict(list)
+        for each in usable:
+            by_step[each.identity.key].append(each)
         if ended_well:
-            self._ended_well[ended_well] = self._ended_well.get(ended_well, 0) + 1
-        for key, each in {each.identity.key: each for each in usable}.items():
+            self._ended_well[ended_well] += 1
+        for key, run in by_step.items():
             step = self._steps.used(key, _Step)
-            step.component, step.image = each.identity.component, each.identity.image
-            step.runs += 1
-            step.last_run = self._ended_well.get(key[0], 0)
-        for each in (each for each in usable if each.identity.key in self._steps):
-            self._steps[each.identity.key].add(_name(each), _log_seconds(each), _factors(each))
+            step.observe(run)
+            step.last_run = self._ended_well[key[0]]
         self._alike.clear()
-        self._compare_iterations(new[:: 1 + len(new) // _MOST_COMPARED])
 
     def runs_without(self, pipeline: str, step: str) -> int:
         """How many of the last runs in a row have ended well without a step that once ran."""
         known = self._steps.get((pipeline, step))
-        return 0 if known is None else self._ended_well.get(pipeline, 0) - known.last_run
+        return 0 if known is None else self._ended_well[pipeline] - known.last_run
 
     def steps_of(self, pipeline: str) -> Iterator[str]:
         """The steps of a pipeline that were seen, by their paths."""
         return (step for name, step in self._steps if name == pipeline)
 
-    def _compare(self, each: PastStep) -> bool:
-        """Learn by how much a forecast has missed; returns whether it was of the very step."""
-        found = self._nearest(each.identity, _factors(each))
-        if found is not None:
-            self._score(found, _log_seconds(each))
-        return found is not None and found.level in (Level.ITERATION, Level.STEP)
-
-    def _compare_iterations(self, new: Sequence[PastStep]) -> None:
-        """Learn by how much iterations of new steps are missed by the others of the step."""
-        for each in new:
-            step = self._steps[each.identity.key]
-            others = step.typical(besides=_name(each))
-            if others:
-                found = _estimated(columns_of(others), Level.STEP, _factors(each), step.runs)
-                self._score(found, _log_seconds(each))
-
-    def _score(self, found: _Found, log_seconds: float) -> None:
-        if max(found.estimate.log_value, log_seconds) >= math.log(SHORT_SECONDS):
-            self.ranges.learn(found.kind, found.estimate, log_seconds)
+    def _compare(self, each: PastStep) -> None:
+        """Learn by how much a forecast has missed."""
+        found, log_seconds = self._nearest(each.identity, _factors(each)), _log_seconds(each)
+        if found is None or max(found.estimate.log_value, log_seconds) < math.log(SHORT_SECONDS):
+            return
+        self.ranges.learn(found.level, found.estimate, log_seconds)
 
     def _nearest(self, identity: StepIdentity, factors: Factors) -> _Found | None:
         """By the first that was seen: iteration, step, component, image, all steps."""
@@ -232,43 +210,39 @@ class StepTimes:
             name = identity.iteration
             series = None if name is None else step.iterations.get(name)
             if series is None:
-                return _estimated(columns_of(step.typical()), Level.STEP, factors, step.runs)
+                return _found(step.typical(), Level.STEP, factors, step.runs)
             columns = columns_in(series)
             runs = min(step.runs, len(columns[0]))
-            return _estimated(columns, Level.ITERATION, factors, runs)
-        alike = (identity.component, identity.image, _ALL)
-        for level, name in zip(_WIDER_LEVELS, alike, strict=True):
-            logs, runs = self._of_alike(level, name) if name else ([], 0)
-            if logs:
-                return _estimated([logs], level, (), runs)
+            return _found(columns, Level.ITERATION, factors, runs)
+        for common in _in_common(identity):
+            steps = self._steps_with(common)
+            if steps and common[1]:
+                logs = [each.log_seconds for each in steps]
+                if common[0] is Level.NAMESPACE:
+                    logs = [each for each in logs if each >= math.log(SHORT_SECONDS)] or logs
+                return _found([logs], common[0], (), max(each.runs for each in steps))
         return None
 
-    def _of_alike(self, level: Level, name: str) -> tuple[list[float], int]:
-        """What steps with something in common take, those seen last; and runs of the best known."""
-        if (level, name) not in self._alike:
-            steps = [each for each in self._steps.values() if _has(each, level, name)]
-            steps = steps[-_MOST_ALIKE:]
-            logs = [each.log_seconds() for each in steps]
-            if level is Level.NAMESPACE:
-                logs = [each for each in logs if each >= math.log(SHORT_SECONDS)] or logs
-            self._alike[level, name] = logs, max((each.runs for each in steps), default=0)
-        return self._alike[level, name]
+    def _steps_with(self, common: tuple[Level, str]) -> Sequence[_Step]:
+        """The steps that have something in common, those seen last."""
+        if not self._alike:
+            for step in self._steps.values():
+                for each in _in_common(step):
+                    self._alike.setdefault(each, []).append(step)
+        return self._alike.get(common, ())[-_MOST_ALIKE:]
 
 
-def _has(step: _Step, level: Level, name: str) -> bool:
-    if level is Level.COMPONENT:
-        return step.component == name
-    return step.image == name if level is Level.IMAGE else True
+def _in_common(step: StepIdentity | _Step) -> Iterable[tuple[Level, str]]:
+    """What a step may have in common with others, the most similar first."""
+    names = (step.component, step.image, "all")
+    return zip((Level.COMPONENT, Level.IMAGE, Level.NAMESPACE), names, strict=True)
 
 
-def _estimated(columns: Columns, level: Level, factors: Factors, runs: int) -> _Found:
-    count = len(columns[0])
-    recent = RECENT if level is Level.ITERATION else count
+def _found(columns: Columns, level: Level, factors: Factors, runs: int) -> _Found:
+    recent = RECENT if level is Level.ITERATION else len(columns[0])
     found = next_value(columns, SPREADS[level], factors, recent)
     resolution = _RESOLUTION_SECONDS / math.exp(found.log_value)
-    widened = found._replace(spread=math.hypot(found.spread, resolution))
-    kind = kind_of(level, count, _WIDER) if level is Level.ITERATION else Kind(level)
-    return _Found(widened, level, runs, kind)
+    return _Found(found._replace(spread=math.hypot(found.spread, resolution)), level, runs)
 
 
 def _log_seconds(each: PastStep) -> float:

@@ -11,7 +11,6 @@ class MemoryForecast:
         ask_bytes: what to ask for; None = only that it was killed is known, and that is over.
         largest_bytes: the most it was seen to use; None = that was not measured.
         runs: in how many runs.
-        by_size: whether the size of its inputs counts.
         killed_bytes: with how much it was killed in its last run; None = it was not.
         asked_bytes: what it asked for in its last run; None = nothing, or unknown.
     """
@@ -19,6 +18,5 @@ class MemoryForecast:
     ask_bytes: float | None
     largest_bytes: float | None
     runs: int
-    by_size: bool = False
     killed_bytes: float | None = None
     asked_bytes: float | None = None

@@ -54,16 +54,10 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
         past: of its namespace.
         confidence: of the ranges that will be promised.
     """
-    told = {
-        step.name: forecast
-        for step in graph.steps
-        if step.kind is StepKind.CONTAINER and not step.assumed_cached
-        if step.duration_source is not DurationSource.GIVEN
-        if (forecast := _forecast(graph, step, past, confidence)) is not None
-    }
-    steps = tuple(_with_forecast(step, told.get(step.name)) for step in graph.steps)
+    told: dict[str, Forecast] = {}
+    steps = [_learned(graph.name, step, past, confidence, told) for step in graph.steps]
     of_run = RunForecast(told, past.ends.of(graph.name), confidence, _empty_loops(graph, past))
-    return LearnedRun(replace(graph, steps=steps), of_run)
+    return LearnedRun(replace(graph, steps=tuple(steps)), of_run)
 
 
 def rests_on_own_runs(basis: Basis) -> bool:
@@ -79,28 +73,26 @@ def _empty_loops(graph: RunGraph, past: Past) -> frozenset[str]:
     )
 
 
-def _forecast(graph: RunGraph, step: Step, past: Past, confidence: float) -> Forecast | None:
-    """What the past tells of a step; where its hint wins, around the hint."""
-    identity = step_identity(graph.name, step)
-    forecast = past.steps.predict(identity, step.input_bytes, step.arguments, confidence)
-    if forecast is None or not _hint_wins(step, forecast.basis):
-        return forecast
-    if not step.duration_seconds or forecast.basis.level not in KNOWN_LEVELS:
-        return None
-    return forecast.around(step.duration_seconds)
-
-
-def _hint_wins(step: Step, basis: Basis) -> bool:
-    is_hinted = step.duration_source is DurationSource.HINT
-    return is_hinted and not (rests_on_own_runs(basis) and basis.runs >= ENOUGH_RUNS)
-
-
-def _with_forecast(step: Step, forecast: Forecast | None) -> Step:
-    if forecast is None or _hint_wins(step, forecast.basis):
+def _learned(
+    pipeline: str, step: Step, past: Past, confidence: float, told: dict[str, Forecast]
+) -> Step:
+    """The step with the run time that wins; what the past tells of it, around that, into `told`."""
+    source = step.duration_source
+    if step.kind is not StepKind.CONTAINER or step.assumed_cached or source is DurationSource.GIVEN:
         return step
+    identity = step_identity(pipeline, step)
+    found = past.steps.predict(identity, step.input_bytes, step.arguments, confidence)
+    if found is None:
+        return step
+    is_enough = rests_on_own_runs(found.basis) and found.basis.runs >= ENOUGH_RUNS
+    if source is DurationSource.HINT and not is_enough:
+        if step.duration_seconds and found.basis.level in KNOWN_LEVELS:
+            told[step.name] = found.around(step.duration_seconds)
+        return step
+    told[step.name] = found
     return replace(
         step,
-        duration_seconds=forecast.typical_seconds,
+        duration_seconds=found.typical_seconds,
         duration_source=DurationSource.HISTORY,
-        duration_basis=forecast.basis,
+        duration_basis=found.basis,
     )

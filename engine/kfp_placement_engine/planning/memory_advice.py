@@ -58,11 +58,10 @@ def step_advice(pipeline: str, step: Step, memory: MemoryHistory) -> MemoryAdvic
 
     Args:
         pipeline: name of its pipeline.
-        step: the step; a request is one for all iterations of a loop, whatever their sizes.
+        step: the step; a request is one for all iterations of a loop.
         memory: what past runs of its namespace used.
     """
-    size = None if step.iteration_key else step.input_bytes
-    found = memory.predict(step_identity(pipeline, step), size)
+    found = memory.predict(step_identity(pipeline, step))
     return None if found is None else memory_advice(found, step.requests.get("memory"))
 
 

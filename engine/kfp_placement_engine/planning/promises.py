@@ -50,23 +50,28 @@ class _Remainder:
     """What is left of a run, beside what was promised of it at the start.
 
     Attributes:
-        left_seconds: from now, or from its begin if that is to come, to its end by the plan.
+        from_seconds: now, or its begin if that is to come.
+        left_seconds: from then to its end by the plan.
         passed_seconds: since its begin.
         first: what was promised at the start.
     """
 
+    from_seconds: float
     left_seconds: float
     passed_seconds: float
     first: FirstEnd
 
-    def after(self, ahead_seconds: float) -> TimeRange:
-        """When something happens that the plan has that far ahead.
+    def range_of(self, seconds: float) -> TimeRange:
+        """When something happens that the plan has at a time; what has happened is known.
 
         The end that was promised at the start holds as long as the plan of now allows it: waits may
         be over, or still to come. It is no earlier, though, than that plan says, nor later than
         runs take longer, twice. Where runs take far longer than planned, all of that may be still
         to come, and nothing is known better for being near.
         """
+        ahead_seconds = seconds - self.from_seconds
+        if ahead_seconds <= 0:
+            return TimeRange(seconds, seconds, seconds)
         end = self.first.ends
         ratio = end.typical_seconds / max(self.first.planned_seconds, 1e-9)
         least = min(1.0, ratio) * self.left_seconds
@@ -77,7 +82,7 @@ class _Remainder:
         share = min(1.0, typical / end.typical_seconds) ** power
         low = typical + share * (end.low_seconds - end.typical_seconds)
         high = typical + share * (end.high_seconds - end.typical_seconds)
-        return TimeRange(max(0.0, low), typical, high)
+        return TimeRange(max(0.0, low), typical, high).later(self.from_seconds)
 
 
 def with_promise(plan: Plan, graph: RunGraph, forecast: RunForecast | None) -> Plan:
@@ -136,20 +141,13 @@ def promise_of(
     if first is None:
         planned = planned_end - begin_seconds
         first = FirstEnd(forecast.ends.predict(planned, forecast.confidence), planned)
-    rest = _Remainder(planned_end - from_seconds, max(0.0, -begin_seconds), first)
+    passed_seconds = max(0.0, -begin_seconds)
+    rest = _Remainder(from_seconds, planned_end - from_seconds, passed_seconds, first)
     steps = {
-        name: StepPromise(_moment(start, rest, from_seconds), _moment(end, rest, from_seconds))
+        name: StepPromise(rest.range_of(start), rest.range_of(end))
         for name, (start, end) in outlook.times.items()
     }
-    ends = rest.after(rest.left_seconds).later(from_seconds)
-    return Promise(forecast.confidence, ends, planned_end, steps)
-
-
-def _moment(seconds: float, rest: _Remainder, from_seconds: float) -> TimeRange:
-    """When something happens that the plan has at a time; what has happened is known."""
-    if seconds <= from_seconds:
-        return TimeRange(seconds, seconds, seconds)
-    return rest.after(seconds - from_seconds).later(from_seconds)
+    return Promise(forecast.confidence, rest.range_of(planned_end), planned_end, steps)
 
 
 def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> str:

@@ -90,6 +90,5 @@ def test_the_ends_of_a_pipeline_ask_those_of_the_namespace():
 def test_what_was_known_does_not_change_with_what_comes_later():
     known = after((100, 100))
     before = known.of("taxi")
-    first = before.predict(100)
     after((300, 100), (500, 100), ends=known)
-    assert before.predict(100) == first
+    assert before.predict(100).typical_seconds == pytest.approx(100)

@@ -111,7 +111,7 @@ def test_a_range_is_wider_the_more_it_is_to_hold_and_the_less_is_known():
 
     by_runs = [width(seen(*[100] * runs)) for runs in (1, 2, 5)]
     assert by_runs == sorted(by_runs, reverse=True)
-    known = seen(90, 110, 100)
+    known = seen(90, 110, 100, 90, 110, 100, 105, 95)
     assert width(known, 0.5) < width(known, 0.9) < width(known, 0.95)
 
 
