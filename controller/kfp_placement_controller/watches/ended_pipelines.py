@@ -21,7 +21,7 @@ from kfp_placement_kube.kinds import NAMESPACES, Kind
 
 MOST_KNOWN = 200_000
 """Runs that are remembered as told or stored, of all together; each takes some 200 bytes. Others
-are read once more when they are listed again, and not learned from twice."""
+are read again when they are listed again, and not learned from twice."""
 
 ReadRun = Callable[[RunSource, JsonObject], ObservedRun | None]
 

@@ -1,7 +1,7 @@
 """Rows of PipelineHistories: steps of ended runs, in the form in which thousands of them fit.
 
-What is written can be read and be true; who finds a row of which that does not hold refuses the
-object as a whole, since none of ours has such rows.
+All that is written can be read again, and can be true. Where one row cannot, the whole object is
+refused: somebody else has changed it.
 """
 
 import operator
@@ -105,7 +105,7 @@ def _named_step(row: Row) -> Row | None:
 
 
 def _text(value: object) -> str:
-    """A text; "" where it is missing."""
+    """The same text; "" where it is missing."""
     if not isinstance(value, str | None):
         raise TypeError
     return value or ""
