@@ -7,6 +7,7 @@ than by the median of the last ones.
 import math
 from collections.abc import Sequence
 from operator import itemgetter
+from statistics import fmean
 
 from kfp_placement_engine.history.series import (
     RECENT,
@@ -26,8 +27,9 @@ more by chance: twice."""
 _ENOUGH = 4
 """Values from which on a factor counts."""
 
-_SLOPE = 0.8
-"""How values follow a factor from one amount to the next, and beyond all that were seen."""
+_GUESSED_SLOPE, _GUESS_WEIGHT = 0.8, 0.05
+"""How values follow a factor before that was seen, and how much that counts, as a sum of squares.
+"""
 
 _FARTHER = 0.3
 """By how much the spread is larger for each factor e beyond what was seen."""
@@ -63,27 +65,38 @@ def next_value(
         wanted = min(max(wanted, low - _FARTHEST), high + _FARTHEST)
         beyond = max(low - wanted, wanted - high)
         is_known, is_size, is_beyond = len(known) >= _ENOUGH, place == 0, beyond > SAME
-        misses = _misses(known) if is_known else usual.misses
+        slope = _slope(known)
+        misses = _misses(known, slope) if is_known else usual.misses
         miss = mean_miss(misses)
         tells = is_known and miss <= least * (_CLEARLY if is_size else _CLEARLY**2)
         # Beyond what was seen the size counts, whatever it has told.
         if tells or (is_size and is_beyond):
             spread = spread_of(misses, prior / 2)
-            best, least = Estimate(_of_nearest(known, wanted), spread, misses, place), miss
+            best, least = Estimate(_of_nearest(known, wanted, slope), spread, misses, place), miss
             if is_beyond:
                 best = best._replace(spread=math.hypot(spread, _FARTHER * beyond), misses=())
     return best
 
 
-def _misses(known: _Known) -> Sequence[float]:
+def _slope(known: _Known) -> float:
+    """How values follow a factor from one amount to the next: at most in proportion."""
+    middle, centre = fmean(each for each, _ in known), fmean(log for _, log in known)
+    square = _GUESS_WEIGHT + math.fsum((each - middle) ** 2 for each, _ in known)
+    product = _GUESS_WEIGHT * _GUESSED_SLOPE + math.fsum(
+        (each - middle) * (log - centre) for each, log in known
+    )
+    return min(1.0, max(0.0, product / square))
+
+
+def _misses(known: _Known, slope: float) -> Sequence[float]:
     """By how much each value lies above what those nearest to it tell; by ascending amounts."""
     return [
-        log - _of_nearest([*known[max(0, at - 2) : at], *known[at + 1 : at + 3]], amount)
+        log - _of_nearest([*known[max(0, at - 2) : at], *known[at + 1 : at + 3]], amount, slope)
         for at, (amount, log) in enumerate(known)
     ]
 
 
-def _of_nearest(known: _Known, wanted: float) -> float:
+def _of_nearest(known: _Known, wanted: float, slope: float) -> float:
     """What the two values tell whose amounts are the nearest."""
     nearest = sorted(known, key=lambda each: abs(each[0] - wanted))[:2]
-    return sum(log + _SLOPE * (wanted - amount) for amount, log in nearest) / len(nearest)
+    return sum(log + slope * (wanted - amount) for amount, log in nearest) / len(nearest)
