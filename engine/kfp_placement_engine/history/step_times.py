@@ -102,7 +102,7 @@ class _Step:
             self.iterations[_name(each)] = extended(
                 series, _log_seconds(each), _factors(each), max(_LEAST_OF_ITERATION, kept)
             )
-        # Made anew: one that entries were taken out of stays twice as large.
+        # A new one: one that entries were taken out of stays twice as large.
         self.iterations = dict([*self.iterations.items()][-MOST_ITERATIONS:])
         self.log_seconds = median(self.typical()[0])
 
