@@ -44,6 +44,8 @@ def list_histories(api: Api, namespace: str, problems: list[str]) -> list[Pipeli
             found.append(history)
         except InputError as error:
             problems.append(f"{error}; it does not count")
+    if next(listing, None) is not None:
+        problems.append(f"only {MAX_HISTORIES:,} PipelineHistories are looked at")
     return found
 
 

@@ -245,8 +245,8 @@ class Installation(ClusterOfRuns):
     def wait_at_work(self) -> None:
         """Wait until it is as it was at the start: all ready, a planner leads, pods are marked.
 
-        kube-scheduler ends by itself when it loses its Lease, such as while the API server is away;
-        it is started again, as a Deployment does. Ours must not end.
+        kube-scheduler ends when it loses its Lease, such as while the API server is away; it is
+        started again, as a Deployment does. Ours must not end.
 
         Raises:
             WaitError: something is missing, and stays so.
