@@ -120,7 +120,7 @@ class UnwrittenRuns:
             unwritten.pause_seconds = min(2 * unwritten.pause_seconds, LONGEST_PAUSE_SECONDS)
             return
         unwritten.pause_seconds = WRITE_PAUSE_SECONDS
-        # If more have ended since, all are written next: what the object has already changes nothing.
+        # If more have ended since, all are written next: what is written twice changes nothing.
         sent = {run.uid: run for run in write.runs}
         unwritten.is_sent = unwritten.runs.items() <= sent.items()
 
