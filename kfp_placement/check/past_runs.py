@@ -68,7 +68,7 @@ def memory_off(run: RunGraph, past: Past) -> Iterator[Finding]:
 
 
 def wrong_speeds(histories: Iterable[PipelineHistory], cluster: Cluster) -> Iterator[Finding]:
-    """Yield the nodes on which steps took longer, or less, than the declared speeds say.
+    """Yield the nodes on which steps took longer than the declared speeds say.
 
     Args:
         histories: past runs of one namespace.

@@ -23,10 +23,15 @@ _FINE_SECONDS = 300.0
 """Ranges under that have times of day with seconds."""
 
 
+def _nearest(number: float) -> int:
+    """The nearest whole number, the larger one of two."""
+    return math.floor(number + 0.5)
+
+
 def moment_text(
     seconds: float,
     begin: datetime | None = None,
-    rounding: Callable[[float], int] = round,
+    rounding: Callable[[float], int] = _nearest,
     unit_seconds: int = 60,
 ) -> str:
     """A moment as `12m`; with a begin as `10:26`, as `10:26:07`, or as `Nov 27 10:26`.
@@ -86,7 +91,7 @@ def range_text(
     """
     unit = _unit_seconds(times)
     low = moment_text(times.low_seconds, begin, math.floor, unit)
-    typical = moment_text(times.typical_seconds, begin, round, unit)
+    typical = moment_text(times.typical_seconds, begin, unit_seconds=unit)
     high = moment_text(times.high_seconds, begin, math.ceil, unit)
     share = "" if confidence == CONFIDENCE else f"{confidence_text(confidence)}: "
     return typical if low == typical == high else f"{typical} ({share}{low}-{high})"

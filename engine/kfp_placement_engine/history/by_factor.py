@@ -74,7 +74,9 @@ def next_value(
             spread = spread_of(misses, prior / 2)
             best, least = Estimate(_of_nearest(known, wanted, slope), spread, misses, place), miss
             if is_beyond:
-                best = best._replace(spread=math.hypot(spread, _FARTHER * beyond), misses=())
+                # Of how far it lies off there the misses tell nothing but how many they are.
+                spread = math.hypot(spread, _FARTHER * beyond)
+                best = best._replace(spread=spread, misses=misses[:RECENT])
     return best
 
 
@@ -97,6 +99,6 @@ def _misses(known: _Known, slope: float) -> Sequence[float]:
 
 
 def _of_nearest(known: _Known, wanted: float, slope: float) -> float:
-    """What the two values tell whose amounts are the nearest."""
-    nearest = sorted(known, key=lambda each: abs(each[0] - wanted))[:2]
+    """What the two values tell whose amounts are the nearest; of equal amounts the last ones."""
+    nearest = sorted(known, key=lambda each: abs(each[0] - wanted), reverse=True)[-2:]
     return sum(log + slope * (wanted - amount) for amount, log in nearest) / len(nearest)

@@ -15,7 +15,7 @@ from kfp_placement_engine.model.memory import MemoryForecast
 MOST_STEPS = 10_000
 """Steps of a namespace; those that were not seen for longest go first."""
 
-MOST_RUNS = 50
+MOST_RUNS = 30
 """Runs of a step of which the largest use is known."""
 
 _EXTRA, _EXTRA_OF_RUNS = 0.05, 0.2

@@ -60,7 +60,7 @@ _VALUES_OF_STEP, _LEAST_OF_ITERATION = 2_000, 5
 """Values of all iterations of a step that are kept, but of none fewer than the second."""
 
 _MOST_ALIKE = 50
-"""Steps with something in common that are asked: those seen last."""
+"""Steps with something in common, or iterations of a step, that are asked: those seen last."""
 
 _NO_ARGUMENTS: Mapping[str, float] = MappingProxyType({})
 
@@ -107,8 +107,8 @@ class _Step:
         self.log_seconds = median(self.typical()[0])
 
     def typical(self) -> Columns:
-        """What its iterations take."""
-        return typical_of(self.iterations.values())
+        """What its iterations take, those seen last."""
+        return typical_of([*self.iterations.values()][-_MOST_ALIKE:])
 
 
 class StepTimes:
@@ -182,6 +182,8 @@ class StepTimes:
         if ended_well:
             self._ended_well[ended_well] += 1
         for key, run in by_step.items():
+            if self._of_all is self and key not in self._steps:
+                self._compare_with_each_other(run[:_MOST_ALIKE])
             step = self._steps.used(key, _Step)
             step.observe(run)
             step.last_run = self._ended_well[key[0]]
@@ -198,10 +200,21 @@ class StepTimes:
 
     def _compare(self, each: PastStep) -> None:
         """Learn by how much a forecast has missed."""
-        found, log_seconds = self._nearest(each.identity, _factors(each)), _log_seconds(each)
-        if found is None or max(found.estimate.log_value, log_seconds) < math.log(SHORT_SECONDS):
-            return
-        self.ranges.learn(found.level, found.estimate, log_seconds)
+        found = self._nearest(each.identity, _factors(each))
+        if found is not None:
+            self._learn_miss(found, each)
+
+    def _compare_with_each_other(self, iterations: Sequence[PastStep]) -> None:
+        """Learn by how much those of a new step are missed by the others of its first run."""
+        values = [extended(b"", _log_seconds(each), _factors(each), 1) for each in iterations]
+        for at, each in enumerate(iterations if len(iterations) > 1 else ()):
+            others = typical_of([*values[:at], *values[at + 1 :]])
+            self._learn_miss(_found(others, Level.STEP, _factors(each), 1), each)
+
+    def _learn_miss(self, found: _Found, each: PastStep) -> None:
+        log_seconds = _log_seconds(each)
+        if max(found.estimate.log_value, log_seconds) >= math.log(SHORT_SECONDS):
+            self.ranges.learn(found.level, found.estimate, log_seconds)
 
     def _nearest(self, identity: StepIdentity, factors: Factors) -> _Found | None:
         """By the first that was seen: iteration, step, component, image, all steps."""
@@ -241,8 +254,10 @@ def _in_common(step: StepIdentity | _Step) -> Iterable[tuple[Level, str]]:
 def _found(columns: Columns, level: Level, factors: Factors, runs: int) -> _Found:
     recent = RECENT if level is Level.ITERATION else len(columns[0])
     found = next_value(columns, SPREADS[level], factors, recent)
-    resolution = _RESOLUTION_SECONDS / math.exp(found.log_value)
-    return _Found(found._replace(spread=math.hypot(found.spread, resolution)), level, runs)
+    spread = math.hypot(found.spread, _RESOLUTION_SECONDS / math.exp(found.log_value))
+    # Of steps that only share an image the times say little of how far another lies off.
+    misses = found.misses[:RECENT] if level in (Level.COMPONENT, Level.IMAGE) else found.misses
+    return _Found(found._replace(spread=spread, misses=misses), level, runs)
 
 
 def _log_seconds(each: PastStep) -> float:

@@ -75,8 +75,7 @@ def memory_advice(found: MemoryForecast, asked_bytes: float | None) -> MemoryAdv
     if found.ask_bytes is None:
         return None
     largest = found.largest_bytes or 0.0
-    # A forecast may leave out what was seen once in fifty times; a request of people must not.
-    amount = rounded_up(max(found.ask_bytes, largest))
+    amount = rounded_up(found.ask_bytes)
     # As KFP takes it, which knows whole numbers alone.
     would_do = format_resource("memory", amount)
     if found.killed_bytes is not None:

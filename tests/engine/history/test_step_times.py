@@ -72,6 +72,32 @@ def test_sizes_count_where_they_have_told_and_beyond_what_was_seen():
     assert not forecast(known).basis.by_size
 
 
+def test_new_code_is_followed_where_sizes_take_turns():
+    known = StepTimes()
+    for run in range(20):
+        size = (1, 4)[run % 2]
+        seen((100 if run < 14 else 20) * size, times=known, input_bytes=size * GIB)
+    assert typical(known, size=1 * GIB) == pytest.approx(20, rel=0.1)
+    assert typical(known, size=4 * GIB) == pytest.approx(80, rel=0.1)
+
+
+def test_iterations_of_new_steps_teach_how_far_off_new_ones_lie():
+    rng, known = random.Random(2), StepTimes()
+    for pipeline in "abcde":
+        steps = (StepIdentity(pipeline, "fit", str(item)) for item in range(12))
+        known.observe([PastStep(each, 100 * rng.lognormvariate(0, 0.05)) for each in steps])
+    times = forecast(known, StepIdentity("a", "fit", "new")).times
+    assert 1.1 < times.high_seconds / times.low_seconds < 1.6
+
+
+def test_steps_that_share_an_image_and_take_the_same_promise_nothing_of_another():
+    known = StepTimes()
+    for each in range(15):
+        seen(60, identity=StepIdentity("other", f"s{each}", "", "", "i1"), times=known)
+    times = forecast(known, StepIdentity("taxi", "new", "", "", "i1")).times
+    assert times.high_seconds / times.low_seconds > 2
+
+
 def test_an_argument_that_times_follow_is_named_and_a_seed_is_not():
     rng, known = random.Random(3), StepTimes()
     for rows in (1e3, 8e3, 2e3, 4e3, 6e3, 3e3):

@@ -55,11 +55,6 @@ def test_a_step_that_asks_for_less_than_it_used():
     assert text == "asks 502Mi, used at most 707Mi in 9 runs: ask for 768Mi"
 
 
-def test_no_less_is_advised_than_was_used():
-    text = advice(found(1.4, 3.9), 8 * GIB)
-    assert text == "asks 8Gi, used at most 3.9Gi in 9 runs: 4Gi would do"
-
-
 def test_a_step_that_was_killed():
     known = found(4.0, None, runs=1, killed=2)
     text = "was killed for memory with 2Gi in its last run; ask for 4Gi"
