@@ -80,7 +80,8 @@ def read_histories(
 ) -> "list[PipelineHistory]":
     """Read the histories of a namespace, from a file or a cluster; one for each pipeline.
 
-    Of several objects of one pipeline the last one counts, as the newest export is added last.
+    Of several objects of one pipeline in a file the last one counts, as the newest export is added
+    last; in a cluster the one that the planner writes.
 
     Args:
         source: where they are.
@@ -91,6 +92,7 @@ def read_histories(
         ClusterError: the cluster refuses, gives no answer, or has no histories.
         EngineError: the file is not there or cannot be read.
     """
+    from kfp_placement_engine.contract.pipeline_history import history_name
     from kfp_placement_engine.readers import history_file
     from kfp_placement_engine.views.past_runs import key_of
 
@@ -104,7 +106,9 @@ def read_histories(
         found = history_file.read_histories(given.data, name=given.name)
     else:
         found = history_file.read_histories_file(str(given))
-    own = (each for each in found if namespace in ("", each.metadata.namespace or namespace))
+    own = [each for each in found if namespace in ("", each.metadata.namespace or namespace)]
+    if source.cluster is not None:
+        own.sort(key=lambda each: each.metadata.name == history_name(each.spec.pipeline))
     return list({key_of(each): each for each in own}.values())
 
 

@@ -151,8 +151,8 @@ def _find(file: str | None, target: Target) -> _Found:
     else:
         from kfp_placement.cli.inputs import named_history
 
-        source, where = HistorySource(named_history(file)), file
-        namespace = target.namespace or ""
+        source, namespace = HistorySource(named_history(file)), target.namespace or ""
+        where = f"{file}, namespace {namespace}" if namespace else file
     problems: list[str] = []
     histories = read_histories(source, namespace, problems)
     for each in problems:

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
-from typing import Any
 
 from kfp_placement.live.exceptions import (
     ClusterAmbiguousError,
+    ClusterConflictError,
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import HISTORIES, Api, our_objects
+from kfp_placement.live.kinds import HISTORIES, Api, JsonObject, our_objects
 from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE, PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -18,6 +19,7 @@ from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.views.formatting import shown
 from kfp_placement_engine.views.past_runs import forgotten_of, key_of, runs_of
+from kfp_placement_kube.client import modify
 
 MAX_HISTORIES = 20_000
 """Objects that are listed."""
@@ -54,33 +56,46 @@ def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: dateti
 
     Args:
         api: the cluster.
-        history: of a pipeline, as it was listed.
+        history: of a pipeline.
         steps: paths of the only steps that are meant; none = all, and whole runs.
         now: the time.
 
     Raises:
-        ClusterConflictError: the history has been written since it was listed.
+        ClusterMissingError: the history is gone.
         ClusterError: too many steps, refused, or no answer.
     """
-    # Moments are written in whole seconds; what has ended by now must be before this one.
-    before = time_text((now + timedelta(microseconds=999_999)).replace(microsecond=0))
-    metadata = history.metadata
-    patch: dict[str, Any] = {"spec": {"forgetBefore": before, "forgetSteps": None}}
-    if steps:
-        times = {step: time_text(at) for step, at in forgotten_of(history).items()}
-        entries = [
-            {"step": step, "before": at}
-            for step, at in (times | dict.fromkeys(steps, before)).items()
-        ]
-        # The list is replaced as a whole: by its version, so that nobody else's entry is lost.
-        version = {"resourceVersion": metadata.resource_version}
-        patch = {"metadata": version, "spec": {"forgetSteps": entries}}
+    name, namespace = history.metadata.name or "", history.metadata.namespace or ""
+    read = partial(api.get, HISTORIES, name, namespace)
+
+    def write(raw: JsonObject | None) -> None:
+        if raw is None:
+            raise ClusterMissingError(f"PipelineHistory {shown(name, 253)} is gone")
+        spec = _forgetting(read_resource(PipelineHistory, raw), steps, now)
+        version = {"resourceVersion": raw["metadata"].get("resourceVersion")}
+        api.patch(HISTORIES, name, namespace, {"metadata": version, "spec": spec})
+
     try:
-        api.patch(HISTORIES, metadata.name or "", metadata.namespace or "", patch)
+        modify(read(), write, read, again_on=(ClusterConflictError,))
     except ClusterForbiddenError as error:
         raise ClusterForbiddenError(
             f"{error}; the ClusterRole kfp-placement-edit-history allows it"
         ) from error
+
+
+def _forgetting(history: PipelineHistory, steps: Sequence[str], now: datetime) -> JsonObject:
+    """The fields of a spec that change; later times of others stay."""
+    # Moments are written in whole seconds; what has ended by now must be before this one.
+    before = (now + timedelta(microseconds=999_999)).replace(microsecond=0)
+    times = forgotten_of(history)
+    changed: JsonObject = {}
+    if steps:
+        times |= {step: max(before, times.get(step, before)) for step in steps}
+    else:
+        since = max(before, history.spec.forget_before or before)
+        changed["forgetBefore"] = time_text(since)
+        times = {step: at for step, at in times.items() if at > since}
+    left = [{"step": step, "before": time_text(at)} for step, at in times.items()]
+    return {**changed, "forgetSteps": left or None}
 
 
 def histories_named(

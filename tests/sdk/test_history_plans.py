@@ -235,6 +235,10 @@ status:
             f"{CUT_OFF}  runs:\n  - {{uid: a, endedAt: 2026-11-30T00:00:00Z, seconds: .nan}}\n",
             "seconds: must be a number, not nan",
         ),
+        (
+            CUT_OFF.replace("{pipeline", "{forgetBefor: today, pipeline") + "  runs: []\n",
+            "spec.forgetBefor is not a field; known are pipeline, forgetBefore, forgetSteps",
+        ),
     ],
 )
 def test_what_is_no_history_file_is_one_clear_error(tmp_path, text, part):

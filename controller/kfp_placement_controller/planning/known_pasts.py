@@ -72,6 +72,7 @@ class KnownPast:
         self._namespace = namespace
         self._said = said
         self._late: list[PastRun] = []
+        self._uids: set[str] = set()
         self._work = self._build(stored, keep_days)
 
     @property
@@ -94,8 +95,13 @@ class KnownPast:
         return max(0, steps)
 
     def add(self, run: PastRun) -> None:
-        """Learn from a run that has ended; one that is not built yet learns from it at the end."""
-        if self.is_built:
+        """Learn from a run that has ended; one that is not built yet learns from it at the end.
+
+        What a run taught that has gone and comes again cannot be taken back: all is built again.
+        """
+        if run.uid in self._uids:
+            (self.of_namespace or self).is_outdated = True
+        elif self.is_built:
             self._observe(run)
         else:
             self._late.append(run)
@@ -142,6 +148,9 @@ class KnownPast:
         self._late.clear()
 
     def _observe(self, run: PastRun) -> None:
+        if run.uid in self._uids:
+            return
+        self._uids.add(run.uid)
         self.runs += 1
         what = f"namespace {self._namespace} learns nothing from some runs"
         self._said.guarded(what, partial(self.past.observe, run))
@@ -186,7 +195,7 @@ class KnownPasts:
     @property
     def is_building(self) -> bool:
         """Whether something that was asked for is being built."""
-        return not all(past.is_built for past in self._known.values())
+        return not all(past.is_built or past.is_outdated for past in self._known.values())
 
     def awaits(self, namespace: str) -> bool:
         """Return whether something of a namespace is built for the first time."""
@@ -195,7 +204,7 @@ class KnownPasts:
     def add(self, key: HistoryKey, uids: Collection[str]) -> None:
         """Learn from runs that have been added to an object: they have just ended."""
         known = [self._known[each] for each in (key, (key[0], "")) if each in self._known]
-        if not known:
+        if not (known and uids):
             return
         for run in _runs_of(key[0], self.stored[key], uids, self.keep_days, self.said):
             for past in known:
@@ -216,7 +225,9 @@ class KnownPasts:
         Args:
             steps: that may be learned from now.
         """
-        for key, past in [each for each in self._known.items() if not each[1].is_built]:
+        for key, past in tuple(self._known.items()):
+            if past.is_built or past.is_outdated:
+                continue
             if steps <= 0:
                 return
             steps = past.build(steps)
@@ -251,6 +262,7 @@ class KnownPasts:
         """Let go what was asked for longest ago, of what is built."""
         most = MOST_PIPELINES if is_pipeline else MOST_NAMESPACES
         known = self._known.items()
-        same = [key for key, past in known if bool(key[1]) == is_pipeline and past.is_built]
+        idle = [key for key, past in known if past.is_built or past.is_outdated]
+        same = [key for key in idle if bool(key[1]) == is_pipeline]
         for oldest in same[:-most]:
             del self._known[oldest]

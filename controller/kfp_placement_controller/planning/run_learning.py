@@ -94,12 +94,14 @@ class RunLearning:
         for run, since in sorted(self._awaited.values(), key=_ended_at):
             if learned >= LEARNED_AT_ONCE:
                 break
-            if not (lasts(SETTLED_SECONDS, since, now) or self.memory.awaits(run, now)):
+            awaits_memory = partial(self.memory.awaits, run, now)
+            if not (lasts(SETTLED_SECONDS, since, now) or self._guarded(awaits_memory)):
                 del self._awaited[run.key]
                 learned += self._guarded(partial(self._learn, run, now)) or 0
         ended = [run for run, _since in self._awaited.values()]
-        question = self.memory.due(ended, now)
-        return [*([] if question is None else [question]), *self.histories.due(now)]
+        question = self._guarded(partial(self.memory.due, ended, now))
+        writes = self._guarded(partial(self.histories.due, now)) or ()
+        return [*([] if question is None else [question]), *writes]
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:
         """Learn from a run; returns how many steps have been looked at for that."""

@@ -93,15 +93,23 @@ def read_rows(
         except (TypeError, ValueError, LookupError):
             item = None
         if item is None:
-            raise InputError(f"{where}: row {[*row]!r:.120} cannot be read, or cannot be true")
+            raise InputError(f"{where}: row {_shown(row)} cannot be read, or cannot be true")
         found.append(item)
     return tuple(found)
 
 
+def _shown(row: Row) -> str:
+    """The beginning of a row, whatever somebody has written into it."""
+    try:
+        return f"{[*row]!r:.120}"
+    except (ValueError, RecursionError):
+        return "with a number that is too long, or with too many lists in each other"
+
+
 def _named_step(row: Row) -> Row | None:
     path, component, image, asked_bytes = padded(row, 4)
-    found = path, _text(component), _text(image), asked_bytes
-    return found if _fits(path) else None
+    found = _text(path), _text(component), _text(image), asked_bytes
+    return found if _fits(found[0]) else None
 
 
 def _text(value: object) -> str:

@@ -236,8 +236,11 @@ class PipelineHistory(Resource):
         return self.spec.remembered(found)
 
     def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
-        """Those that are kept and not forgotten; their rows are not read. Arguments as above."""
-        runs: Sequence[RecordedRun] = self.status.runs
+        """Those that are kept and not forgotten; their rows are not read. Arguments as above.
+
+        Somebody may have added a run twice; of a run the last one counts.
+        """
+        runs: Sequence[RecordedRun] = tuple({run.uid: run for run in self.status.runs}.values())
         if keep_days is not None:
             runs = runs_kept(runs, keep_days)
         return tuple(run for run in runs if not self.spec.forgets_run(run.ended_at))

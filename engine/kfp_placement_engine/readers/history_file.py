@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kfp_placement_engine.contract.fields import unknown_fields
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
@@ -69,4 +70,9 @@ def _read(parsed: Any) -> PipelineHistory:
         found.past_runs()
     except InputError as error:
         raise InputError(f"{error}; {_AGAIN}") from error
+    for place, known in unknown_fields(found, parsed):
+        # Planners of later versions write more into the status; people write the spec.
+        if place.startswith("spec."):
+            fields = ", ".join(known)
+            raise InputError(f"{place:.120} is not a field; known are {fields:.200}; {_AGAIN}")
     return found

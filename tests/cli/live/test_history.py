@@ -270,10 +270,10 @@ def test_an_export_reads_back_as_it_was(live, kept, tmp_path, name):
     assert live("history", "--file", name, "-n", "team-a").stdout == live("history").stdout
     nothing = live("history", "--file", name, "-n", "team-b")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
-    assert nothing.stderr == f"No pipeline has a history ({name}).\n"
+    assert nothing.stderr == f"No pipeline has a history ({name}, namespace team-b).\n"
     of_one = live("history", "taxi", "--file", name, "-n", "team-b")
     assert (of_one.exit_code, of_one.stdout) == (3, "")
-    assert f"no pipeline has a history ({name})" in of_one.stderr
+    assert f"no pipeline has a history ({name}, namespace team-b)" in of_one.stderr
 
 
 def test_one_pipeline_is_exported_and_read_from_stdin(live, kept, tmp_path):
@@ -376,9 +376,26 @@ def test_a_step_that_somebody_else_forgets_meanwhile_stays_forgotten(live, kept,
 
     monkeypatch.setattr(kept, "patch", after_another)
     result = live("history", "taxi", "--forget", "--step", "train", "--yes")
-    assert result.exit_code == 1
-    assert "has been modified" in result.stderr
-    assert [each.step for each in stored(kept).spec.forget_steps] == ["fetch"]
+    assert result.exit_code == 0, result.stderr
+    assert [each.step for each in stored(kept).spec.forget_steps] == ["fetch", "train"]
+
+
+def test_what_is_forgotten_until_later_stays_so(live, kept):
+    later = NOW + timedelta(days=1)
+    steps = ({"step": "fetch", "before": later}, {"step": "train", "before": LAST})
+    raw = history_object(taxi_runs(LAST), forget_before=LAST, forget_steps=steps)
+    kept.put(HISTORIES, raw)
+    assert live("history", "taxi", "--forget", "--yes").exit_code == 0
+    spec = stored(kept).spec
+    assert spec.forget_before == NOW
+    assert [each.step for each in spec.forget_steps] == ["fetch"]
+
+
+def test_an_object_of_another_name_hides_nothing_of_a_pipeline(live, kept):
+    other = history_object(taxi_runs(LAST))
+    other["metadata"]["name"], other["status"] = "zzz", {}
+    kept.put(HISTORIES, other)
+    assert json.loads(live("history", "taxi", "-o", "json").stdout)["pipeline"]["runs"] == 9
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])
@@ -404,7 +421,7 @@ def test_a_history_that_is_gone(live, kept, monkeypatch):
     monkeypatch.setattr(kept, "get", lambda *_: None)
     result = live("history", "taxi", "--forget", "--yes")
     assert result.exit_code == 3
-    assert "not found" in result.stderr
+    assert "is gone" in result.stderr
 
 
 def test_how_wide_loops_were(live, cluster):

@@ -297,6 +297,16 @@ def test_an_object_with_a_row_that_cannot_be_true_does_not_count_and_that_is_sai
     assert "team: PipelineHistory 'p': steps of run 'uid-2': row [0, 1e+300, 0]" in said[0]
 
 
+def test_a_run_that_leaves_an_object_and_comes_again_is_learned_from_once():
+    runs = [a_past_run("p", number) for number in range(2)]
+    known = with_runs(*runs)
+    built(known)
+    for _ in range(3):
+        store(known, a_history("p", runs[:1]))
+        store(known, a_history("p", runs))
+    assert built(known).runs == 2
+
+
 def test_components_that_change_daily_keep_a_step_known():
     runs = [a_past_run("p", number, component=f"{number:016x}") for number in range(200)]
     past = built(with_runs(*runs))

@@ -155,6 +155,15 @@ def test_what_was_written_is_not_written_again_whatever_the_object_says():
     assert unwritten.ended_at(("team", "p"), "uid-1") is None
 
 
+def test_what_ends_during_a_write_is_written_next():
+    unwritten = UnwrittenRuns()
+    unwritten.add("team", a_past_run("p", 1))
+    write = due(unwritten, START)
+    unwritten.add("team", a_past_run("p", 2))
+    unwritten.answered(write, HistoryOutcome.DONE, START)
+    assert [run.uid for run in due(unwritten, START + WRITE_PAUSE).runs] == ["uid-1", "uid-2"]
+
+
 def test_what_ended_again_is_written_again():
     unwritten = UnwrittenRuns()
     unwritten.add("team", a_past_run("p", 1))

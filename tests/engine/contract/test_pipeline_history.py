@@ -202,12 +202,21 @@ def test_loops_that_cannot_be_read_or_true_are_named(row):
         ["n" * (MAX_PATH_CHARACTERS + 1)],
         ["a", ["c"]],
         ["a", "", 1],
+        [["a", "b"]],
+        [{"a": 1}],
+        [10**5000],
     ],
-    ids=lambda row: repr(row)[:20],
+    ids=range(9),
 )
 def test_rows_of_the_steps_of_a_pipeline_that_cannot_be_read_are_named(row):
     with pytest.raises(InputError, match=r"status\.steps: row "):
         a_history(a_run() | {"steps": [row]}).past_runs()
+
+
+def test_a_run_that_somebody_has_added_twice_counts_once():
+    status = a_run(steps=[[0, 12.5]]) | {"steps": [["train"]], "nodes": []}
+    status["runs"] = [*status["runs"], *status["runs"]]
+    assert len(a_history(status).past_runs()) == 1
 
 
 def test_what_is_forgotten_is_not_read_and_refuses_nothing():
