@@ -17,6 +17,7 @@ from kfp_placement_engine.model.times import time_text
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
@@ -155,8 +156,10 @@ def read_past(
     keep_days = (policy and policy.keep_days) or KEEP_DAYS
     counts = Counter({each.spec.pipeline: len(each.runs_that_count(keep_days)) for each in found})
     notices = [Notice("bad-history", each) for each in problems[:_SHOWN]]
-    if source.given is not None and not counts[pipeline]:
-        notices.append(_unseen(pipeline, namespace, found, +counts))
+    own = (each.spec for each in found if each.spec.pipeline == pipeline)
+    forgotten = next((each.forget_before for each in own), None)
+    if not counts[pipeline] and (source.given is not None or forgotten is not None):
+        notices.append(_unseen(pipeline, namespace, forgotten, +counts))
     from kfp_placement_engine.planning.stored_past import past_of
 
     of_namespace = f" of {namespace}" if namespace else ""
@@ -170,22 +173,21 @@ def read_past(
 def _unseen(
     pipeline: str,
     namespace: str,
-    histories: "Iterable[PipelineHistory]",
+    forgotten: "datetime | None",
     others: "Mapping[str, int]",
 ) -> Notice:
-    """Why no past run of a pipeline counts, though somebody has named a source of them.
+    """Why no past run of a pipeline counts, though somebody has named or forgotten some.
 
     Args:
         pipeline: its name.
         namespace: where was looked; "" = not known.
-        histories: of the namespace.
+        forgotten: what ended before is; None = nothing is.
         others: pipelines of which runs count.
     """
     where = f" in namespace {namespace:.80}" if namespace else ""
     text = f"no past run of pipeline {pipeline!r:.80} counts{where}"
-    forgotten = [each.spec.forget_before for each in histories if each.spec.pipeline == pipeline]
-    if forgotten and forgotten[0] is not None:
-        text += f": what ended before {time_text(forgotten[0])} is forgotten"
+    if forgotten is not None:
+        text += f": what ended before {time_text(forgotten)} is forgotten"
     elif others:
         known = listed(sorted(others), _SHOWN)
         text += f", but of {known}; a pipeline must have the same name as in its past runs"
