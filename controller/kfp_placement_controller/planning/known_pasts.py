@@ -203,12 +203,16 @@ class KnownPasts:
 
     def add(self, key: HistoryKey, uids: Collection[str]) -> None:
         """Learn from runs that have been added to an object: they have just ended."""
-        known = [self._known[each] for each in (key, (key[0], "")) if each in self._known]
+        known = [each for each in (key, (key[0], "")) if each in self._known]
         if not (known and uids):
             return
         for run in _runs_of(key[0], self.stored[key], uids, self.keep_days, self.said):
-            for past in known:
-                past.add(run)
+            for each in known:
+                self._known[each].add(run)
+        for each in known:
+            if not self._known[each].is_built:
+                # What changes all the time lets the others be built first.
+                self._known[each] = self._known.pop(each)
 
     def outdated(self, namespace: str = "") -> None:
         """Build again, when it is asked for, what is known of a namespace; of all if none is named.
@@ -220,19 +224,18 @@ class KnownPasts:
                 past.is_outdated = True
 
     def build(self, steps: int = STEPS_AT_ONCE) -> None:
-        """Go on with what is being built.
+        """Go on with what is being built, first with what nothing answers for yet.
+
+        One after another: what is being built holds all its runs.
 
         Args:
             steps: that may be learned from now.
         """
-        for key, past in tuple(self._known.items()):
-            if past.is_built or past.is_outdated:
-                continue
+        for past in sorted(self._known.values(), key=lambda each: each.before is not None):
             if steps <= 0:
                 return
-            steps = past.build(steps)
-            # The others come first next time.
-            self._known[key] = self._known.pop(key)
+            if not (past.is_built or past.is_outdated):
+                steps = past.build(steps)
 
     def _asked_for(self, key: HistoryKey, of_namespace: KnownPast | None) -> KnownPast | None:
         """Return what answers for a key; begin what is missing, and build at once what is small."""

@@ -120,9 +120,14 @@ class RunEnds:
             of_namespace: those of the whole namespace, if these are of one pipeline: they are asked
                 how forecasts miss, and of a pipeline without runs. None = these are they.
         """
-        self._of_all = of_namespace or self
+        self._of_namespace = of_namespace
         self.ranges = Ranges(_WIDER)
         self._runs: Recent[str, deque[PastEnd]] = Recent(MOST_PIPELINES)
+
+    @property
+    def _of_all(self) -> "RunEnds":
+        """Those of the whole namespace; kept, they would be a cycle, and not let go soon."""
+        return self._of_namespace or self
 
     def observe(self, pipeline: str, seconds: float, planned_seconds: float | None) -> None:
         """Learn from a run that has ended well.

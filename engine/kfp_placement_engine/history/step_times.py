@@ -128,11 +128,16 @@ class StepTimes:
             of_namespace: what is known of the whole namespace, if this is of one pipeline: that is
                 asked for steps that this has not seen, and how forecasts miss. None = this is it.
         """
-        self._of_all = of_namespace or self
+        self._of_namespace = of_namespace
         self.ranges = Ranges(_WIDER)
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
         self._ended_well: dict[str, int] = defaultdict(int)
         self._alike: dict[tuple[Level, str], list[_Step]] = {}
+
+    @property
+    def _of_all(self) -> "StepTimes":
+        """What is known of the whole namespace; kept, it would be a cycle, and not let go soon."""
+        return self._of_namespace or self
 
     def predict(
         self,
