@@ -63,7 +63,11 @@ class ObservedHistory:
         Args:
             runs: their uids.
         """
-        return read_resource(PipelineHistory, unpacked(self.packed)).only(runs)
+        raw = unpacked(self.packed)
+        if self.ended:
+            kept = [run for run in raw["status"]["runs"] if run["uid"] in runs]
+            raw = {**raw, "status": {**raw["status"], "runs": kept}}
+        return read_resource(PipelineHistory, raw)
 
 
 def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:

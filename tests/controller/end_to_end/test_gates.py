@@ -41,10 +41,8 @@ def test_pods_go_where_they_are_planned_under_the_stock_scheduler(gated_installa
 
 
 @contextlib.contextmanager
-def overdue_at_once(
-    installation: Installation, deadline: str = "2s", **others: str
-) -> Iterator[None]:
-    """For a while gates are overdue after 2 s; other deadlines may be changed as well."""
+def gates_overdue_after(installation: Installation, deadline: str, **others: str) -> Iterator[None]:
+    """For a while gates are overdue sooner; other deadlines may be changed as well."""
     installation.set_policy(gateDeadline=deadline, **others)
     try:
         yield
@@ -55,7 +53,7 @@ def overdue_at_once(
 @pytest.fixture
 def short_deadline(gated_installation: Installation) -> Iterator[None]:
     """Gates come off two seconds after their pods were made."""
-    with overdue_at_once(gated_installation):
+    with gates_overdue_after(gated_installation, "2s"):
         yield
 
 
@@ -84,7 +82,7 @@ def test_explain_says_that_a_gate_came_off_late_and_what_was_full(gated_installa
 @pytest.fixture
 def deadline_after_a_look(gated_installation: Installation) -> Iterator[None]:
     """Gates come off only after the pod has been explained once, on a busy machine too."""
-    with overdue_at_once(gated_installation, "15s"):
+    with gates_overdue_after(gated_installation, "15s"):
         yield
 
 
@@ -173,7 +171,7 @@ def test_the_last_resort_brings_a_run_to_its_end_when_all_else_is_dead(
     """The shipped job's command with the shipped account, again and again, as the CronJob does."""
     installation = gated_installation
     freed: list[str] = []
-    with installation.dead(PLANNER, EXTEND), overdue_at_once(installation):
+    with installation.dead(PLANNER, EXTEND), gates_overdue_after(installation, "2s"):
         # Nobody is left to say that nobody opens gates.
         assert installation.policy()["status"]["gatesReady"] is True
         assert not installation.is_ready(PLANNER)
@@ -199,7 +197,7 @@ def test_with_all_of_ours_dead_a_restart_after_the_deadline_frees_every_pod(
         run = installation.submit(taxi(), gated_team)
         wait_until(lambda: is_held(installation, gated_team), "a pod to be held", 60)
         # Only now: on a busy machine a planner that lives may renew its Lease later than this.
-        with overdue_at_once(installation, schedulerStaleAfter="3s"):
+        with gates_overdue_after(installation, "2s", schedulerStaleAfter="3s"):
             # As its kubelet would; the planner stays dead.
             installation.restart(EXTEND)
             installation.wait_for_success(run, gated_team, 90)
