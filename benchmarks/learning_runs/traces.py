@@ -33,7 +33,7 @@ COLUMNS = (
 
 MOST_BYTES = 500_000_000
 _ENDINGS = (".csv", ".csv.gz")
-_MEGABYTE, _MEBIBYTE = 1e6, 2**20
+_MEGABYTE, _MEBIBYTE, _EXBIBYTE = 1e6, 2**20, 2**60
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,10 @@ class TracedPod:
     @property
     def is_usable(self) -> bool:
         """Whether its figures can be true: nothing is learned from others."""
-        times = (self.start_seconds, self.end_seconds, self.submitted_seconds)
-        return self.past.is_usable and all(
-            each is None or each <= MAX_DURATION_SECONDS for each in times
+        past = self.past
+        times = (past.seconds, self.start_seconds, self.end_seconds, self.submitted_seconds)
+        return all(each is None or each <= MAX_DURATION_SECONDS for each in times) and all(
+            each is None or each <= _EXBIBYTE for each in (past.input_bytes, past.peak_bytes)
         )
 
 
@@ -160,8 +161,8 @@ def read_trace(path: Path) -> Trace:
 def left_out_text(rows: int) -> str:
     """How many rows of a trace do not count, and why."""
     return (
-        f"{counted(rows, 'row')} left out: a run time over 31 days, a moment over 10 years after"
-        " the begin of the run, over 1 EiB read, or over 1 PiB of memory used cannot be true"
+        f"{counted(rows, 'row')} left out: a run time or a moment over 10 years after the begin of"
+        " the run, or over 1 EiB read or used, cannot be true"
     )
 
 

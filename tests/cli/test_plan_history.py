@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from kfp_placement.cli.parameters import TIME
-from kfp_placement_engine.model.history import LoopWidth
 from kfp_placement_engine.readers import read_run_file
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.data import data_path
@@ -217,7 +216,7 @@ def plan_of(run):
 def wide_loops(loops, tmp_path):
     """Three runs of that pipeline, whose last loop had five, seven and six iterations."""
     runs = [
-        replace(run, loops=(LoopWidth("for-loop-2", width),))
+        replace(run, loops={"for-loop-2": width})
         for run, width in zip(runs_of(read_run_file(loops), 3), (5, 7, 6), strict=True)
     ]
     return history_file(tmp_path / "history.json", history_object(runs))
@@ -233,8 +232,7 @@ def widths(planner):
 
 def test_past_runs_that_were_too_wide_to_be_planned_are_named(plan_of, loops, tmp_path):
     runs = [
-        replace(run, loops=(LoopWidth("for-loop-2", 1_000_000),))
-        for run in runs_of(read_run_file(loops), 3)
+        replace(run, loops={"for-loop-2": 1_000_000}) for run in runs_of(read_run_file(loops), 3)
     ]
     history = history_file(tmp_path / "history.json", history_object(runs))
     document = json.loads(plan_of(loops, "--history", history, "-o", "json").stdout)

@@ -46,18 +46,19 @@ def size(history: Json) -> int:
 
 
 def a_run(number: int, **changes: Any) -> Json:
-    rows = [[step, 61.5, step % 50, f"{number:04x}{step:04x}", 52_428_800] for step in range(200)]
-    return {"uid": f"run-{number}", "endedAt": MOMENT, "seconds": 1385.2, "steps": rows} | changes
+    digests = ["3f6c1d0a", "91b0c77d"]
+    steps = [
+        [f"for-loop-1/step-{step}", *digests, [[61.5, step % 50, f"{number:08x}", 52_428_800]]]
+        for step in range(200)
+    ]
+    nodes = [f"worker-{number}.example.com" for number in range(50)]
+    run = {"uid": f"run-{number}", "endedAt": MOMENT, "seconds": 1385.2}
+    return {**run, "nodes": nodes, "steps": steps, **changes}
 
 
 def a_large_status() -> Json:
-    """Of 200 steps on 50 nodes, and of as many runs as make 256 KiB."""
-    digests = ["3f6c1d0a9b27e458" * 4, "91b0c77de2f4a635" * 4]
-    status: Json = {
-        "nodes": [f"worker-{number}.example.com" for number in range(50)],
-        "steps": [[f"for-loop-1/step-{number}", *digests] for number in range(200)],
-        "runs": [],
-    }
+    """Of as many runs as make 256 KiB, of 200 steps on 50 nodes."""
+    status: Json = {"runs": []}
     while size(status) < MOST_BYTES:
         status["runs"].append(a_run(len(status["runs"])))
     return status
@@ -126,8 +127,8 @@ def test_specs_that_make_no_sense_are_refused(api, history, spec, message):
 @pytest.mark.parametrize(
     ("status", "message"),
     [
-        ({"steps": [[0] * 17]}, r"status.steps\[0\]"),
-        ({"steps": ["train"]}, r"status.steps\[0\]"),
+        ({"runs": [a_run(0, steps=[[0] * 6])]}, r"runs\[0\].steps\[0\]"),
+        ({"runs": [a_run(0, steps=["train"])]}, r"runs\[0\].steps\[0\]"),
         ({"runs": [a_run(0, endedAt="now")]}, "endedAt"),
         ({"runs": [a_run(0, plannedSeconds=1e308)]}, "plannedSeconds"),
         ({"runs": [a_run(0, steps=[[]] * 20_001)]}, "steps"),

@@ -76,7 +76,7 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
     Raises:
         InputError: it cannot be read, or is larger than we write any.
     """
-    history = read_resource(PipelineHistory, raw)
+    history = read_resource(PipelineHistory, _without_rows(raw))
     text = json_text(raw)
     if len(text) > MAX_OBJECT_BYTES:
         raise InputError(
@@ -91,3 +91,10 @@ def observe_history(raw: Mapping[str, Any]) -> ObservedHistory:
         packed=packed(text),
         is_going="deletionTimestamp" in raw["metadata"],
     )
+
+
+def _without_rows(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """An object without what takes long to read, and may never be asked for."""
+    status = raw.get("status") or {}
+    runs = [{**run, "steps": [], "loops": []} for run in status.get("runs") or ()]
+    return {**raw, "status": {**status, "runs": runs}}

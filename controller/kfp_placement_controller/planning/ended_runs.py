@@ -1,6 +1,7 @@
 """What a run that has ended teaches: what its steps took and used, and when it ended.
 
-Clocks jump, and anybody may write a status: what cannot be true teaches nothing.
+Clocks jump: times outside the life of a run teach nothing. Other figures that cannot be true are
+left out where runs are written (`contract.history_status`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,20 +18,12 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_PIPELINE_CHARACTERS,
-    MAX_UID_CHARACTERS,
     step_identity,
 )
 from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.history import (
-    MOST_SECONDS,
-    LoopWidth,
-    PastRun,
-    PastStep,
-    is_usable_memory,
-    is_usable_size,
-)
-from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
+from kfp_placement_engine.model.history import PastRun, PastStep
+from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.step_state import StepState
 
@@ -42,6 +35,9 @@ LONGEST_BACKOFF = timedelta(minutes=70)
 
 _MORE_THAN_ALLOCATABLE = 1.25
 """What a node has for pods is less than all its memory, and a pod may take some of the rest."""
+
+_LARGEST_NODE_BYTES = 2**50
+"""What a node may have of which nothing is known any more."""
 
 
 def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> PastRun | None:
@@ -57,7 +53,7 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> Past
         now: the time.
     """
     reading, life = run.reading, _life(run, now)
-    if reading is None or life is None or not _has_room_for(run, reading.graph):
+    if reading is None or life is None or len(reading.graph.name) > MAX_PIPELINE_CHARACTERS:
         return None
     steps = tuple(_past_steps(run, reading, life, nodes))
     if not steps:
@@ -77,36 +73,39 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> Past
         ended_at=life.end,
         steps=steps,
         seconds=seconds,
-        planned_seconds=_usable(planned),
-        loops=tuple(_loop_widths(run)),
+        planned_seconds=planned,
+        loops=_loop_widths(run),
     )
 
 
 @dataclass(frozen=True)
 class _Life:
-    """From the submission of a run to its end, in whole seconds."""
+    """When a run was there, in whole seconds.
 
+    Attributes:
+        submitted_at: when it was submitted.
+        begin: when it could begin: time in a queue says nothing of a pipeline.
+        end: when it ended.
+    """
+
+    submitted_at: datetime
     begin: datetime
     end: datetime
 
     def has(self, began_at: datetime, ended_at: datetime) -> bool:
         """Return whether something of the run can have happened then."""
-        return self.begin - MOST_LAG <= began_at <= ended_at <= self.end + MOST_LAG
+        return self.submitted_at - MOST_LAG <= began_at <= ended_at <= self.end + MOST_LAG
 
 
 def _life(run: TrackedRun, now: datetime) -> _Life | None:
     """Return when a run was there; None = it goes on, or its times cannot be true."""
-    began_at, finished_at = run.observed.submitted_at, run.observed.state.finished_at
+    submitted_at, finished_at = run.observed.submitted_at, run.observed.state.finished_at
     if run.observed.state.end is None or finished_at is None:
         return None
-    if not began_at <= finished_at <= now + MOST_LAG:
+    if not submitted_at <= finished_at <= now + MOST_LAG:
         return None
-    return _Life(began_at, finished_at.replace(microsecond=0))
-
-
-def _began_at(run: TrackedRun, life: _Life) -> datetime:
-    """Return when a run could begin: time in a queue says nothing of a pipeline."""
-    return life.begin + timedelta(seconds=run.held_seconds)
+    begin = submitted_at + timedelta(seconds=run.held_seconds)
+    return _Life(submitted_at, begin, finished_at.replace(microsecond=0))
 
 
 def _seconds(run: TrackedRun, life: _Life) -> float | None:
@@ -114,10 +113,10 @@ def _seconds(run: TrackedRun, life: _Life) -> float | None:
 
     When Argo notices that it has ended says something of Argo.
     """
-    began_at, ended_at = _began_at(run, life), last_end(run.statuses.values())
-    if ended_at is None or not life.has(began_at, ended_at):
+    ended_at = last_end(run.statuses.values())
+    if ended_at is None or not life.has(life.begin, ended_at):
         return None
-    return _usable((ended_at - began_at).total_seconds())
+    return (ended_at - life.begin).total_seconds()
 
 
 def _was_interrupted(run: TrackedRun, life: _Life) -> bool:
@@ -126,7 +125,7 @@ def _was_interrupted(run: TrackedRun, life: _Life) -> bool:
     Nobody may have seen why, such as a planner that has just started.
     """
     pods = sorted(run.pods, key=lambda each: each.created_at)
-    last_at = _began_at(run, life)
+    last_at = life.begin
     if pods and pods[0].created_at < last_at - MOST_LAG:
         return True
     for pod in pods:
@@ -137,17 +136,6 @@ def _was_interrupted(run: TrackedRun, life: _Life) -> bool:
     return False
 
 
-def _has_room_for(run: TrackedRun, graph: RunGraph) -> bool:
-    """Return whether names are short enough to be stored."""
-    is_short = len(graph.name) <= MAX_PIPELINE_CHARACTERS
-    return is_short and len(run.observed.uid) <= MAX_UID_CHARACTERS
-
-
-def _usable(seconds: float | None) -> float | None:
-    """Return a time if it can be true."""
-    return seconds if seconds is not None and 0 <= seconds <= MOST_SECONDS else None
-
-
 def _past_steps(
     run: TrackedRun, reading: RunReading, life: _Life, nodes: Mapping[str, Node]
 ) -> Iterator[PastStep]:
@@ -156,30 +144,26 @@ def _past_steps(
         last = run.pods.executor(step.name)
         if step.kind is not StepKind.CONTAINER or last is None:
             continue
-        status = run.statuses.get(step.name)
+        pod, status = last.pod, run.statuses.get(step.name)
         has_succeeded = status is not None and status.state is StepState.SUCCEEDED
         seconds = _ran_seconds(last, life) if has_succeeded else None
         if seconds is not None:
-            seconds = _reference_seconds(seconds, step, nodes.get(last.pod.node_name), reading)
-        peak = (run.peaks or {}).get(last.pod.uid) if last.pod.phase == "Succeeded" else None
+            seconds = _reference_seconds(seconds, step, nodes.get(pod.node_name), reading)
+        peak = (run.peaks or {}).get(pod.uid) if pod.phase == "Succeeded" else None
+        attempts = [each.pod for each in run.pods.executors(step.name)]
+        killed = max(_possible_bytes(each, each.killed_bytes, nodes) for each in attempts)
         found = PastStep(
             identity=step_identity(reading.graph.name, step),
             seconds=seconds,
-            node=last.pod.node_name,
-            input_bytes=_usable_size(step),
+            node=pod.node_name,
+            input_bytes=step.input_bytes,
             arguments=tuple(step.arguments.values()),
-            peak_bytes=peak if _can_have(last.pod, peak, nodes) else None,
-            killed_bytes=_killed_bytes(run, step, nodes),
-            asked_bytes=_asked_bytes(step),
+            peak_bytes=_possible_bytes(pod, peak, nodes) or None,
+            killed_bytes=killed or None,
+            asked_bytes=step.requests.get("memory"),
         )
-        if found.is_usable:
+        if seconds is not None or found.tells_memory:
             yield found
-
-
-def _reference_seconds(seconds: float, step: Step, node: Node | None, reading: RunReading) -> float:
-    """Return the run time of a step on a node of speed 1."""
-    own_seconds = max(0.0, seconds - _transfer_seconds(step, node, reading))
-    return own_seconds if node is None else own_seconds * node.speed
 
 
 def _ran_seconds(pod: RunPod, life: _Life) -> float | None:
@@ -193,45 +177,30 @@ def _ran_seconds(pod: RunPod, life: _Life) -> float | None:
     return (pod.ended_at - pod.running_at).total_seconds()
 
 
-def _transfer_seconds(step: Step, node: Node | None, reading: RunReading) -> float:
-    """Return what a plan adds to the run time again."""
+def _reference_seconds(seconds: float, step: Step, node: Node | None, reading: RunReading) -> float:
+    """Return the run time of a step on a node of speed 1, without transfers.
+
+    A plan adds these again.
+    """
     direct, assumptions = reading.graph.direct_transfers, reading.assumptions
     rate = None if node is None else node.store_bytes_per_second
     moved_bytes = stored_bytes(step, assumptions, direct_transfers=direct)
-    return moved_bytes / (rate or assumptions.store_bytes_per_second)
+    transfer_seconds = moved_bytes / (rate or assumptions.store_bytes_per_second)
+    return max(0.0, seconds - transfer_seconds) * (1.0 if node is None else node.speed)
 
 
-def _killed_bytes(run: TrackedRun, step: Step, nodes: Mapping[str, Node]) -> float | None:
-    """Return the most memory with which an attempt was killed for using more; None = none was."""
-    pods = [each.pod for each in run.pods.executors(step.name)]
-    amounts = [each.killed_bytes for each in pods if _can_have(each, each.killed_bytes, nodes)]
-    return max((each for each in amounts if each is not None), default=None)
-
-
-def _can_have(pod: ObservedPod, amount: float | None, nodes: Mapping[str, Node]) -> bool:
-    """Return whether a pod can have had that much memory on its node."""
+def _possible_bytes(pod: ObservedPod, amount: float | None, nodes: Mapping[str, Node]) -> float:
+    """Return how much memory a pod had; 0 = that is not known, or more than its node has."""
     node = nodes.get(pod.node_name)
     capacity = None if node is None else node.allocatable.get("memory")
-    if amount is None or not is_usable_memory(amount):
-        return False
-    return capacity is None or amount <= _MORE_THAN_ALLOCATABLE * capacity
+    had_bytes = amount or 0.0
+    most_bytes = _MORE_THAN_ALLOCATABLE * (_LARGEST_NODE_BYTES if capacity is None else capacity)
+    return had_bytes if 0 < had_bytes <= most_bytes else 0.0
 
 
-def _asked_bytes(step: Step) -> float | None:
-    amount = step.requests.get("memory")
-    return amount if amount is not None and is_usable_memory(amount) else None
-
-
-def _usable_size(step: Step) -> float | None:
-    """Return the size of a step's inputs; None = it is not known, or cannot be true."""
-    size = step.input_bytes
-    return size if size is not None and is_usable_size(size) else None
-
-
-def _loop_widths(run: TrackedRun) -> Iterator[LoopWidth]:
-    """Yield the loops that are known to have ended, or whose driver has said their width."""
+def _loop_widths(run: TrackedRun) -> Mapping[str, int]:
+    """Return the widths of loops that have ended, or whose driver has said it."""
     widths: dict[str, list[int]] = {}
     for name, width in run.outcome.widths.items():
         widths.setdefault(task_of(name), []).append(width)
-    for loop, found in widths.items():
-        yield LoopWidth(loop, median_high(found))
+    return {loop: median_high(found) for loop, found in widths.items()}

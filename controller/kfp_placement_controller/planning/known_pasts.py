@@ -130,7 +130,7 @@ class KnownPast:
 
     def _build(self, stored: Collection[ObservedHistory], keep_days: int) -> Iterator[int]:
         """Learn from the runs, the oldest first; yield what each part costs, in steps."""
-        counted = last_runs((each.spec.pipeline, each.ended) for each in stored)
+        counted = last_runs(each.ended for each in stored)
         runs: list[PastRun] = []
         left_out = f"a PipelineHistory of namespace {self._namespace} is left out"
         for each in stored:

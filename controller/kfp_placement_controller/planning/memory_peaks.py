@@ -15,7 +15,6 @@ from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_controller.planning.said_once import SaidOnce
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.policy import HistorySettings
-from kfp_placement_engine.model.history import is_usable_memory
 from kfp_placement_engine.model.policy import MemorySource
 from kfp_placement_engine.readers.run_outcomes import PodRole
 
@@ -84,7 +83,7 @@ class MemoryPeaks:
         return None
 
     def answered(self, answer: MemoryAnswer, now: datetime) -> None:
-        """Take an answer; amounts that cannot be true count as unknown."""
+        """Take an answer; pods that it does not name are unknown."""
         asked, run = self._asked, self._asked_of
         if asked is None or run is None or asked is not answer.question:
             return
@@ -93,7 +92,7 @@ class MemoryPeaks:
             return
         self._asked = None
         known = ((each.uid, answer.peaks.get(each.uid, 0.0)) for each in asked.pods)
-        run.peaks = {uid: peak for uid, peak in known if is_usable_memory(peak)}
+        run.peaks = {uid: peak for uid, peak in known if peak > 0}
         self._unknown_pods = 0 if run.peaks else self._unknown_pods + len(asked.pods)
         if self._unknown_pods >= _TELLING:
             self._warn(asked, f"it knows none of {self._unknown_pods} pods")

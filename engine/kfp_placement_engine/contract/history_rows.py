@@ -1,198 +1,124 @@
-"""Rows of PipelineHistories: steps of ended runs, in the form in which thousands of them fit.
+"""One ended run in a PipelineHistory: its steps are rows, since thousands must fit.
 
-All that is written can be read again, and can be true. Where one row cannot, the whole object is
-refused: somebody else has changed it.
+::
+
+    steps: [path, component, image, [iteration, ...], asked bytes]
+    an iteration of it: [seconds, node, key, input bytes, peak bytes, killed bytes, arguments]
+    loops: [path, iterations]
+
+Entries that say nothing are left out at the end of a row. What these types refuse is neither read
+nor written: clocks jump, and anybody may write a status.
 """
 
-import operator
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, NamedTuple
 
-from kfp_placement_engine.contract.rows import padded
-from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.history import LoopWidth, PastStep, StepIdentity
+from pydantic import Field, PlainSerializer, WithJsonSchema
 
-MAX_STEPS, MAX_NODES, MAX_ROWS = 10_000, 5_000, 20_000
-MAX_PATH_CHARACTERS = 512
-"""What has a longer path is left out: cut, it would count for another one, or for none."""
+from kfp_placement_engine.contract.fields import Moment, ObjectName, ResourceModel
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+from kfp_placement_engine.model.history import LARGEST_ARGUMENT, MOST_ARGUMENTS
 
-MAX_LOOPS = 200
-"""Loops of one run."""
+MAX_ROWS = 20_000
+"""Rows of one list; objects that are not too large have fewer."""
 
-DIGITS, ITERATION_DIGITS = 16, 8
-"""Of digests, in hexadecimal; of iterations, of which a step has few, they are shorter."""
+Path = Annotated[str, Field(min_length=1, max_length=512)]
+"""Path of a step or loop. What has a longer one is left out: cut, it would be another one's."""
 
-Row = tuple[Any, ...]
-ItemT = TypeVar("ItemT")
+Seconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]
+"""How long something took, or was to take."""
 
+_Digest = Annotated[str, Field(max_length=64)]
+"""Digest of a text of users, which may hold secrets; "" = there is none."""
 
-class RowReader:
-    """Reads rows of one object; what is in them is of JSON or YAML.
+_Bytes = Annotated[int, Field(ge=0, le=2**60)]
+"""At most an exbibyte."""
 
-    Its methods give None for what cannot be true, or raise an error of Python's for what cannot be
-    read: `read_rows` makes a message of both.
-    """
-
-    def __init__(self, pipeline: str, steps: Iterable[Row], nodes: Iterable[str]) -> None:
-        """Read what rows name by their index.
-
-        Args:
-            pipeline: name of the pipeline.
-            steps: rows [path, component, image, asked bytes].
-            nodes: names.
-
-        Raises:
-            InputError: a row of a step cannot be read, or cannot be true.
-        """
-        self._pipeline = pipeline
-        self._named = dict(enumerate(read_rows(steps, _named_step, "status.steps")))
-        self._nodes: dict[int | None, str] = {**dict(enumerate(nodes)), None: "", -1: ""}
-
-    def step(self, row: Row) -> PastStep | None:
-        """A step of a run."""
-        index, seconds, node, iteration, size, peak, killed, arguments = padded(row, 8)
-        path, component, image, asked_bytes = self._named[index]
-        found = PastStep(
-            StepIdentity(self._pipeline, path, _text(iteration), component, image),
-            seconds,
-            self._nodes[node],
-            size,
-            tuple(arguments or ()),
-            peak,
-            killed,
-            asked_bytes,
-        )
-        return found if found.is_usable else None
-
-    def loop(self, row: Row) -> LoopWidth | None:
-        """A loop of a run."""
-        index, width = padded(row, 2)
-        found = LoopWidth(self._named[index][0], operator.index(width))
-        return found if found.is_usable else None
+_Argument = Annotated[float, Field(ge=-LARGEST_ARGUMENT, le=LARGEST_ARGUMENT)]
 
 
-def read_rows(
-    rows: Iterable[Row], read: Callable[[Row], ItemT | None], where: str
-) -> tuple[ItemT, ...]:
-    """Read rows of an object.
-
-    Args:
-        rows: of one kind.
-        read: reads one of them.
-        where: what they are called in messages.
-
-    Raises:
-        InputError: one cannot be read, or cannot be true.
-    """
-    found = []
-    for row in rows:
-        try:
-            item = read(row)
-        except (TypeError, ValueError, LookupError):
-            item = None
-        if item is None:
-            raise InputError(f"{where}: row {_shown(row)} cannot be read, or cannot be true")
-        found.append(item)
-    return tuple(found)
-
-
-def _shown(row: Row) -> str:
-    """The beginning of a row, whatever somebody has written into it."""
-    try:
-        return f"{[*row]!r:.120}"
-    except (ValueError, RecursionError):
-        return "with a number that is too long, or with too many lists in each other"
-
-
-def _named_step(row: Row) -> Row | None:
-    path, component, image, asked_bytes = padded(row, 4)
-    found = _text(path), _text(component), _text(image), asked_bytes
-    return found if _fits(found[0]) else None
-
-
-def _text(value: object) -> str:
-    """The same text; "" where it is missing."""
-    if not isinstance(value, str | None):
-        raise TypeError
-    return value or ""
-
-
-@dataclass(frozen=True)
-class RowWriter:
-    """Writes rows of runs.
+class IterationRow(NamedTuple):
+    """What one iteration of a step teaches; a step outside loops has one.
 
     Attributes:
-        steps: rows of the steps that they name, each with its index.
-        nodes: names, each with its index.
+        seconds: run time x declared speed of its node; None = it did not end well.
+        node: index of its node in those of the run; None = unknown.
+        key: what tells it from others.
+        input_bytes: size of its inputs.
+        peak_bytes: the most memory that it used.
+        killed_bytes: how much it had when it was killed for using more.
+        arguments: those that are numbers, in the order of their names.
     """
 
-    steps: dict[Row, int] = field(default_factory=dict)
-    nodes: dict[str, int] = field(default_factory=dict)
-
-    def of_steps(self, steps: Sequence[PastStep], most: int) -> tuple[Row, ...]:
-        """Rows of a run's steps, in their order; of wide loops the last iterations are left out."""
-        kept = (each for each in _first_iterations(steps, most) if _fits(each.identity.step))
-        return tuple(self._step(each) for each in kept if each.is_usable)
-
-    def of_loops(self, loops: Sequence[LoopWidth], most: int) -> tuple[Row, ...]:
-        """Rows of a run's first loops."""
-        kept = (each for each in loops[:most] if _fits(each.loop) and each.is_usable)
-        return tuple((self._index((each.loop,)), each.width) for each in kept)
-
-    def _step(self, each: PastStep) -> Row:
-        identity, node = each.identity, each.node[:253]
-        asked = _whole(each.asked_bytes)
-        entry = _trimmed(identity.step, identity.component, identity.image, asked)
-        return _trimmed(
-            self._index(entry),
-            rounded(each.seconds),
-            self.nodes.setdefault(node, len(self.nodes)) if node else -1,
-            identity.iteration or "",
-            _whole(each.input_bytes),
-            _whole(each.peak_bytes),
-            _whole(each.killed_bytes),
-            tuple(map(_shortest, each.arguments)),
-        )
-
-    def _index(self, entry: Row) -> int:
-        return self.steps.setdefault(entry, len(self.steps))
+    seconds: Seconds | None = None
+    node: Annotated[int, Field(ge=0)] | None = None
+    key: _Digest = ""
+    input_bytes: _Bytes | None = None
+    peak_bytes: _Bytes | None = None
+    killed_bytes: _Bytes | None = None
+    arguments: Annotated[tuple[_Argument, ...], Field(max_length=MOST_ARGUMENTS)] = ()
 
 
-def _fits(path: str) -> bool:
-    return 0 < len(path) <= MAX_PATH_CHARACTERS
+class StepRow(NamedTuple):
+    """A step of a run.
+
+    Attributes:
+        path: the same for all iterations of a loop.
+        component, image: what it ran.
+        iterations: at least one.
+        asked_bytes: the memory that it asked for; None = nothing, or unknown.
+    """
+
+    path: Path
+    component: _Digest
+    image: _Digest
+    iterations: Annotated[tuple[IterationRow, ...], Field(max_length=MAX_ROWS)]
+    asked_bytes: _Bytes | None = None
 
 
-def _first_iterations(steps: Sequence[PastStep], most: int) -> Sequence[PastStep]:
-    """As many steps: the first iteration of each comes before the second of any."""
-    if len(steps) <= most:
-        return steps
-    seen: Counter[tuple[str, str]] = Counter()
-    ranked: list[tuple[int, int]] = []
-    for position, each in enumerate(steps):
-        ranked.append((seen[each.identity.key], position))
-        seen[each.identity.key] += 1
-    return [steps[position] for position in sorted(at for _, at in sorted(ranked)[:most])]
+LoopRow = tuple[Path, Annotated[int, Field(ge=0, le=1_000_000)]]
+"""Path of a loop, and how many iterations it had; of a loop within loops the median."""
 
 
-def _trimmed(*entries: object) -> Row:
-    """A row without what says nothing at its end."""
-    length = len(entries)
-    while entries[length - 1] in ("", -1, None, ()):
-        length -= 1
-    return entries[:length]
+def _written(entry: Any) -> Any:
+    """Write a row, or an entry of one: whole numbers without a point, nothing empty at the end."""
+    if isinstance(entry, tuple):
+        entries = [*map(_written, entry)]
+        while entries and entries[-1] in ("", None, []):
+            entries.pop()
+        return entries
+    return int(entry) if isinstance(entry, float) and entry.is_integer() else entry
 
 
-def _whole(amount: float | None) -> int | None:
-    return None if amount is None else int(amount)
+def _row_schema(entries: int) -> WithJsonSchema:
+    anything = {"x-kubernetes-preserve-unknown-fields": True}
+    return WithJsonSchema({"type": "array", "maxItems": entries, "items": anything})
 
 
-def rounded(seconds: float | None) -> float | None:
-    """To a tenth of a second, in the shortest form; None = not known."""
-    return None if seconds is None else _shortest(round(seconds, 1))
+class RecordedRun(ResourceModel):
+    """A run that has ended."""
 
+    uid: str = Field(min_length=1, max_length=64)
+    """ID of the Workflow: no run is learned from twice."""
 
-def _shortest(number: float) -> float:
-    """The same number without a point where it is a whole one."""
-    return number if number % 1 else int(number)
+    ended_at: Moment
+    """When it ended."""
+
+    seconds: Seconds | None = None
+    """From its beginning to its end, without waits in a queue, if it ended well."""
+
+    planned_seconds: Seconds | None = Field(default=None, alias="plannedSeconds")
+    """The same by the plan with which it began; missing = that rested on assumed run times."""
+
+    nodes: tuple[ObjectName, ...] = Field(default=(), max_length=MAX_ROWS)
+    """Nodes that its rows name by their index here."""
+
+    steps: Annotated[
+        tuple[Annotated[StepRow, PlainSerializer(_written), _row_schema(5)], ...],
+        Field(max_length=MAX_ROWS),
+    ] = ()
+    """Steps that ended well, or were killed for memory."""
+
+    loops: Annotated[
+        tuple[Annotated[LoopRow, _row_schema(2)], ...], Field(max_length=MAX_ROWS)
+    ] = ()
+    """Its loops."""

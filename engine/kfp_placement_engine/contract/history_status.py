@@ -1,85 +1,132 @@
 """Past runs -> the status of their PipelineHistory: as many as fit, and of a large one as much."""
 
+from collections import defaultdict
 from collections.abc import Iterable
+from itertools import islice
+from typing import TypeVar
 
-from kfp_placement_engine.contract.history_rows import (
-    MAX_LOOPS,
-    MAX_NODES,
-    MAX_STEPS,
-    Row,
-    RowWriter,
-    rounded,
-)
+from pydantic import TypeAdapter, ValidationError
+
+from kfp_placement_engine.contract.history_rows import LoopRow, RecordedRun, Seconds, StepRow
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
     MAX_RUNS,
     PipelineHistoryStatus,
-    RecordedRun,
 )
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.durations import format_duration
-from kfp_placement_engine.model.history import PastRun
+from kfp_placement_engine.model.history import PastRun, PastStep
 
-MAX_STEPS_OF_RUN = 2_500
-"""Rows of its steps, and half as many until `FEWEST_RUNS` fit."""
+MOST_OF_EACH = 2_500
+"""Steps of a run, iterations of each, and loops; half as many until `FEWEST_RUNS` fit."""
 
-FEWEST_RUNS = 5
+FEWEST_RUNS = 4
 """More are kept if there is room for them as they are."""
 
-_OBJECT_BYTES, _RUN_BYTES = 2_000, 200
-"""Of what an object says beside its runs, and of what it says of a run beside its rows."""
+_OBJECT_BYTES = 2_000
+"""Of what an object says beside its runs."""
+
+_STEP: TypeAdapter[StepRow] = TypeAdapter(StepRow)
+_LOOP: TypeAdapter[LoopRow] = TypeAdapter(LoopRow)
+_SECONDS: TypeAdapter[float | None] = TypeAdapter(Seconds | None)
+
+T = TypeVar("T")
 
 
 def history_status(
     runs: Iterable[PastRun], *, runs_seen: int | None = None
 ) -> PipelineHistoryStatus:
-    """The status that holds the last runs of a pipeline, as many as fit.
+    """The status that holds the last runs of a pipeline, as many as fit, and what can be true.
 
-    Of wide loops the last iterations are left out where no room is left for a few runs.
+    Of large runs the last steps, and iterations of wide loops, are left out where no room is left
+    for a few runs.
 
     Args:
         runs: of one pipeline.
         runs_seen: how many runs there were; None = these.
     """
     latest = sorted(runs, key=lambda run: run.order, reverse=True)[:MAX_RUNS]
-    most = MAX_STEPS_OF_RUN
-    status = _fitting(latest, most)
-    while len(status.runs) < min(FEWEST_RUNS, len(latest)):
+    most = MOST_OF_EACH
+    kept = _fitting(latest, most)
+    while len(kept) < min(FEWEST_RUNS, len(latest)):
         most //= 2
-        status = _fitting(latest, most)
-    ends = sorted(run.seconds for run in status.runs if run.seconds is not None)
-    whole = {
-        "runs_seen": len(status.runs) if runs_seen is None else runs_seen,
-        "typical": ends[len(ends) // 2] if ends else None,
-        "range": f"{format_duration(ends[0])}-{format_duration(ends[-1])}" if ends else None,
-        "last_run_at": status.runs[-1].ended_at if status.runs else None,
-    }
-    return status.model_copy(update=whole)
+        kept = _fitting(latest, most)
+    ends = sorted(run.seconds for run in kept if run.seconds is not None)
+    return PipelineHistoryStatus(
+        runs=tuple(reversed(kept)),
+        runs_seen=len(kept) if runs_seen is None else runs_seen,
+        typical=ends[len(ends) // 2] if ends else None,
+        range=f"{format_duration(ends[0])}-{format_duration(ends[-1])}" if ends else None,
+        last_run_at=kept[0].ended_at if kept else None,
+    )
 
 
-def _fitting(latest: Iterable[PastRun], most: int) -> PipelineHistoryStatus:
-    """As many runs as fit, the oldest first, with the steps and nodes that they name.
+def _fitting(latest: Iterable[PastRun], most: int) -> list[RecordedRun]:
+    """As many runs as fit, the last one first.
 
     Args:
-        latest: the runs, the last one first.
-        most: rows of steps of one run, and rows of its loops.
+        latest: the runs, in the same order.
+        most: steps of one run, iterations of each, and loops.
     """
-    writer, left_bytes = RowWriter(), MAX_HISTORY_BYTES - _OBJECT_BYTES
-    runs, steps, nodes = list[RecordedRun](), list[Row](), list[str]()
+    kept, left_bytes = list[RecordedRun](), MAX_HISTORY_BYTES - _OBJECT_BYTES
     for run in latest:
-        recorded = RecordedRun(
-            uid=run.uid,
-            ended_at=run.ended_at,
-            seconds=rounded(run.seconds),
-            planned_seconds=rounded(run.planned_seconds),
-            steps=writer.of_steps(run.steps, most),
-            loops=writer.of_loops(run.loops, min(most, MAX_LOOPS)),
-        )
-        all_steps, all_nodes = list(writer.steps), list(writer.nodes)
-        named = all_steps[len(steps) :], all_nodes[len(nodes) :]
-        left_bytes -= json_bytes([recorded.steps, recorded.loops, named]) + _RUN_BYTES
-        if left_bytes < 0 or len(all_steps) > MAX_STEPS or len(all_nodes) > MAX_NODES:
+        recorded = _recorded(run, most)
+        left_bytes -= json_bytes(recorded.model_dump(mode="json", by_alias=True))
+        if left_bytes < 0:
             break
-        steps, nodes = all_steps, all_nodes
-        runs.insert(0, recorded)
-    return PipelineHistoryStatus(nodes=tuple(nodes), steps=tuple(steps), runs=tuple(runs))
+        kept.append(recorded)
+    return kept
+
+
+def _recorded(run: PastRun, most: int) -> RecordedRun:
+    iterations: defaultdict[str, list[PastStep]] = defaultdict(list)
+    for step in run.steps:
+        iterations[step.identity.step].append(step)
+    nodes: dict[str, int] = {}
+    steps = [_step_row(each[:most], nodes) for each in islice(iterations.values(), most)]
+    loops = [_valid(_LOOP, each) for each in islice(run.loops.items(), most)]
+    return RecordedRun(
+        uid=run.uid,
+        ended_at=run.ended_at,
+        seconds=_valid(_SECONDS, _rounded(run.seconds, 1)),
+        planned_seconds=_valid(_SECONDS, _rounded(run.planned_seconds, 1)),
+        nodes=tuple(nodes),
+        steps=tuple(filter(None, steps)),
+        loops=tuple(filter(None, loops)),
+    )
+
+
+def _step_row(iterations: list[PastStep], nodes: dict[str, int]) -> StepRow | None:
+    """The row of a step; None = something in it cannot be true.
+
+    Args:
+        iterations: all of one step.
+        nodes: names, each with its index; new ones are added.
+    """
+    rows = [
+        (
+            _rounded(each.seconds, 1),
+            nodes.setdefault(each.node, len(nodes)) if each.node else None,
+            each.identity.iteration or "",
+            _rounded(each.input_bytes),
+            _rounded(each.peak_bytes),
+            _rounded(each.killed_bytes),
+            each.arguments,
+        )
+        for each in iterations
+    ]
+    last = iterations[-1]
+    of_step = (last.identity.step, last.identity.component, last.identity.image)
+    return _valid(_STEP, (*of_step, rows, last.asked_bytes))
+
+
+def _valid(kind: TypeAdapter[T], value: object) -> T | None:
+    """A value that can be true; None = it cannot, and is left out."""
+    try:
+        return kind.validate_python(value)
+    except ValidationError:
+        return None
+
+
+def _rounded(amount: float | None, digits: int = 0) -> float | None:
+    return None if amount is None else round(amount, digits)

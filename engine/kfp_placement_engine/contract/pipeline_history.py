@@ -1,24 +1,10 @@
 """PipelineHistory: the past runs of one pipeline in one namespace, which later ones learn from.
 
-The planner writes the status, people the spec, by which runs are forgotten. A run's steps are rows,
-since named records would be too large::
-
-    status.steps:       [path, component, image, asked bytes]
-    status.runs.steps:  [step, seconds, node, iteration, input bytes, peak bytes, killed bytes,
-                         numeric arguments]
-    status.runs.loops:  [step, iterations]
-
-A step and a node are indexes into `status.steps` and `status.nodes`, -1 = none. Seconds are run
-time x declared speed of the node; without them the step did not end well. Killed bytes are what it
-had when it was killed for memory. Of arguments only those that are numbers are kept, in a list in
-the order of their names. Components, images and iterations are short digests: texts of users, which
-may hold secrets, are in none of them. Entries may be missing at the end, and a later version may
-add some there: an earlier one ignores them, and writes none when it adds a run.
+The planner writes the status, people the spec, by which runs are forgotten.
 """
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -33,24 +19,8 @@ from kfp_placement_engine.contract.fields import (
     Resource,
     ResourceModel,
 )
-from kfp_placement_engine.contract.history_rows import (
-    DIGITS,
-    ITERATION_DIGITS,
-    MAX_LOOPS,
-    MAX_NODES,
-    MAX_PATH_CHARACTERS,
-    MAX_ROWS,
-    MAX_STEPS,
-    RowReader,
-    read_rows,
-)
-from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
-from kfp_placement_engine.model.history import (
-    PastRun,
-    StepIdentity,
-    text_digest,
-)
+from kfp_placement_engine.contract.history_rows import Path, RecordedRun
+from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity, text_digest
 from kfp_placement_engine.model.run_graph import Step
 
 MAX_HISTORY_BYTES = 256 * 1024
@@ -64,15 +34,12 @@ MAX_RUNS = 30
 
 MAX_FORGOTTEN_STEPS = 200
 
-MAX_PIPELINE_CHARACTERS, MAX_UID_CHARACTERS = 253, 64
+MAX_PIPELINE_CHARACTERS = 253
+
+_DIGITS = 8
+"""Of digests, in hexadecimal."""
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-
-Row = Annotated[tuple[Any, ...], Field(max_length=16)]
-"""More entries than are known now, so that what a later version has written can be read."""
-
-RunSeconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]
-"""How long a run took, or was to take."""
 
 
 def step_identity(pipeline: str, step: Step) -> StepIdentity:
@@ -87,9 +54,9 @@ def step_identity(pipeline: str, step: Step) -> StepIdentity:
     return StepIdentity(
         pipeline=pipeline,
         step=step.task,
-        iteration=text_digest(salted)[:ITERATION_DIGITS] if step.iteration_key else "",
-        component=step.component[:DIGITS],
-        image=text_digest(step.image)[:DIGITS] if step.image else "",
+        iteration=text_digest(salted)[:_DIGITS] if step.iteration_key else "",
+        component=step.component[:_DIGITS],
+        image=text_digest(step.image)[:_DIGITS] if step.image else "",
     )
 
 
@@ -105,8 +72,8 @@ def history_name(pipeline: str) -> str:
 class ForgottenStep(ResourceModel):
     """A step whose past does not count."""
 
-    step: str = Field(min_length=1, max_length=MAX_PATH_CHARACTERS)
-    """Its path, as in `status.steps`."""
+    step: Path
+    """Its path, as in the rows of runs."""
 
     before: Border
     """What ended before is forgotten."""
@@ -128,46 +95,12 @@ class PipelineHistorySpec(ResourceModel):
         """Whether nothing of a run that ended then counts."""
         return self.forget_before is not None and ended_at < self.forget_before
 
-    def remembered(self, run: PastRun) -> PastRun:
-        """What counts of a run that counts."""
-        forgotten = {each.step for each in self.forget_steps if run.ended_at < each.before}
-        kept = (each for each in run.steps if each.identity.step not in forgotten)
-        return replace(run, steps=tuple(kept))
-
-
-class RecordedRun(ResourceModel):
-    """A run that has ended."""
-
-    uid: str = Field(min_length=1, max_length=MAX_UID_CHARACTERS)
-    """ID of the Workflow: no run is learned from twice."""
-
-    ended_at: Moment
-    """When it ended."""
-
-    seconds: RunSeconds | None = None
-    """From its beginning to its end, without waits in a queue, if it ended well."""
-
-    planned_seconds: RunSeconds | None = Field(default=None, alias="plannedSeconds")
-    """The same by the plan with which it began; missing = that rested on assumed run times."""
-
-    steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
-    """Rows of steps that ended well, or were killed for memory; see above."""
-
-    loops: tuple[Row, ...] = Field(default=(), max_length=MAX_LOOPS)
-    """Rows [step, iterations], of its loops."""
-
 
 EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)
 
 
 class PipelineHistoryStatus(ResourceModel):
     """What has been seen."""
-
-    nodes: tuple[ObjectName, ...] = Field(default=(), max_length=MAX_NODES)
-    """Nodes that rows name by their index here."""
-
-    steps: tuple[Row, ...] = Field(default=(), max_length=MAX_STEPS)
-    """Rows [path, component, image, asked bytes]; the last is the memory that was asked for."""
 
     runs: tuple[RecordedRun, ...] = Field(default=(), max_length=1000)
     """The last runs, the oldest first."""
@@ -197,46 +130,44 @@ class PipelineHistory(Resource):
         """When all these runs ended, by uid."""
         return {run.uid: run.ended_at for run in self.status.runs}
 
-    def only(self, uids: Container[str]) -> "PipelineHistory":
-        """The same with some of its runs: to read the rows of all takes long.
-
-        Args:
-            uids: of the runs.
-        """
-        runs = tuple(run for run in self.status.runs if run.uid in uids)
-        return self.model_copy(update={"status": self.status.model_copy(update={"runs": runs})})
-
     def past_runs(self, keep_days: int | None = None) -> tuple[PastRun, ...]:
-        """Read the runs that count, the oldest first, without steps that are forgotten.
+        """The runs that count, the oldest first, without steps that are forgotten.
 
         Args:
             keep_days: of older runs than that none counts; None = they all do.
-
-        Raises:
-            InputError: a row cannot be read, or says what cannot be true.
         """
-        runs = self.runs_that_count(keep_days)
-        try:
-            reader = RowReader(self.spec.pipeline, self.status.steps, self.status.nodes)
-            return tuple(self._past_run(run, reader) for run in runs)
-        except InputError as error:
-            raise InputError(f"PipelineHistory {self.metadata.name!r:.80}: {error}") from error
+        return tuple(self._past_run(run) for run in self.runs_that_count(keep_days))
 
-    def _past_run(self, run: RecordedRun, reader: RowReader) -> PastRun:
-        where = f"run {run.uid!r}"
-        found = PastRun(
+    def _past_run(self, run: RecordedRun) -> PastRun:
+        pipeline, nodes = self.spec.pipeline, dict(enumerate(run.nodes))
+        forgotten = {each.step for each in self.spec.forget_steps if run.ended_at < each.before}
+        steps = (
+            PastStep(
+                StepIdentity(pipeline, step.path, each.key, step.component, step.image),
+                each.seconds,
+                "" if each.node is None else nodes.get(each.node, ""),
+                each.input_bytes,
+                each.arguments,
+                each.peak_bytes,
+                each.killed_bytes,
+                step.asked_bytes,
+            )
+            for step in run.steps
+            if step.path not in forgotten
+            for each in step.iterations
+        )
+        return PastRun(
             uid=run.uid,
-            pipeline=self.spec.pipeline,
+            pipeline=pipeline,
             ended_at=run.ended_at,
-            steps=read_rows(run.steps, reader.step, f"steps of {where}"),
+            steps=tuple(steps),
             seconds=run.seconds,
             planned_seconds=run.planned_seconds,
-            loops=read_rows(run.loops, reader.loop, f"loops of {where}"),
+            loops=dict(run.loops),
         )
-        return self.spec.remembered(found)
 
     def runs_that_count(self, keep_days: int | None = None) -> tuple[RecordedRun, ...]:
-        """Those that are kept and not forgotten; their rows are not read. Arguments as above.
+        """Those that are kept and not forgotten; arguments as above.
 
         Somebody may have added a run twice; of a run the last one counts.
         """

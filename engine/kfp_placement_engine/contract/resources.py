@@ -41,6 +41,7 @@ _KINDS = {
     "model_attributes_type": "be an object",
     "dict_type": "be an object",
     "tuple_type": "be a list",
+    "named_tuple_type": "be a list",
 }
 """What must be there, in words of YAML, by pydantic's name of the problem."""
 
@@ -49,6 +50,7 @@ _NUMBERS = ("less_than", "greater_than", "finite_number", "int_", "float_")
 
 _PLAIN = {
     "missing": "is missing",
+    "missing_argument": "is missing",
     "timezone_aware": "has no time zone; write, for example, 2026-11-30T00:00:00Z",
 }
 """What is said in place of pydantic's words, by its name of the problem."""
@@ -97,5 +99,13 @@ def _first_problem(error: ValidationError) -> str:
         # NaN is not even equal to itself.
         if first["input"] != first["input"] and first["type"].startswith(_NUMBERS):
             wanted = "be a number"
-        words = f"must {wanted}, not {first['input']!r:.60}"
+        words = f"must {wanted}, not {_shown(first['input'])}"
     return f"{place}: {words}{more}"
+
+
+def _shown(value: object) -> str:
+    """The beginning of a value, whatever somebody has written."""
+    try:
+        return f"{value!r:.60}"
+    except (ValueError, RecursionError):
+        return "a number that is too long, or too many lists in each other"

@@ -12,9 +12,9 @@ from statistics import fmean
 from kfp_placement_engine.history.series import (
     RECENT,
     SAME,
-    Columns,
     Estimate,
     Factors,
+    Value,
     centred,
     mean_miss,
     spread_of,
@@ -42,20 +42,20 @@ _Known = Sequence[tuple[float, float]]
 
 
 def next_value(
-    columns: Columns, prior: float, factors: Factors = (), recent: int = RECENT
+    values: Sequence[Value], prior: float, factors: Factors = (), recent: int = RECENT
 ) -> Estimate:
     """Estimate the next value of a series.
 
     Args:
-        columns: past values with their factors, the oldest first; at least one.
+        values: past ones, the oldest first; at least one.
         prior: the spread that is expected before any value is seen.
         factors: what the next value may follow.
         recent: how many last values say where the next one lies if it follows nothing.
     """
-    best = usual = centred(columns[0], prior, recent)
+    best = usual = centred([value[0] for value in values], prior, recent)
     least = mean_miss(usual.misses)
-    for place, (wanted, column) in enumerate(zip(factors, columns[1:], strict=False)):
-        pairs = zip(column, columns[0], strict=True)
+    for place, wanted in enumerate(factors, start=1):
+        pairs = ((each[place], each[0]) for each in values if place < len(each))
         known = sorted((pair for pair in pairs if not math.isnan(pair[0])), key=itemgetter(0))
         if math.isnan(wanted) or not known:
             continue
@@ -64,7 +64,7 @@ def next_value(
             continue
         wanted = min(max(wanted, low - _FARTHEST), high + _FARTHEST)
         beyond = max(low - wanted, wanted - high)
-        is_known, is_size, is_beyond = len(known) >= _ENOUGH, place == 0, beyond > SAME
+        is_known, is_size, is_beyond = len(known) >= _ENOUGH, place == 1, beyond > SAME
         slope = _slope(known)
         misses = _misses(known, slope) if is_known else usual.misses
         miss = mean_miss(misses)

@@ -4,19 +4,19 @@ A request that is too small costs an attempt, and one that is too large room. So
 bit more than the most that it was seen to use, and for less the more of its runs were seen.
 """
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from kfp_placement_engine.history.recent import Recent
-from kfp_placement_engine.model.history import MOST_MEMORY_BYTES, PastRun, PastStep, StepIdentity
+from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 from kfp_placement_engine.model.memory import MemoryForecast
 
 MOST_STEPS = 10_000
 """Steps of a namespace; those that were not seen for longest go first."""
 
 MOST_RUNS = 30
-"""Runs of a step of which the largest use is known."""
+"""Last runs of a step that are known."""
 
 _EXTRA, _EXTRA_OF_RUNS = 0.05, 0.2
 """How much more is asked for than was used, as shares: this, and this over the number of runs."""
@@ -25,27 +25,18 @@ _AFTER_LARGEST, _AFTER_KILL = 1.1, 2.0
 """After a kill, the first of these that is more: times the largest use, times what it had."""
 
 
-@dataclass(slots=True, eq=False)
-class _Step:
-    """What is known of a step.
+class _Use(NamedTuple):
+    """What all iterations of a step used in one run, in bytes, at most.
 
     Attributes:
-        largest: the largest use of each of the last runs, of all iterations.
-        killed_bytes: in the last run; None = it was not killed.
-        asked_bytes: in the last run; None = unknown.
+        peak: the most memory; None = that was not measured.
+        killed: with how much it was killed; None = it was not.
+        asked: what it asked for; None = nothing, or unknown.
     """
 
-    largest: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_RUNS))
-    killed_bytes: float | None = None
-    asked_bytes: float | None = None
-
-    def observe(self, iterations: Sequence[PastStep]) -> None:
-        """Learn from what one run tells of it."""
-        self.killed_bytes = _largest(each.killed_bytes for each in iterations)
-        self.asked_bytes = _largest(each.asked_bytes for each in iterations)
-        largest = _largest(each.peak_bytes for each in iterations)
-        if largest is not None:
-            self.largest.append(largest)
+    peak: float | None
+    killed: float | None
+    asked: float | None
 
 
 class MemoryHistory:
@@ -53,35 +44,34 @@ class MemoryHistory:
 
     def __init__(self) -> None:
         """Begin with nothing known."""
-        self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
+        self._steps: Recent[tuple[str, str], tuple[_Use, ...]] = Recent(MOST_STEPS)
 
     def observe(self, run: PastRun) -> None:
-        """Learn from a run that has ended; what cannot be true is left out."""
+        """Learn from a run that has ended."""
         found: dict[tuple[str, str], list[PastStep]] = defaultdict(list)
         for each in run.steps:
-            if each.is_usable:
-                found[each.identity.key].append(each)
+            found[each.identity.key].append(each)
         for key, iterations in found.items():
+            use = _Use(
+                peak=_largest(each.peak_bytes for each in iterations),
+                killed=_largest(each.killed_bytes for each in iterations),
+                asked=_largest(each.asked_bytes for each in iterations),
+            )
             # Of steps that nobody has measured nothing is kept.
             if key in self._steps or any(each.tells_memory for each in iterations):
-                self._steps.used(key, _Step).observe(iterations)
+                self._steps.use(key, (*self._steps.get(key, ()), use)[-MOST_RUNS:])
 
     def predict(self, identity: StepIdentity) -> MemoryForecast | None:
         """What a step should ask for, whatever its iteration; None = nothing was seen of it."""
-        step = self._steps.get(identity.key)
-        if step is None:
+        uses = self._steps.get(identity.key)
+        if uses is None:
             return None
-        runs, largest = len(step.largest), max(step.largest, default=None)
-        ask = None if largest is None else largest * (1 + _EXTRA + _EXTRA_OF_RUNS / runs)
-        if step.killed_bytes is not None:
-            ask = max(ask or 0.0, after_kill(step.killed_bytes, largest))
-        return MemoryForecast(
-            ask_bytes=None if ask is None else min(ask, MOST_MEMORY_BYTES),
-            largest_bytes=largest,
-            runs=runs,
-            killed_bytes=step.killed_bytes,
-            asked_bytes=step.asked_bytes,
-        )
+        last, peaks = uses[-1], [each.peak for each in uses if each.peak is not None]
+        largest = max(peaks, default=None)
+        ask = None if largest is None else largest * (1 + _EXTRA + _EXTRA_OF_RUNS / len(peaks))
+        if last.killed is not None:
+            ask = max(ask or 0.0, after_kill(last.killed, largest))
+        return MemoryForecast(ask, largest, len(peaks), last.killed, last.asked)
 
 
 def after_kill(had_bytes: float, largest_bytes: float | None) -> float:

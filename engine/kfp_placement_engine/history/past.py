@@ -1,6 +1,5 @@
 """All that the runs of one namespace, or of one pipeline in it, tell of the next ones."""
 
-from collections import deque
 from collections.abc import Iterable
 from statistics import median_high
 
@@ -42,7 +41,7 @@ class Past:
         self.steps: StepTimes = StepTimes(None if of_namespace is None else of_namespace.steps)
         self.ends: RunEnds = RunEnds(None if of_namespace is None else of_namespace.ends)
         self.memory = memory
-        self._widths: Recent[tuple[str, str], deque[int]] = Recent(_MOST_LOOPS)
+        self._widths: Recent[tuple[str, str], tuple[int, ...]] = Recent(_MOST_LOOPS)
         for run in sorted(runs, key=lambda each: each.order):
             self.observe(run)
 
@@ -51,9 +50,9 @@ class Past:
         self.steps.observe(run.steps, ended_well="" if run.seconds is None else run.pipeline)
         if run.seconds is not None:
             self.ends.observe(run.pipeline, run.seconds, run.planned_seconds)
-        for each in run.loops:
-            last = self._widths.used((run.pipeline, each.loop), lambda: deque(maxlen=RECENT))
-            last.append(each.width)
+        for loop, width in run.loops.items():
+            key = run.pipeline, loop
+            self._widths.use(key, (*self._widths.get(key, ()), width)[-RECENT:])
         if self.memory is not None:
             self.memory.observe(run)
 

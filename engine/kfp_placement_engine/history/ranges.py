@@ -2,6 +2,7 @@
 
 import math
 from array import array
+from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 
 from kfp_placement_engine.history.series import Estimate
@@ -32,32 +33,30 @@ class Ranges:
                 they rest at least; others as far as they say.
         """
         self._wider = wider
-        self._scores: dict[tuple[str, int], array[float]] = {}
-        self._ascending: dict[tuple[str, int], array[float]] = {}
+        self._scores: dict[tuple[str, int], tuple[array[float], array[float]]] = {}
 
-    def learn(self, level: str, found: Estimate, log_value: float) -> None:
+    def learn(self, found: Estimate, log_value: float) -> None:
         """Keep by how much an estimate has missed.
 
         Args:
-            level: what it rests on.
             found: the estimate.
             log_value: what came of it.
         """
-        kind = self._kind(level, found)
-        scores = self._scores.setdefault(kind, self._expected(kind))
-        scores.append((log_value - found.log_value) / found.spread)
-        del scores[:-_MOST_SCORES]
-        self._ascending.pop(kind, None)
+        in_order, ascending = self._of_alike(found)
+        in_order.append((log_value - found.log_value) / found.spread)
+        insort(ascending, in_order[-1])
+        if len(in_order) > _MOST_SCORES:
+            del ascending[bisect_left(ascending, in_order.pop(0))]
 
-    def around(self, level: str, found: Estimate, confidence: float) -> TimeRange:
+    def around(self, found: Estimate, confidence: float) -> TimeRange:
         """The range around an estimate: by its own misses where these are many, else by scores.
 
         Args:
-            level: what it rests on.
             found: the estimate.
             confidence: how often the range is to hold.
         """
-        misses, unit = self._in_order(self._kind(level, found)), found.spread
+        misses: Sequence[float] = self._of_alike(found)[1]
+        unit = found.spread
         if len(found.misses) >= _ENOUGH:
             misses, unit = sorted(found.misses), 1.0
         outside, typical = (1 - confidence) / 2, math.exp(found.log_value)
@@ -68,20 +67,15 @@ class Ranges:
             typical * math.exp(max(high, 0.0)) * (1 + _ROUNDING),
         )
 
-    def _in_order(self, kind: tuple[str, int]) -> Sequence[float]:
-        if kind not in self._ascending:
-            scores = self._scores.get(kind) or self._expected(kind)
-            self._ascending[kind] = array("f", sorted(scores))
-        return self._ascending[kind]
-
-    def _kind(self, level: str, found: Estimate) -> tuple[str, int]:
-        """Level, and how many values an estimate rests on at least: those of a kind miss alike."""
-        return level, max((each for each in self._wider if each <= len(found.misses)), default=0)
-
-    def _expected(self, kind: tuple[str, int]) -> "array[float]":
-        """Scores of a kind before any is seen."""
-        below = [self._wider.get(kind[1], 1.0) * each for each in _FIRST]
-        return array("f", (*below, 0.0, *(-each for each in reversed(below))))
+    def _of_alike(self, found: Estimate) -> tuple["array[float]", "array[float]"]:
+        """Scores of estimates that miss alike: as they came, and ascending."""
+        values = max((each for each in self._wider if each <= len(found.misses)), default=0)
+        kind = found.level, values
+        if kind not in self._scores:
+            below = [self._wider.get(values, 1.0) * each for each in _FIRST]
+            expected = array("f", (*below, 0.0, *(-each for each in reversed(below))))
+            self._scores[kind] = expected, expected[:]
+        return self._scores[kind]
 
 
 def _quantile(ascending: Sequence[float], share: float) -> float:

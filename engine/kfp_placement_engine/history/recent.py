@@ -1,6 +1,5 @@
 """A dictionary of bounded size: what was not used for longest goes first."""
 
-from collections.abc import Callable
 from typing import TypeVar
 
 KeyT = TypeVar("KeyT")
@@ -21,9 +20,9 @@ class Recent(dict[KeyT, ValueT]):
         super().__init__()
         self._most = most
 
-    def used(self, key: KeyT, make: Callable[[], ValueT]) -> ValueT:
-        """The value of a key, made if there is none; the oldest entry goes if they are too many."""
-        value = self[key] = self.pop(key) if key in self else make()
+    def use(self, key: KeyT, value: ValueT) -> None:
+        """Keep a value; the oldest entry goes if they are too many."""
+        self.pop(key, None)
+        self[key] = value
         if len(self) > self._most:
             del self[next(iter(self))]
-        return value

@@ -1,18 +1,14 @@
 """Ends of runs: planned and real ones in, forecasts of the next ones out."""
 
 import math
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kfp_placement_engine.history.ranges import Ranges
 from kfp_placement_engine.history.recent import Recent
 from kfp_placement_engine.history.series import KEPT, SAME, Estimate, centred, median
 from kfp_placement_engine.model.history import MOST_PIPELINES
 from kfp_placement_engine.model.promise import CONFIDENCE, TimeRange
-
-_LEVEL = "runs"
-"""What all these estimates rest on."""
 
 _RUN_SPREAD, _SPREAD_WEIGHT = 0.06, 1.5
 """How far apart runs of one pipeline lie before two are seen, as a standard deviation; and how many
@@ -26,9 +22,6 @@ _WIDER = {1: 2.0, 2: 1.8, 3: 1.1, 5: 1.0}
 
 _ENOUGH_PLANS = 3
 """From this many past runs with a plan on, the plan of the next one counts beside past ends."""
-
-_ANOTHER_RUN = math.log(10.0)
-"""A plan that is longer or shorter than runs before it by this factor is of another run."""
 
 _LEAST_SECONDS = 1.0
 """What is shorter takes this."""
@@ -61,7 +54,7 @@ class PipelineEnds:
             confidence: how often the range is to hold.
         """
         planned = None if planned_seconds is None else _log(planned_seconds)
-        return self.ranges.around(_LEVEL, self.estimate(planned), confidence)
+        return self.ranges.around(self.estimate(planned), confidence)
 
     def estimate(self, planned: float | None) -> Estimate:
         """When the run ends: by past ends and by its plan, each as far as it is known better.
@@ -71,20 +64,22 @@ class PipelineEnds:
         Args:
             planned: logarithm of the planned end; None = nobody knows.
         """
-        ends = [end for end, _ in self.runs]
-        followed = [(end - plan, plan) for end, plan in self.runs if plan is not None]
-        if planned is None or not followed:
-            by_end = _centred(ends) if ends else None
-            # Without a branch that was never taken runs end earlier; but not that much.
-            if by_end and (planned is None or abs(planned - by_end.log_value) < _ANOTHER_RUN):
-                return by_end
+        if not self.runs:
             return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
-        by_plan = _centred([ratio for ratio, _ in followed])
+        by_end = _centred([end for end, _ in self.runs])
+        # Without a branch that was never taken runs end earlier than planned on assumed times.
+        if planned is None or not self.ratios:
+            return by_end
+        by_plan = _centred(self.ratios)
         by_plan = by_plan._replace(log_value=planned + by_plan.log_value)
-        if _is_another(planned, [plan for _, plan in followed]):
+        if _is_another(planned, [plan for _, plan in self.runs if plan is not None]):
             return by_plan
-        by_end = _centred(ends)
-        return _mean(by_end, by_plan) if len(followed) >= _ENOUGH_PLANS else by_end
+        return _mean(by_end, by_plan) if len(self.ratios) >= _ENOUGH_PLANS else by_end
+
+    @property
+    def ratios(self) -> Sequence[float]:
+        """Logarithms of how many times as long as planned its runs took."""
+        return [end - plan for end, plan in self.runs if plan is not None]
 
 
 def _centred(logs: Sequence[float]) -> Estimate:
@@ -121,13 +116,8 @@ class RunEnds:
                 how forecasts miss, and of a pipeline without runs. None = these are they.
         """
         self._of_namespace = of_namespace
-        self.ranges = Ranges(_WIDER)
-        self._runs: Recent[str, deque[PastEnd]] = Recent(MOST_PIPELINES)
-
-    @property
-    def _of_all(self) -> "RunEnds":
-        """Those of the whole namespace; kept, they would be a cycle, and not let go soon."""
-        return self._of_namespace or self
+        self.ranges: Ranges = of_namespace.ranges if of_namespace else Ranges(_WIDER)
+        self._known: Recent[str, PipelineEnds] = Recent(MOST_PIPELINES)
 
     def observe(self, pipeline: str, seconds: float, planned_seconds: float | None) -> None:
         """Learn from a run that has ended well.
@@ -139,21 +129,22 @@ class RunEnds:
         """
         end, plan = _log(seconds), None if planned_seconds is None else _log(planned_seconds)
         before = self.of(pipeline)
-        if self._of_all is self and (before.runs or plan is not None):
-            self.ranges.learn(_LEVEL, before.estimate(plan), end)
-        self._runs.used(pipeline, lambda: deque(maxlen=KEPT)).append((end, plan))
+        if self._of_namespace is None and (before.runs or plan is not None):
+            self.ranges.learn(before.estimate(plan), end)
+        self._known.use(pipeline, replace(before, runs=(*before.runs, (end, plan))[-KEPT:]))
 
     def of(self, pipeline: str) -> PipelineEnds:
         """What is known of the end of the next run of a pipeline."""
-        runs, of_all = tuple(self._runs.get(pipeline, ())), self._of_all
-        return PipelineEnds(runs, 0.0 if runs else of_all.usual_ratio(), of_all.ranges)
+        known = self._known.get(pipeline)
+        if known is None:
+            usual_ratio = (self._of_namespace or self).usual_ratio()
+            known = PipelineEnds(of_others=usual_ratio, ranges=self.ranges)
+        return known
 
     def usual_ratio(self) -> float:
         """Logarithm of how many times as long as planned runs take."""
-        known = (
-            [end - plan for end, plan in runs if plan is not None] for runs in self._runs.values()
-        )
-        return median([median(ratios) for ratios in known if ratios] or [0.0])
+        ratios = (each.ratios for each in self._known.values())
+        return median([median(each) for each in ratios if each] or [0.0])
 
 
 def _log(seconds: float) -> float:

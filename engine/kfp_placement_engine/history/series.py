@@ -4,9 +4,7 @@ Everything is in logarithms: a step takes twice as long about as often as half a
 """
 
 import math
-from array import array
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 RECENT = 5
@@ -28,11 +26,11 @@ NO_SIZE_BYTES = 1e6
 """Sizes below tell nothing of run times."""
 
 Factors = tuple[float, ...]
-"""Logarithms of what a value may follow: the size of inputs, then numeric arguments; NaN = not
+"""Logarithms of what a value may follow: size of inputs, then numeric arguments; NaN = not
 known, and () where nothing is."""
 
-Columns = Sequence[Sequence[float]]
-"""Logarithms of values, the oldest first; then, for each factor, what it was of each value."""
+Value = tuple[float, ...]
+"""Logarithm of a past value, then its factors. Others of its series may have more or fewer."""
 
 
 def factors_of(input_bytes: float | None = None, arguments: Iterable[float] = ()) -> Factors:
@@ -49,53 +47,22 @@ class Estimate(NamedTuple):
         log_value: its logarithm.
         spread: standard deviation of that.
         misses: by how much past values lay above what was known of them; () = that tells nothing.
-        factor: position of the factor that it follows; None = none.
+        factor: place in past values of the factor that it follows; 0 = it follows none.
+        level: which past values it rests on.
+        runs: how many runs had these.
     """
 
     log_value: float
     spread: float
     misses: Sequence[float] = ()
-    factor: int | None = None
+    factor: int = 0
+    level: str = ""
+    runs: int = 0
 
 
-Series = bytes
-"""The last values of one thing with their factors, packed: a namespace has a million of them.
-
-The first byte is the number of factors; all columns follow.
-"""
-
-
-def columns_in(series: Series) -> Columns:
-    """Return all values with their factors; no value and no factor where it is empty."""
-    if not series:
-        return [[]]
-    numbers = array("d", series[1:]).tolist()
-    length = len(numbers) // (1 + series[0])
-    return [numbers[at : at + length] for at in range(0, len(numbers), length)]
-
-
-def extended(series: Series, log_value: float, factors: Factors, kept: int) -> Series:
-    """Return the series with one more value; the oldest goes where there are more than `kept`.
-
-    Where that has more or fewer factors than those before, their meaning has changed: the
-    values stay, without factors.
-    """
-    logs, *of_factors = columns_in(series)
-    if len(of_factors) != len(factors):
-        of_factors = [[math.nan] * len(logs) for _ in factors]
-    new = zip([logs, *of_factors], (log_value, *factors), strict=True)
-    columns = ([*column, number][-kept:] for column, number in new)
-    return bytes([len(factors)]) + array("d", chain(*columns)).tobytes()
-
-
-def typical_of(several: Iterable[Series]) -> Columns:
-    """Of each series the median of its last values, with its last factors; some may have fewer."""
-    columns = [columns_in(each) for each in several]
-    width = max(map(len, columns), default=1)
-    of_factors = (
-        [each[at][-1] if at < len(each) else math.nan for each in columns] for at in range(1, width)
-    )
-    return [[median(each[0][-RECENT:]) for each in columns], *of_factors]
+def typical_of(several: Iterable[Sequence[Value]]) -> list[Value]:
+    """Of each series the median of its last values, with its last factors."""
+    return [(median([value[0] for value in each[-RECENT:]]), *each[-1][1:]) for each in several]
 
 
 def centred(

@@ -1,15 +1,9 @@
 """What ended steps and runs tell of later ones."""
 
 import hashlib
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-
-MOST_SECONDS = 31 * 86_400.0
-"""A month; the clock of a step or run that is said to have taken longer was wrong."""
-
-_MOST_INPUT_BYTES = 2**60
-"""An exbibyte."""
 
 MOST_PIPELINES = 200
 """Of a namespace, of which a past is kept; the one that did not run for longest goes first."""
@@ -17,14 +11,8 @@ MOST_PIPELINES = 200
 MOST_ARGUMENTS = 4
 """Numeric arguments of a step that are looked at, the first by name."""
 
-MOST_ITERATIONS = 1_000_000
-"""Of a loop; more are not believed."""
-
-_LARGEST_ARGUMENT = 1e15
+LARGEST_ARGUMENT = 1e15
 """What is larger, in either direction, is not believed."""
-
-MOST_MEMORY_BYTES = 2**50
-"""A pebibyte; what is said to have used more is not believed."""
 
 
 @dataclass(frozen=True)
@@ -79,39 +67,9 @@ class PastStep:
     asked_bytes: float | None = None
 
     @property
-    def is_usable(self) -> bool:
-        """Whether it teaches something that can be true; anybody may write a status."""
-        amounts = (self.peak_bytes, self.killed_bytes, self.asked_bytes)
-        return (
-            (self.seconds is not None or self.tells_memory)
-            and (self.seconds is None or 0 <= self.seconds <= MOST_SECONDS)
-            and (self.input_bytes is None or is_usable_size(self.input_bytes))
-            and are_usable_arguments(self.arguments)
-            and all(each is None or is_usable_memory(each) for each in amounts)
-        )
-
-    @property
     def tells_memory(self) -> bool:
         """Whether it says what it used, or what was too little."""
         return self.peak_bytes is not None or self.killed_bytes is not None
-
-
-@dataclass(frozen=True)
-class LoopWidth:
-    """How many iterations a loop had.
-
-    Attributes:
-        loop: its path, the same for all iterations of loops around it.
-        width: iterations; of a loop within loops the median.
-    """
-
-    loop: str
-    width: int
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether it can be true."""
-        return 0 <= self.width <= MOST_ITERATIONS
 
 
 @dataclass(frozen=True)
@@ -145,7 +103,7 @@ class PastRun:
             not.
         planned_seconds: the same by the plan with which it began; None = that plan rested on
             assumed run times, or there was none.
-        loops: widths of its loops.
+        loops: how many iterations its loops had, by their paths; of one within loops the median.
     """
 
     uid: str
@@ -154,7 +112,7 @@ class PastRun:
     steps: tuple[PastStep, ...] = ()
     seconds: float | None = None
     planned_seconds: float | None = None
-    loops: tuple[LoopWidth, ...] = ()
+    loops: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[datetime, str]:
@@ -168,23 +126,8 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def is_usable_size(size: float) -> bool:
-    """Whether a size of inputs can be true."""
-    return 0 <= size <= _MOST_INPUT_BYTES
-
-
 def is_usable_argument(value: object) -> bool:
     """Whether a value is a number that a run time may follow; no truth value is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return -_LARGEST_ARGUMENT <= value <= _LARGEST_ARGUMENT
-
-
-def are_usable_arguments(values: Collection[object]) -> bool:
-    """Whether these can be the numeric arguments of a step."""
-    return len(values) <= MOST_ARGUMENTS and all(map(is_usable_argument, values))
-
-
-def is_usable_memory(amount: float) -> bool:
-    """Whether an amount of memory can be true, bytes: what runs uses some."""
-    return 1 <= amount <= MOST_MEMORY_BYTES
+    return -LARGEST_ARGUMENT <= value <= LARGEST_ARGUMENT

@@ -6,14 +6,13 @@ miss. Of the pipeline that is planned all its runs are learned from, apart. The 
 cluster does the same, so that it promises what was promised before submission.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.history.series import RECENT
-from kfp_placement_engine.model.history import MOST_PIPELINES
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
 """The last runs of each pipeline, and of all: what a namespace is known by. Older ones
@@ -30,28 +29,26 @@ def past_of(
         pipeline: of the next runs.
         keep_days: how long runs count; None = all do.
     """
-    last = last_runs((each.spec.pipeline, each.ended) for each in histories)
-    of_namespace = Past(run for each in histories for run in each.only(last).past_runs(keep_days))
-    of_pipeline = (each for each in histories if each.spec.pipeline == pipeline)
-    runs = [run for each in of_pipeline for run in each.past_runs(keep_days)]
-    return Past(runs, of_namespace, MemoryHistory())
+    last = last_runs(each.ended for each in histories)
+    of_namespace, of_pipeline = list[PastRun](), list[PastRun]()
+    for each in histories:
+        runs = each.past_runs(keep_days)
+        of_namespace += (run for run in runs if run.uid in last)
+        if each.spec.pipeline == pipeline:
+            of_pipeline += runs
+    return Past(of_pipeline, Past(of_namespace), MemoryHistory())
 
 
-def last_runs(ended: Iterable[tuple[str, Mapping[str, datetime]]]) -> frozenset[str]:
+def last_runs(ended: Iterable[Mapping[str, datetime]]) -> frozenset[str]:
     """The last runs of each pipeline that ran lately, and of all of them; their uids.
 
     Args:
-        ended: pipelines of a namespace, each with the times at which runs of it ended, by uid; one
-            may come several times.
+        ended: when runs ended, by uid; those of each pipeline of a namespace.
     """
-    of_each: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
-    for pipeline, runs in ended:
-        of_each[pipeline] |= runs
-    ran = sorted(filter(None, of_each.values()), key=lambda runs: max(runs.values()))
-    counted = ran[-MOST_PIPELINES:]
-    of_all = {uid: at for runs in counted for uid, at in runs.items()}
-    last = [uid for runs in counted for uid in _latest(runs, RUNS_OF_EACH)]
-    return frozenset((*last, *_latest(of_all, RUNS_OF_ALL)))
+    ran = sorted(filter(None, ended), key=lambda runs: max(runs.values()))[-MOST_PIPELINES:]
+    of_all = {uid: at for runs in ran for uid, at in runs.items()}
+    of_each = (uid for runs in ran for uid in _latest(runs, RUNS_OF_EACH))
+    return frozenset((*of_each, *_latest(of_all, RUNS_OF_ALL)))
 
 
 def _latest(ended: Mapping[str, datetime], most: int) -> list[str]:

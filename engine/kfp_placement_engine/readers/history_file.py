@@ -67,7 +67,6 @@ def _objects(documents: Sequence[Any]) -> Iterator[Any]:
 def _read(parsed: Any) -> PipelineHistory:
     try:
         found = read_resource(PipelineHistory, parsed)
-        found.past_runs()
     except InputError as error:
         raise InputError(f"{error}; {_AGAIN}") from error
     for place, known in unknown_fields(found, parsed):

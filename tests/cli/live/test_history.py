@@ -15,7 +15,6 @@ from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.forecast import Basis, Level
-from kfp_placement_engine.model.history import LoopWidth
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.planning.stored_past import past_of
@@ -170,7 +169,7 @@ def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
     by_step = {each["step"]: each for each in document["steps"]}
     assert by_step["fetch"]["memory"] == {
         "asked": 8 * GIB,
-        "largest": int(1.2 * GIB),
+        "largest": round(1.2 * GIB),
         "runs": 9,
         "killedWith": None,
         "advised": 1.5 * GIB,
@@ -213,11 +212,11 @@ def test_whatever_somebody_writes_is_visible_and_hides_no_others(live, kept):
 
 def test_a_history_with_a_row_that_cannot_be_read_does_not_count(live, kept):
     raw = history_object(taxi_runs(LAST))
-    raw["status"]["runs"][0]["steps"].append([17, 1])
+    raw["status"]["runs"][0]["steps"].append(["train", "", "", [[-5]]])
     kept.put(HISTORIES, raw)
     result = live("history")
     told = " ".join(result.stderr.split())
-    assert "PipelineHistory 'taxi': steps of run 'taxi-0': row [17, 1] cannot be read" in told
+    assert "PipelineHistory 'taxi': status.runs.0.steps.3.3.0.0: must be greater than" in told
     assert "it does not count" in told
     assert result.exit_code == 0
     assert "taxi" not in result.stdout
@@ -426,7 +425,7 @@ def test_a_history_that_is_gone(live, kept, monkeypatch):
 
 def test_how_wide_loops_were(live, cluster):
     runs = [
-        replace(run, loops=(LoopWidth("for-loop-1", 3 + number),))
+        replace(run, loops={"for-loop-1": 3 + number})
         for number, run in enumerate(taxi_runs(LAST, 3))
     ]
     cluster.put(HISTORIES, history_object(runs))

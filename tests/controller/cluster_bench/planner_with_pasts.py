@@ -12,7 +12,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -252,7 +252,7 @@ def _history(number: int, sizes: HistorySizes) -> dict[str, Any]:
     rng = random.Random(number)
     pipeline = _pipeline(number // sizes.namespaces)
     steps = [
-        [f"step-{each}", f"{rng.getrandbits(64):016x}", f"{each % IMAGES:016x}"]
+        (f"step-{each}", f"{rng.getrandbits(32):08x}", f"{each % IMAGES:08x}")
         for each in range(sizes.steps)
     ]
     return {
@@ -261,15 +261,15 @@ def _history(number: int, sizes: HistorySizes) -> dict[str, Any]:
         "metadata": {"name": pipeline, "namespace": f"ns-{number % sizes.namespaces}"},
         "spec": {"pipeline": pipeline},
         "status": {
-            "nodes": [f"n{each}" for each in range(NODES)],
-            "steps": steps,
-            "runs": list(_runs(number, sizes, rng)),
+            "runs": list(_runs(number, sizes, rng, steps)),
             "runsSeen": sizes.runs,
         },
     }
 
 
-def _runs(number: int, sizes: HistorySizes, rng: random.Random) -> Iterator[dict[str, Any]]:
+def _runs(
+    number: int, sizes: HistorySizes, rng: random.Random, steps: Sequence[tuple[str, str, str]]
+) -> Iterator[dict[str, Any]]:
     expected = STEP_SECONDS * sizes.steps / BESIDE_EACH_OTHER
     for run in range(sizes.runs):
         ended_at = START - timedelta(days=sizes.runs - run, minutes=number % 1440)
@@ -279,13 +279,18 @@ def _runs(number: int, sizes: HistorySizes, rng: random.Random) -> Iterator[dict
             "endedAt": ended_at.isoformat(),
             "plannedSeconds": round(expected, 1),
             "seconds": round(expected * slow, 1),
+            "nodes": [f"n{each}" for each in range(NODES)],
             "steps": [
                 [
-                    each,
-                    round(STEP_SECONDS * slow * rng.lognormvariate(0, NOISE), 1),
-                    rng.randrange(NODES),
+                    *step,
+                    [
+                        [
+                            round(STEP_SECONDS * slow * rng.lognormvariate(0, NOISE), 1),
+                            rng.randrange(NODES),
+                        ]
+                    ],
                 ]
-                for each in range(sizes.steps)
+                for step in steps
             ],
         }
 

@@ -131,12 +131,6 @@ def test_times_that_cannot_be_true_teach_nothing(times):
     assert taught(**times) is None
 
 
-@pytest.mark.parametrize("planned", [-5.0, float("nan"), float("inf"), 1e308])
-def test_a_plan_that_cannot_be_true_is_left_out(planned):
-    past = taught(promised=planned)
-    assert past.planned_seconds is None
-
-
 def whole_seconds(*pods: tuple[float, float], held_until: float | None = None) -> float | None:
     """What is learned of how long a run took, by its pods: created and ended."""
     names = ("first", "work(0:item-0)", "last")

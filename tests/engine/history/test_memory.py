@@ -1,6 +1,5 @@
 """What a step should ask for, by the memory that it used before."""
 
-import math
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -8,12 +7,7 @@ import pytest
 
 from kfp_placement_engine.history import memory
 from kfp_placement_engine.history.memory import MemoryHistory, after_kill
-from kfp_placement_engine.model.history import (
-    MOST_MEMORY_BYTES,
-    PastRun,
-    PastStep,
-    StepIdentity,
-)
+from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 
 MIB, GIB = 2**20, 2**30
 TRAIN = StepIdentity("taxi", "train")
@@ -103,27 +97,6 @@ def test_after_a_kill_alone_the_double_is_asked_for():
 )
 def test_after_a_kill_the_largest_use_comes_first(had, largest, then):
     assert after_kill(had, largest) == pytest.approx(then)
-
-
-@pytest.mark.parametrize("bad", [0, -1, 1e-200, 0.5, math.nan, math.inf, -math.inf, 1e308, 2**51])
-def test_what_cannot_be_true_teaches_nothing(bad):
-    history = seen(GIB)
-    before = forecast(history)
-    observe(
-        history,
-        used(bad),
-        PastStep(TRAIN, killed_bytes=bad),
-        used(GIB, asked_bytes=bad),
-        used(GIB, input_bytes=math.nan),
-        PastStep(TRAIN),
-    )
-    assert forecast(history) == before
-
-
-def test_nothing_more_than_a_cluster_has_is_asked_for():
-    history = MemoryHistory()
-    observe(history, PastStep(TRAIN, killed_bytes=MOST_MEMORY_BYTES))
-    assert forecast(history).ask_bytes == MOST_MEMORY_BYTES
 
 
 def test_steps_and_values_are_bounded(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.history.node_speeds import undeclared_speeds
-from kfp_placement_engine.model.history import LoopWidth, PastRun, PastStep, StepIdentity
+from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 TRAIN = StepIdentity("taxi", "train")
@@ -37,10 +37,7 @@ def test_a_run_that_did_not_end_well_teaches_of_its_steps_alone():
 
 
 def test_loops_are_as_wide_as_in_the_last_five_runs():
-    runs = [
-        a_run(each, loops=(LoopWidth("loop", width),)) for each, width in enumerate((1, 1, 9, 9, 9))
-    ]
-    past = Past(runs)
+    past = Past(a_run(each, loops={"loop": width}) for each, width in enumerate((1, 1, 9, 9, 9)))
     (width,) = past.widths("taxi").values()
     assert (width.width, width.runs) == (9, 5)
     assert past.widths("other") == {}

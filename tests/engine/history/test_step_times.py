@@ -174,16 +174,6 @@ def test_runs_in_a_row_without_a_step_are_counted():
     assert known.runs_without("taxi", "train") == 2
 
 
-def test_what_cannot_be_true_teaches_nothing():
-    known = seen(10, 10)
-    before = known.predict(TRAIN)
-    for bad in (-1.0, float("nan"), float("inf"), 1e9, None):
-        seen(bad, times=known)
-    seen(99.0, times=known, input_bytes=-1)
-    assert known.predict(TRAIN) == before
-    assert known.predict(TRAIN, float("nan"), {"a": float("inf")}) == before
-
-
 def test_each_iteration_of_a_wide_loop_keeps_its_own_times():
     """A thousand: with a hundred, a wider loop forgets each before it comes to it again."""
     wide = [StepIdentity("taxi", "fit", f"{each:08x}") for each in range(1_000)]

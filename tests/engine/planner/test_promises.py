@@ -9,7 +9,7 @@ from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, pla
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
-from kfp_placement_engine.model.history import LoopWidth, PastRun, PastStep
+from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.model.promise import FirstEnd, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Group, GroupKind
 from kfp_placement_engine.planning.learned_times import with_history
@@ -186,7 +186,7 @@ def test_a_loop_without_iterations_in_past_runs_need_not_be_known():
     )
     past = a_past(graph, without=("loop[0].fit",))
     assert unknown(with_history(graph, past)) == "no run seen of loop[*].fit"
-    run = PastRun("9", "looped", datetime.fromtimestamp(9, UTC), loops=(LoopWidth("loop", 0),))
+    run = PastRun("9", "looped", datetime.fromtimestamp(9, UTC), loops={"loop": 0})
     past.observe(run)
     assert promised(with_history(graph, past)).unknown == ""
 
