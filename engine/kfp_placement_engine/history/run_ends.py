@@ -1,8 +1,8 @@
 """Ends of runs: planned and real ones in, forecasts of the next ones out."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from kfp_placement_engine.history.ranges import Ranges
 from kfp_placement_engine.history.recent import Recent
@@ -67,19 +67,19 @@ class PipelineEnds:
         if not self.runs:
             return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
         by_end = _centred([end for end, _ in self.runs])
-        # Without a branch that was never taken runs end earlier than planned on assumed times.
-        if planned is None or not self.ratios:
+        ratios = _ratios(self.runs)
+        if planned is None or not ratios:
             return by_end
-        by_plan = _centred(self.ratios)
+        by_plan = _centred(ratios)
         by_plan = by_plan._replace(log_value=planned + by_plan.log_value)
         if _is_another(planned, [plan for _, plan in self.runs if plan is not None]):
             return by_plan
-        return _mean(by_end, by_plan) if len(self.ratios) >= _ENOUGH_PLANS else by_end
+        return _mean(by_end, by_plan) if len(ratios) >= _ENOUGH_PLANS else by_end
 
-    @property
-    def ratios(self) -> Sequence[float]:
-        """Logarithms of how many times as long as planned its runs took."""
-        return [end - plan for end, plan in self.runs if plan is not None]
+
+def _ratios(runs: Iterable[PastEnd]) -> list[float]:
+    """Logarithms of how many times as long as planned runs took."""
+    return [end - plan for end, plan in runs if plan is not None]
 
 
 def _centred(logs: Sequence[float]) -> Estimate:
@@ -105,19 +105,20 @@ class RunEnds:
     """Ends of the runs of one namespace, or of one pipeline in it.
 
     Attributes:
-        ranges: how forecasts have missed.
+        of_namespace: those of the whole namespace, if these are of one pipeline: they are asked how
+            forecasts miss, and of a pipeline without runs. None = these are they.
     """
 
     def __init__(self, of_namespace: "RunEnds | None" = None) -> None:
-        """Begin with no run.
+        """Begin with no run."""
+        self.of_namespace = of_namespace
+        self._ranges = Ranges(_WIDER)
+        self._runs: Recent[str, tuple[PastEnd, ...]] = Recent(MOST_PIPELINES)
 
-        Args:
-            of_namespace: those of the whole namespace, if these are of one pipeline: they are asked
-                how forecasts miss, and of a pipeline without runs. None = these are they.
-        """
-        self._of_namespace = of_namespace
-        self.ranges: Ranges = of_namespace.ranges if of_namespace else Ranges(_WIDER)
-        self._known: Recent[str, PipelineEnds] = Recent(MOST_PIPELINES)
+    @property
+    def ranges(self) -> Ranges:
+        """How forecasts have missed in the namespace."""
+        return self._ranges if self.of_namespace is None else self.of_namespace.ranges
 
     def observe(self, pipeline: str, seconds: float, planned_seconds: float | None) -> None:
         """Learn from a run that has ended well.
@@ -129,21 +130,19 @@ class RunEnds:
         """
         end, plan = _log(seconds), None if planned_seconds is None else _log(planned_seconds)
         before = self.of(pipeline)
-        if self._of_namespace is None and (before.runs or plan is not None):
+        if self.of_namespace is None and (before.runs or plan is not None):
             self.ranges.learn(before.estimate(plan), end)
-        self._known.use(pipeline, replace(before, runs=(*before.runs, (end, plan))[-KEPT:]))
+        self._runs.use(pipeline, (*before.runs, (end, plan))[-KEPT:])
 
     def of(self, pipeline: str) -> PipelineEnds:
         """What is known of the end of the next run of a pipeline."""
-        known = self._known.get(pipeline)
-        if known is None:
-            usual_ratio = (self._of_namespace or self).usual_ratio()
-            known = PipelineEnds(of_others=usual_ratio, ranges=self.ranges)
-        return known
+        runs = self._runs.get(pipeline, ())
+        of_others = 0.0 if runs else (self.of_namespace or self).usual_ratio()
+        return PipelineEnds(runs, of_others, self.ranges)
 
     def usual_ratio(self) -> float:
         """Logarithm of how many times as long as planned runs take."""
-        ratios = (each.ratios for each in self._known.values())
+        ratios = map(_ratios, self._runs.values())
         return median([median(each) for each in ratios if each] or [0.0])
 
 

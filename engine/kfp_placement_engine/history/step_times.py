@@ -104,21 +104,22 @@ class StepTimes:
     its component, its image, all steps. The same runs in the same order make the same forecasts.
 
     Attributes:
-        ranges: how forecasts have missed.
+        of_namespace: what is known of the whole namespace, if this is of one pipeline: that is
+            asked for steps that this has not seen, and how forecasts miss. None = this is it.
     """
 
     def __init__(self, of_namespace: "StepTimes | None" = None) -> None:
-        """Begin with nothing known.
-
-        Args:
-            of_namespace: what is known of the whole namespace, if this is of one pipeline: that is
-                asked for steps that this has not seen, and how forecasts miss. None = this is it.
-        """
-        self._of_namespace = of_namespace
-        self.ranges: Ranges = of_namespace.ranges if of_namespace else Ranges(_WIDER)
+        """Begin with nothing known."""
+        self.of_namespace = of_namespace
+        self._ranges = Ranges(_WIDER)
         self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
         self._ended_well: dict[str, int] = defaultdict(int)
         self._alike: dict[tuple[Level, str], list[_Step]] = {}
+
+    @property
+    def ranges(self) -> Ranges:
+        """How forecasts have missed in the namespace."""
+        return self._ranges if self.of_namespace is None else self.of_namespace.ranges
 
     def predict(
         self,
@@ -138,8 +139,8 @@ class StepTimes:
         Returns:
             The forecast; None = nothing has been seen that tells of it.
         """
-        if self._of_namespace is not None and identity.key not in self._steps:
-            return self._of_namespace.predict(identity, input_bytes, arguments, confidence)
+        if self.of_namespace is not None and identity.key not in self._steps:
+            return self.of_namespace.predict(identity, input_bytes, arguments, confidence)
         found = self._nearest(identity, factors_of(input_bytes, arguments.values()))
         if found is None:
             return None
@@ -161,7 +162,7 @@ class StepTimes:
         by_step = defaultdict(list)
         for identity, value in ran:
             by_step[identity.key].append((identity, value))
-            if self._of_namespace is None:
+            if self.of_namespace is None:
                 self._learn_miss(self._nearest(identity, value[1:]), value)
         if ended_well:
             self._ended_well[ended_well] += 1
