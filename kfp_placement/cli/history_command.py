@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.views.document import Document, Table
-    from kfp_placement_engine.views.history import PipelineTimes
+    from kfp_placement_engine.views.history import PipelineDetails
 
 _EPILOG = """\b
 A time is the typical one, and in brackets the range in which nine of ten lie. Without PIPELINE the
@@ -111,19 +111,19 @@ def history(
     check_target(output)
     api, namespace, histories = _read(file, Target(**target))
     from kfp_placement.live.histories import histories_named
-    from kfp_placement_engine.views.history import pipeline_with_steps
+    from kfp_placement_engine.views.history import pipeline_details
 
     where = searched(namespace)
     if output is not None:
         _export(histories_named(histories, pipeline, where), output, chosen)
         return ExitCode.OK
-    times = None
+    details = None
     if pipeline is not None:
         history, *_ = histories_named(histories, pipeline, where)
-        times = pipeline_with_steps(history, histories)
+        details = pipeline_details(history, histories)
         if forget and api is not None:
-            return _forget(api, history, times, steps, yes=yes)
-    _show(histories, times, namespace, chosen)
+            return _forget(api, history, details, steps, yes=yes)
+    _show(histories, details, namespace, chosen)
     return ExitCode.OK
 
 
@@ -149,7 +149,7 @@ def _read(file: str | None, target: Target) -> "tuple[Api | None, str, Sequence[
 
 def _show(
     histories: "Sequence[PipelineHistory]",
-    times: "PipelineTimes | None",
+    details: "PipelineDetails | None",
     namespace: str,
     output_format: str,
 ) -> None:
@@ -159,12 +159,12 @@ def _show(
     from kfp_placement_engine.views import history as views
 
     view: Document | Table
-    if times is not None:
-        document, view = documents.pipeline_document(times), views.pipeline_view(times)
+    if details is not None:
+        document, view = documents.pipeline_document(details), views.pipeline_view(details, now())
     else:
         pipelines = [views.pipeline_times(each) for each in histories]
         document = documents.history_document(pipelines)
-        view = views.pipelines_table(pipelines, namespaces=not namespace)
+        view = views.pipelines_table(pipelines, now(), namespaces=not namespace)
     if output_format != "table":
         emit(documents.serialized(document, output_format), None)
     elif histories:
@@ -188,7 +188,7 @@ def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format:
 def _forget(
     api: "Api",
     history: "PipelineHistory",
-    times: "PipelineTimes",
+    details: "PipelineDetails",
     steps: "Sequence[str]",
     *,
     yes: bool,
@@ -203,7 +203,8 @@ def _forget(
     from kfp_placement.live.histories import forget
     from kfp_placement_engine.model.step_names import StepNames, listed
 
-    names = StepNames((each.step, each.step, "") for each in times.steps)
+    times = details.pipeline
+    names = StepNames((each.step, each.step, "") for each in details.steps)
     where = f"{times.name}: "
     paths = [path for step in steps for path in names.check(step, InputNotFoundError, where)]
     which = f"the times of {visible(listed(paths))} in" if paths else "all that is known of"

@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.views.history import PipelineTimes, StepTimes
+from kfp_placement_engine.views.history import PipelineDetails, PipelineTimes
 from kfp_placement_engine.views.queues import QueueView
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
@@ -59,16 +59,6 @@ _STEP = (
     "reason",
     "alternatives",
     "elsewhere",
-)
-
-_PIPELINE = (
-    "namespace",
-    "name",
-    "runs",
-    "runs_seen",
-    "takes",
-    "last_run_at",
-    "forget_before",
 )
 
 
@@ -120,17 +110,12 @@ def history_document(pipelines: Iterable[PipelineTimes]) -> Document:
     Args:
         pipelines: in the order shown.
     """
-    return _document("HistoryList", items=[_picked(each, *_PIPELINE) for each in pipelines])
+    return _document("HistoryList", items=list(pipelines))
 
 
-def pipeline_document(times: PipelineTimes) -> Document:
+def pipeline_document(details: PipelineDetails) -> Document:
     """What `history PIPELINE` prints."""
-    return _document(
-        "HistoryExplanation",
-        pipeline=_picked(times, *_PIPELINE),
-        loops=[{"loop": loop, **vars(width)} for loop, width in times.loops.items()],
-        steps=[_step_times(each) for each in times.steps],
-    )
+    return _document("HistoryExplanation", **vars(details))
 
 
 def serialized(document: Document, output_format: str) -> str:
@@ -193,20 +178,6 @@ def _queued(view: QueueView) -> Document:
         "latest_start": view.latest,
         **_picked(view, "submitted_at", "waiting_since", "admitted_at"),
     }
-
-
-def _step_times(step: StepTimes) -> Document:
-    memory, advice = step.memory, step.advice
-    used = memory and {
-        "asked": memory.asked_bytes,
-        "largest": memory.largest_bytes,
-        "runs": memory.runs,
-        "killed_with": memory.killed_bytes,
-        "advised": advice and advice.amount_bytes,
-        "advice": advice and advice.text,
-    }
-    names = ("step", "runs", "iterations", "takes", "basis", "input_bytes", "forget_before")
-    return {**_picked(step, *names), "memory": used}
 
 
 def _document(kind: str, **parts: Any) -> Document:

@@ -4,29 +4,87 @@ Times are the forecasts that plans are made on.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 from kfp_placement_engine.contract.forecast_texts import basis_text, range_text
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.history import Past, RunEnds
 from kfp_placement_engine.model.forecast import Basis
-from kfp_placement_engine.model.history import LearnedWidth, PastStep
-from kfp_placement_engine.model.memory import MemoryForecast
+from kfp_placement_engine.model.history import PastStep, StepIdentity
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.planning.memory_advice import MemoryAdvice, memory_advice, memory_text
+from kfp_placement_engine.planning.memory_advice import memory_advice, memory_text
 from kfp_placement_engine.planning.stored_past import past_of
-from kfp_placement_engine.views.document import Column, Document, Line, NumberColumn, Row, Table
-from kfp_placement_engine.views.formatting import NONE, counted, name_text, sentence
+from kfp_placement_engine.views.document import (
+    Column,
+    Document,
+    Line,
+    NumberColumn,
+    Shown,
+    Table,
+    table_of,
+)
+from kfp_placement_engine.views.formatting import NONE, ago_text, counted, name_text, sentence
+
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True)
+class PipelineTimes:
+    """What is known of the runs of one pipeline.
+
+    Attributes:
+        namespace: where; "" = not said.
+        name: of the pipeline.
+        runs: those that count.
+        runs_seen: all that there ever were.
+        takes: how long a run takes, by what earlier ones took; None = no run tells.
+        last_run_at: when the last one ended; None = none counts.
+        forget_before: what ended before does not count; None = all counts.
+    """
+
+    namespace: str
+    name: str
+    runs: int = 0
+    runs_seen: int = 0
+    takes: TimeRange | None = None
+    last_run_at: datetime | None = None
+    forget_before: datetime | None = None
+
+    @property
+    def text(self) -> str:
+        """Namespace and name, for people."""
+        return name_text("/".join(filter(None, (self.namespace, self.name))))
+
+
+@dataclass(frozen=True)
+class StepMemory:
+    """What a step used, in bytes; None = not known.
+
+    Attributes:
+        asked: what it asked for in its last run.
+        largest: the most that it used.
+        runs: in how many runs that was measured.
+        killed_with: with how much it was killed in its last run; None = it was not.
+        advised: what it should ask for instead; None = nothing is advised.
+        advice: the same in words.
+    """
+
+    asked: float | None
+    largest: float | None
+    runs: int
+    killed_with: float | None
+    advised: int | None = None
+    advice: str = ""
 
 
 @dataclass(frozen=True)
 class StepTimes:
-    """What is known of a step of a pipeline.
+    """What is known of a step.
 
     Attributes:
         step: its path, the same for all iterations of a loop.
@@ -39,7 +97,6 @@ class StepTimes:
             known.
         forget_before: what ended before does not count; None = all counts.
         memory: what it used, and was killed with; None = that is not known.
-        advice: how much memory it should ask for instead; None = nothing is advised.
     """
 
     step: str
@@ -49,45 +106,36 @@ class StepTimes:
     basis: Basis | None = None
     input_bytes: float | None = None
     forget_before: datetime | None = None
-    memory: MemoryForecast | None = None
-    advice: MemoryAdvice | None = None
+    memory: StepMemory | None = None
 
 
 @dataclass(frozen=True)
-class PipelineTimes:
-    """What is known of a pipeline.
+class LoopTimes:
+    """How wide a loop is likely to be, by how many runs."""
+
+    loop: str
+    width: int
+    runs: int
+
+
+@dataclass(frozen=True)
+class PipelineDetails:
+    """A pipeline with its loops and steps.
 
     Attributes:
-        namespace: where; "" = not said.
-        name: of the pipeline.
-        runs: those that count.
-        runs_seen: all that there ever were.
-        takes: how long a run takes, by what earlier ones took; None = no run tells.
-        last_run_at: when the last one ended; None = none counts.
-        forget_before: what ended before does not count; None = all counts.
-        loops: how wide they are likely to be, by their paths; empty where nobody asks.
+        pipeline: its runs.
+        loops: by their paths.
         steps: in the order in which runs have them, then those that are forgotten and have not
-            run since; likewise.
+            run since.
     """
 
-    namespace: str
-    name: str
-    runs: int = 0
-    runs_seen: int = 0
-    takes: TimeRange | None = None
-    last_run_at: datetime | None = None
-    forget_before: datetime | None = None
-    loops: Mapping[str, LearnedWidth] = field(default_factory=dict)
+    pipeline: PipelineTimes
+    loops: Sequence[LoopTimes] = ()
     steps: Sequence[StepTimes] = ()
-
-    @property
-    def text(self) -> str:
-        """Its namespace and name, for people."""
-        return name_text("/".join(filter(None, (self.namespace, self.name))))
 
 
 def pipeline_times(history: PipelineHistory) -> PipelineTimes:
-    """What the past runs of a pipeline tell, without its loops and steps."""
+    """What the past runs of a pipeline tell of its next one."""
     name, runs, ends = history.spec.pipeline, history.runs_that_count(), RunEnds()
     for run in runs:
         if run.seconds is not None:
@@ -104,18 +152,19 @@ def pipeline_times(history: PipelineHistory) -> PipelineTimes:
     )
 
 
-def pipeline_with_steps(
+def pipeline_details(
     chosen: PipelineHistory, histories: Iterable[PipelineHistory]
-) -> PipelineTimes:
-    """What the past runs of a pipeline tell, with its loops and steps.
+) -> PipelineDetails:
+    """What the past runs of a pipeline tell of its next one, and of its loops and steps.
 
     Args:
         chosen: that of the pipeline.
         histories: those of its namespace decide how wide ranges of steps are.
     """
-    times, space = pipeline_times(chosen), chosen.metadata.namespace
-    past = past_of([each for each in histories if each.metadata.namespace == space], times.name)
-    return replace(times, loops=past.widths(times.name), steps=tuple(_steps(chosen, past)))
+    name, space = chosen.spec.pipeline, chosen.metadata.namespace
+    past = past_of([each for each in histories if each.metadata.namespace == space], name)
+    loops = [LoopTimes(loop, each.width, each.runs) for loop, each in past.widths(name).items()]
+    return PipelineDetails(pipeline_times(chosen), loops, [*_steps(chosen, past)])
 
 
 def _steps(history: PipelineHistory, past: Past) -> Iterator[StepTimes]:
@@ -146,7 +195,6 @@ def _step(
     # Names of arguments are not kept.
     arguments = {f"argument {at}": value for at, value in enumerate(last.arguments, start=1)}
     found = past.steps.predict(identity, last.input_bytes, arguments)
-    memory = None if past.memory is None else past.memory.predict(identity)
     return StepTimes(
         identity.step,
         runs=len({uid for uid, _ in known}),
@@ -155,90 +203,108 @@ def _step(
         basis=None if found is None else found.basis,
         input_bytes=last.input_bytes,
         forget_before=forget_before,
-        memory=memory,
-        advice=None if memory is None else memory_advice(memory, memory.asked_bytes),
+        memory=_memory(identity, past),
     )
 
 
-def _used_text(memory: MemoryForecast) -> str:
-    """The most memory that was used, of what was asked for: `1.2Gi of 8Gi`."""
-    if memory.largest_bytes is None:
-        return NONE
-    asked = "" if memory.asked_bytes is None else f" of {memory_text(memory.asked_bytes)}"
-    return memory_text(memory.largest_bytes) + asked
+def _memory(step: StepIdentity, past: Past) -> StepMemory | None:
+    found = None if past.memory is None else past.memory.predict(step)
+    if found is None:
+        return None
+    used = StepMemory(found.asked_bytes, found.largest_bytes, found.runs, found.killed_bytes)
+    advice = memory_advice(found, found.asked_bytes)
+    if advice is None:
+        return used
+    return replace(used, advised=advice.amount_bytes, advice=advice.text)
 
 
-_count_text = "{:,}".format
-
-_Columns = Sequence[tuple[Column, str, Callable[[Any], str]]]
-"""Columns, each with the name of the field that it shows, and how."""
-
-_PIPELINE_COLUMNS: _Columns = (
-    (Column("NAMESPACE"), "namespace", name_text),
-    (Column("PIPELINE"), "name", name_text),
-    (NumberColumn("RUNS"), "runs", _count_text),
-    (Column("TAKES"), "takes", range_text),
-    (Column("LAST RUN", spare=1), "last_run_at", time_text),
-    (Column("FORGOTTEN UNTIL"), "forget_before", time_text),
-)
-
-_STEP_COLUMNS: _Columns = (
-    (Column("STEP", shrink_to=24, is_path=True), "step", name_text),
-    (NumberColumn("RUNS"), "runs", _count_text),
-    (NumberColumn("ITEMS SEEN", spare=3), "iterations", _count_text),
-    (Column("TAKES"), "takes", range_text),
-    (Column("RESTS ON", spare=1), "basis", partial(basis_text, "")),
-    (NumberColumn("INPUTS", spare=2), "input_bytes", memory_text),
-    (Column("MEMORY", spare=4), "memory", _used_text),
-    (Column("FORGOTTEN UNTIL", spare=2), "forget_before", time_text),
-    (Column("NOTES", wrap_from=24), "advice", lambda advice: sentence(advice.text)),
-)
-
-
-def pipelines_table(pipelines: Sequence[PipelineTimes], *, namespaces: bool) -> Table:
+def pipelines_table(
+    pipelines: Sequence[PipelineTimes], now: datetime, *, namespaces: bool
+) -> Table:
     """The table of pipelines.
 
     Args:
         pipelines: in the order shown.
+        now: the time.
         namespaces: with a column for the namespace.
     """
-    columns = _PIPELINE_COLUMNS if namespaces else _PIPELINE_COLUMNS[1:]
-    return _table("Pipelines", columns, pipelines)
+    columns: list[Shown[PipelineTimes]] = [
+        (Column("NAMESPACE"), lambda each: name_text(each.namespace)),
+        (Column("PIPELINE"), lambda each: name_text(each.name)),
+        (NumberColumn("RUNS"), lambda each: f"{each.runs:,}"),
+        (Column("TAKES"), lambda each: _known(each.takes, range_text)),
+        (NumberColumn("LAST RUN", spare=1), lambda each: _ago(each.last_run_at, now)),
+        (Column("NOTES", wrap_from=24), lambda each: _forgotten(each.forget_before)),
+    ]
+    hidden = () if namespaces else ("NAMESPACE",)
+    return table_of("Pipelines", columns, pipelines, hidden=hidden)
 
 
-def pipeline_view(times: PipelineTimes) -> Document:
-    """A pipeline, and the table of its steps."""
-    steps = _table("Steps", _STEP_COLUMNS, times.steps)
+def pipeline_view(details: PipelineDetails, now: datetime) -> Document:
+    """A pipeline, and the table of its steps.
+
+    Args:
+        details: what is known.
+        now: the time.
+    """
+    columns: list[Shown[StepTimes]] = [
+        (Column("STEP", shrink_to=24, is_path=True), lambda step: name_text(step.step)),
+        (NumberColumn("RUNS"), lambda step: f"{step.runs:,}"),
+        (
+            NumberColumn("ITEMS SEEN", spare=3),
+            lambda step: f"{step.iterations:,}" if step.iterations > 1 else NONE,
+        ),
+        (Column("TAKES"), lambda step: _known(step.takes, range_text)),
+        (Column("RESTS ON", spare=1), lambda step: _known(step.basis, partial(basis_text, ""))),
+        (NumberColumn("INPUTS", spare=2), lambda step: _known(step.input_bytes, memory_text)),
+        (Column("MEMORY", spare=4), _used),
+        (
+            Column("NOTES", wrap_from=24),
+            lambda step: sentence(
+                step.memory.advice if step.memory is not None else "",
+                _forgotten(step.forget_before),
+            ),
+        ),
+    ]
+    times = details.pipeline
+    runs = f"{counted(times.runs, 'run')}, the last {_ago(times.last_run_at, now)}"
+    steps = table_of("Steps", columns, details.steps, optional=("MEMORY",))
     return Document(
         title=times.text,
-        lead=counted(times.runs, "run"),
-        lines=[Line(line) for line in _lines(times)],
+        lead=runs if times.runs else "no run counts",
+        lines=[Line(line) for line in _lines(details)],
         parts=[steps] if steps.rows else (),
     )
 
 
-def _lines(times: PipelineTimes) -> Iterator[str]:
-    if times.last_run_at is not None:
-        yield f"the last run ended at {time_text(times.last_run_at)}"
+def _lines(details: PipelineDetails) -> Iterator[str]:
+    times = details.pipeline
     if times.takes is not None:
         yield f"a run takes {range_text(times.takes)}"
-    for loop, known in times.loops.items():
-        width, runs = counted(known.width, "iteration"), counted(known.runs, "run")
-        yield f"loop {name_text(loop)}: {width}, the median of the last {runs}"
+    for loop in details.loops:
+        width, runs = counted(loop.width, "iteration"), counted(loop.runs, "run")
+        yield f"loop {name_text(loop.loop)}: {width}, the median of the last {runs}"
     if times.forget_before is not None:
-        yield f"what ended before {time_text(times.forget_before)} is forgotten"
+        yield f"what {_forgotten(times.forget_before)}"
 
 
-def _table(title: str, columns: _Columns, records: Sequence[object]) -> Table:
-    """A row for each record, with the columns of which something is known of any of them."""
-    known = [
-        (column, name, text)
-        for column, name, text in columns
-        if any(getattr(each, name) is not None for each in records)
-    ]
+def _used(step: StepTimes) -> str:
+    """The most memory that was used, of what was asked for: `1.2Gi of 8Gi`; "" = not known."""
+    memory = step.memory
+    if memory is None or memory.largest is None:
+        return ""
+    asked = "" if memory.asked is None else f" of {memory_text(memory.asked)}"
+    return memory_text(memory.largest) + asked
 
-    def row(record: object) -> Row:
-        values = [(getattr(record, name), text) for _, name, text in known]
-        return Row([NONE if value is None else text(value) for value, text in values])
 
-    return Table(title, [column for column, _, _ in known], [*map(row, records)])
+def _known(value: ValueT | None, text: Callable[[ValueT], str]) -> str:
+    return NONE if value is None else text(value)
+
+
+def _forgotten(before: datetime | None) -> str:
+    return "" if before is None else f"ended before {time_text(before)} is forgotten"
+
+
+def _ago(at: datetime | None, now: datetime) -> str:
+    """How long ago that was; what a wrong clock has put into the future is not long ago."""
+    return NONE if at is None else ago_text(max(0.0, (now - at).total_seconds()))

@@ -14,13 +14,15 @@ from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.forecast import Basis, Level
-from kfp_placement_engine.model.history import LearnedWidth, LoopWidth
+from kfp_placement_engine.model.history import LoopWidth
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.planning.stored_past import past_of
 from kfp_placement_engine.readers.history_file import read_histories
 from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
 from kfp_placement_engine.views.history import (
+    LoopTimes,
+    PipelineDetails,
     PipelineTimes,
     StepTimes,
     pipeline_view,
@@ -54,8 +56,8 @@ def test_pipelines_with_the_time_of_their_runs(live, kept):
     result = live("history")
     assert (result.exit_code, result.stderr) == (0, "")
     heading, (mnist, taxi) = rows(result)
-    assert heading == ["PIPELINE", "RUNS", "TAKES", "LAST", "RUN"]
-    assert mnist == ["mnist", "1", "-", time_text(LAST)]
+    assert heading == ["PIPELINE", "RUNS", "TAKES", "LAST", "RUN", "NOTES"]
+    assert mnist == ["mnist", "1", "-", "3h", "ago"]
     assert taxi[:2] == ["taxi", "9"]
     assert taxi[2].startswith("23m")
 
@@ -76,16 +78,16 @@ def test_the_table_of_pipelines(golden):
         TIMES, namespace="team-b", name="nothing", runs=0, takes=None, last_run_at=None
     )
     forgotten = replace(forgotten, forget_before=NOW)
-    golden(table_lines(pipelines_table([TIMES, forgotten], namespaces=True)), "all")
-    golden(table_lines(pipelines_table([TIMES], namespaces=False)), "one namespace")
+    golden(table_lines(pipelines_table([TIMES, forgotten], NOW, namespaces=True)), "all")
+    golden(table_lines(pipelines_table([TIMES], NOW, namespaces=False)), "one namespace")
 
 
 def test_the_text_of_a_pipeline(golden):
-    times = replace(TIMES, loops={"for-loop-1": LearnedWidth(4, 3)}, steps=STEPS)
-    golden(document_text(pipeline_view(times)))
-    golden(document_text(pipeline_view(times), TextStyle(columns=80)), "narrow")
-    alone = PipelineTimes("", "taxi", forget_before=NOW)
-    golden(document_text(pipeline_view(alone)), "nothing counts")
+    details = PipelineDetails(TIMES, [LoopTimes("for-loop-1", 4, 3)], STEPS)
+    golden(document_text(pipeline_view(details, NOW)))
+    golden(document_text(pipeline_view(details, NOW), TextStyle(columns=80)), "narrow")
+    alone = PipelineDetails(PipelineTimes("", "taxi", forget_before=NOW))
+    golden(document_text(pipeline_view(alone, NOW)), "nothing counts")
 
 
 def test_all_namespaces(live, kept):
@@ -104,7 +106,7 @@ def test_the_steps_of_one_pipeline(live, kept):
     result = live("history", "taxi")
     assert (result.exit_code, result.stderr) == (0, "")
     head, table = result.stdout.split("\n\n")
-    assert head.startswith("team-a/taxi: 9 runs\n")
+    assert "team-a/taxi: 9 runs, the last 3h ago" in head
     assert "a run takes 23m" in head
     _, *lines = table.splitlines()
     assert [line.split()[0] for line in lines] == ["fetch", "train", "for-loop-1[*].score"]
@@ -178,7 +180,7 @@ def test_a_step_that_never_ended_well_can_be_forgotten(live, cluster):
     cluster.put(HISTORIES, history_object(kill_in_the_last(taxi_runs(LAST), "new")))
     assert live("history", "taxi", "--forget", "--step", "new", "--yes").exit_code == 0
     (new,) = [line for line in live("history", "taxi").stdout.splitlines() if line[:4] == "new "]
-    assert new.split()[1:4] == ["0", "0", "-"]
+    assert new.split()[1:4] == ["0", "-", "-"]
 
 
 @pytest.mark.parametrize("name", [(), ("taxi",)], ids=["list", "pipeline"])
@@ -319,8 +321,18 @@ def test_all_runs_are_forgotten(live, kept):
     assert result.stdout == "Forgotten: all that is known of team-a/taxi, until now.\n"
     assert stored(kept).spec.forget_before == UNTIL
     assert stored(kept).past_runs() == ()
-    assert rows(live("history"))[1][1] == ["taxi", "0", "-", time_text(UNTIL)]
-    assert "team-a/taxi: 0 runs" in live("history", "taxi").stdout
+    assert rows(live("history"))[1][1] == [
+        "taxi",
+        "0",
+        "-",
+        "-",
+        "ended",
+        "before",
+        time_text(UNTIL),
+        "is",
+        "forgotten",
+    ]
+    assert "no run counts" in live("history", "taxi").stdout
 
 
 def test_the_times_of_one_step_are_forgotten_and_its_runs_stay(live, kept):
@@ -343,7 +355,7 @@ def test_the_times_of_one_step_are_forgotten_and_its_runs_stay(live, kept):
         "for-loop-1[*].score": 0,
         "train": 0,
     }
-    assert time_text(UNTIL) in live("history", "taxi").stdout
+    assert f"ended before {time_text(UNTIL)} is forgotten" in live("history", "taxi").stdout
     assert live("history", "taxi", "--forget", "--step", "train", "--yes").exit_code == 0
     assert len(stored(kept).spec.forget_steps) == 3
 
