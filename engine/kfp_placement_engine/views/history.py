@@ -241,7 +241,7 @@ def pipelines_table(
 
 
 def pipeline_view(details: PipelineDetails, now: datetime) -> Document:
-    """A pipeline, and the table of its steps.
+    """A pipeline, its loops, and the table of its steps.
 
     Args:
         details: what is known.
@@ -250,42 +250,30 @@ def pipeline_view(details: PipelineDetails, now: datetime) -> Document:
     columns: list[Shown[StepTimes]] = [
         (Column("STEP", shrink_to=24, is_path=True), lambda step: name_text(step.step)),
         (NumberColumn("RUNS"), lambda step: f"{step.runs:,}"),
-        (
-            NumberColumn("ITEMS SEEN", spare=3),
-            lambda step: f"{step.iterations:,}" if step.iterations > 1 else NONE,
-        ),
+        (NumberColumn("ITEMS SEEN", spare=3), lambda step: f"{step.iterations:,}"),
         (Column("TAKES"), lambda step: _known(step.takes, range_text)),
         (Column("RESTS ON", spare=1), lambda step: _known(step.basis, partial(basis_text, ""))),
         (NumberColumn("INPUTS", spare=2), lambda step: _known(step.input_bytes, memory_text)),
         (Column("MEMORY", spare=4), _used),
-        (
-            Column("NOTES", wrap_from=24),
-            lambda step: sentence(
-                step.memory.advice if step.memory is not None else "",
-                _forgotten(step.forget_before),
-            ),
-        ),
+        (Column("NOTES", wrap_from=24), _notes),
     ]
     times = details.pipeline
-    runs = f"{counted(times.runs, 'run')}, the last {_ago(times.last_run_at, now)}"
     steps = table_of("Steps", columns, details.steps, optional=("MEMORY",))
+    lines = [
+        f"loop {name_text(loop.loop)}: {counted(loop.width, 'iteration')}, the median of the last"
+        f" {counted(loop.runs, 'run')}"
+        for loop in details.loops
+    ]
     return Document(
         title=times.text,
-        lead=runs if times.runs else "no run counts",
-        lines=[Line(line) for line in _lines(details)],
-        parts=[steps] if steps.rows else (),
+        lines=[Line(line) for line in lines],
+        parts=[pipelines_table([times], now, namespaces=False), *([steps] if steps.rows else ())],
     )
 
 
-def _lines(details: PipelineDetails) -> Iterator[str]:
-    times = details.pipeline
-    if times.takes is not None:
-        yield f"a run takes {range_text(times.takes)}"
-    for loop in details.loops:
-        width, runs = counted(loop.width, "iteration"), counted(loop.runs, "run")
-        yield f"loop {name_text(loop.loop)}: {width}, the median of the last {runs}"
-    if times.forget_before is not None:
-        yield f"what {_forgotten(times.forget_before)}"
+def _notes(step: StepTimes) -> str:
+    advice = "" if step.memory is None else step.memory.advice
+    return sentence(advice, _forgotten(step.forget_before))
 
 
 def _used(step: StepTimes) -> str:

@@ -105,10 +105,10 @@ def test_all_namespaces(live, kept):
 def test_the_steps_of_one_pipeline(live, kept):
     result = live("history", "taxi")
     assert (result.exit_code, result.stderr) == (0, "")
-    head, table = result.stdout.split("\n\n")
-    assert "team-a/taxi: 9 runs, the last 3h ago" in head
-    assert "a run takes 23m" in head
-    _, *lines = table.splitlines()
+    title, of_pipeline, of_steps = result.stdout.split("\n\n")
+    assert title == "team-a/taxi"
+    assert of_pipeline.splitlines()[1] in live("history").stdout
+    _, *lines = of_steps.splitlines()
     assert [line.split()[0] for line in lines] == ["fetch", "train", "for-loop-1[*].score"]
     assert "9 runs" in lines[1]
     assert "other iterations, 9 runs" in lines[2]
@@ -153,7 +153,7 @@ def test_memory_of_steps_and_what_they_should_ask_for(live, cluster):
     runs = kill_in_the_last(runs, "for-loop-1[*].new")
     cluster.put(HISTORIES, history_object(runs))
     result = live("history", "taxi")
-    heading, *lines = result.stdout.split("\n\n")[1].splitlines()
+    heading, *lines = result.stdout.split("\n\n")[2].splitlines()
     train, _, fetch, new = lines
     assert "MEMORY" in heading
     assert "1.2Gi of 8Gi" in fetch
@@ -180,7 +180,7 @@ def test_a_step_that_never_ended_well_can_be_forgotten(live, cluster):
     cluster.put(HISTORIES, history_object(kill_in_the_last(taxi_runs(LAST), "new")))
     assert live("history", "taxi", "--forget", "--step", "new", "--yes").exit_code == 0
     (new,) = [line for line in live("history", "taxi").stdout.splitlines() if line[:4] == "new "]
-    assert new.split()[1:4] == ["0", "-", "-"]
+    assert new.split()[1:4] == ["0", "0", "-"]
 
 
 @pytest.mark.parametrize("name", [(), ("taxi",)], ids=["list", "pipeline"])
@@ -321,18 +321,9 @@ def test_all_runs_are_forgotten(live, kept):
     assert result.stdout == "Forgotten: all that is known of team-a/taxi, until now.\n"
     assert stored(kept).spec.forget_before == UNTIL
     assert stored(kept).past_runs() == ()
-    assert rows(live("history"))[1][1] == [
-        "taxi",
-        "0",
-        "-",
-        "-",
-        "ended",
-        "before",
-        time_text(UNTIL),
-        "is",
-        "forgotten",
-    ]
-    assert "no run counts" in live("history", "taxi").stdout
+    (line,) = [each for each in live("history").stdout.splitlines() if each.startswith("taxi")]
+    assert line.split()[:3] == ["taxi", "0", "-"]
+    assert line.endswith(f"ended before {time_text(UNTIL)} is forgotten")
 
 
 def test_the_times_of_one_step_are_forgotten_and_its_runs_stay(live, kept):
