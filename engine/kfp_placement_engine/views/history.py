@@ -250,11 +250,9 @@ def pipeline_view(details: PipelineDetails, now: datetime) -> Document:
     columns: list[Shown[StepTimes]] = [
         (Column("STEP", shrink_to=24, is_path=True), lambda step: name_text(step.step)),
         (NumberColumn("RUNS"), lambda step: f"{step.runs:,}"),
-        (NumberColumn("ITEMS SEEN", spare=3), lambda step: f"{step.iterations:,}"),
         (Column("TAKES"), lambda step: _known(step.takes, range_text)),
         (Column("RESTS ON", spare=1), lambda step: _known(step.basis, partial(basis_text, ""))),
-        (NumberColumn("INPUTS", spare=2), lambda step: _known(step.input_bytes, memory_text)),
-        (Column("MEMORY", spare=4), _used),
+        (Column("MEMORY", spare=2), _used),
         (Column("NOTES", wrap_from=24), _notes),
     ]
     times = details.pipeline
