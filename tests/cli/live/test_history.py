@@ -100,6 +100,8 @@ def test_all_namespaces(live, kept):
         ["team-b", "taxi"],
     ]
     assert len(rows(live("history"))[1]) == 2
+    assert live("history", "-A", "--output", "all.yaml").exit_code == 0
+    assert rows(live("history", "--file", "all.yaml")) == (heading, lines)
 
 
 def test_the_steps_of_one_pipeline(live, kept):
