@@ -32,7 +32,7 @@ def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
         found = past.steps.predict(identity, step.input_bytes, step.arguments)
         if found is None or not rests_on_own_runs(found.basis) or found.basis.runs < ENOUGH_RUNS:
             continue
-        typical = found.typical_seconds
+        typical = found.times.typical_seconds
         if not typical / MOST_OFF <= hint <= typical * MOST_OFF:
             message = (
                 f"the hint says {format_duration(hint)}, {found.basis.runs} runs tell"
