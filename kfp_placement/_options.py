@@ -2,21 +2,18 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kfp_placement import _mark_values
 from kfp_placement._kube_versions import read_kube_version
 from kfp_placement._package import package_of
-from kfp_placement.clusters.reading import KnownCluster, known_cluster
+from kfp_placement.clusters.reading import known_cluster
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.histories import LIVE, HistorySource
 from kfp_placement.planning import PlanRequest
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.promise import parse_confidence
 from kfp_placement_engine.planning.plan_options import PlanOptions
-
-if TYPE_CHECKING:
-    from kfp_placement.live.kinds import Api
 
 _Reader = Callable[[str, str, object], Any]
 """Checks what a function is given for an option; takes the names of both, for messages."""
@@ -55,18 +52,13 @@ def read_request(
     # Before anything is read.
     PlanOptions(**planning)
     where = known_cluster(cluster) if needs_cluster or cluster is not None else None
-    past = found.pop("history", None)
-    history = HistorySource(past, _history_api(past, where))
+    past, api = found.pop("history", None), None if where is None else where.api
+    if past == LIVE and api is None:
+        from kfp_placement.live.connection import LiveCluster
+
+        api = LiveCluster.connect()
+    history = HistorySource(past, api)
     return PlanRequest(package_of(pipeline), where, history=history, options=planning, **found)
-
-
-def _history_api(given: object, where: KnownCluster | None) -> "Api | None":
-    """Connect to the cluster of which somebody wants the histories, and nothing else."""
-    if given != LIVE or (where is not None and where.api is not None):
-        return None if where is None else where.api
-    from kfp_placement.live.connection import LiveCluster
-
-    return LiveCluster.connect()
 
 
 def _only(fits: Callable[[object], bool], expected: str) -> _Reader:

@@ -11,7 +11,7 @@ from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
 
 @dataclass(frozen=True)
 class Package:
-    """A file that describes a run.
+    """A file that describes a run, or past ones.
 
     Attributes:
         name: what to call it in messages.
@@ -42,8 +42,12 @@ def package_of(run: object) -> Package:
     return Package(str(getattr(run, "name", run)), compiled(run))
 
 
-def package_file(path: str) -> Package:
-    """Read a file that describes a run.
+def package_file(path: str, max_bytes: int = RUN_MAX_BYTES) -> Package:
+    """Read a file that describes a run, or past ones.
+
+    Args:
+        path: where it is.
+        max_bytes: larger ones are refused.
 
     Raises:
         InputNotFoundError: there is no such file.
@@ -51,8 +55,8 @@ def package_file(path: str) -> Package:
         LimitError: it is too large.
     """
     if "://" in path:
-        raise InputError(f"{path:.200}: is a URL; download the run's file first and name that")
-    return Package(path, read_file(Path(path), max_bytes=RUN_MAX_BYTES))
+        raise InputError(f"{path:.200}: is a URL; download the file first and name that")
+    return Package(path, read_file(path, max_bytes=max_bytes))
 
 
 def compiled(pipeline: object) -> bytes:

@@ -1,10 +1,9 @@
 """Past runs that a plan rests on: those in a file or in a cluster, and warnings about them."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kfp_placement._package import Package
+from kfp_placement._package import Package, package_file
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import KEEP_DAYS
@@ -16,7 +15,7 @@ from kfp_placement_engine.model.times import time_text
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Sequence
     from datetime import datetime
 
     from kfp_placement.live.kinds import Api
@@ -33,7 +32,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class HistorySource:
-    """Where past runs come from.
+    """Where past runs come from; nowhere, as it is.
 
     Attributes:
         given: a file as read, or its path; `live`; `none`; None = the histories of the cluster,
@@ -66,51 +65,41 @@ class KnownPast:
     notices: tuple[Notice, ...] = ()
     namespace: str = ""
     text: str = ""
-    histories: "tuple[PipelineHistory, ...]" = ()
+    histories: "Sequence[PipelineHistory]" = ()
 
-
-THE_CLUSTER = HistorySource()
-"""Past runs of the live cluster; none where a run is planned elsewhere."""
 
 NO_PAST = KnownPast()
 """Nothing is asked of past runs."""
 
 
 def read_histories(
-    source: HistorySource, namespace: str, problems: list[str]
-) -> "list[PipelineHistory]":
+    source: HistorySource, namespace: str
+) -> "tuple[list[PipelineHistory], list[str]]":
     """Read the histories of a namespace, from a file or a cluster; one for each pipeline.
-
-    Of several objects of one pipeline in a file the last one counts, as the newest export is added
-    last; in a cluster the one that the planner writes.
 
     Args:
         source: where they are.
         namespace: which one; "" = all.
-        problems: what cannot be read of a cluster's is added, in words.
+
+    Returns:
+        The histories; and of a cluster, in which others do not suffer from a broken one, in words
+        what does not count.
 
     Raises:
         ClusterError: the cluster refuses, gives no answer, or has no histories.
         EngineError: the file is not there or cannot be read.
     """
-    from kfp_placement_engine.contract.pipeline_history import history_name
-    from kfp_placement_engine.readers import history_file
-    from kfp_placement_engine.views.past_runs import key_of
-
-    given = source.given
-    found: Iterable[PipelineHistory]
     if source.cluster is not None:
         from kfp_placement.live.histories import list_histories
 
-        found = list_histories(source.cluster, namespace, problems)
-    elif isinstance(given, Package):
-        found = history_file.read_histories(given.data, name=given.name)
-    else:
-        found = history_file.read_histories_file(str(given))
-    own = [each for each in found if namespace in ("", each.metadata.namespace or namespace)]
-    if source.cluster is not None:
-        own.sort(key=lambda each: each.metadata.name == history_name(each.spec.pipeline))
-    return list({key_of(each): each for each in own}.values())
+        return list_histories(source.cluster, namespace)
+    from kfp_placement_engine.readers import history_file
+
+    given = source.given
+    if not isinstance(given, Package):
+        given = package_file(str(given), history_file.MAX_FILE_BYTES)
+    found = history_file.read_histories(given.data, name=given.name)
+    return [each for each in found if namespace in ("", each.metadata.namespace or namespace)], []
 
 
 def read_past(
@@ -129,16 +118,16 @@ def read_past(
         ClusterError: `live`, and the cluster refuses, gives no answer, or has no histories.
         EngineError: the file is not there or cannot be read, or is of several namespaces.
     """
-    if source.given == NONE or (source.given is None and source.api is None):
+    is_asked = source.given is not None
+    if source.given == NONE or not (is_asked or source.api):
         return NO_PAST
     progress(0.0, "reading past runs")
     if source.cluster is not None:
         namespace = namespace or source.cluster.namespace
-    problems = list[str]()
     try:
-        found = read_histories(source, namespace, problems)
+        found, problems = read_histories(source, namespace)
     except (ClusterForbiddenError, ClusterMissingError) as error:
-        if source.given is not None:
+        if is_asked:
             raise
         # Histories are a feature of its own: a cluster without is as it always was.
         if isinstance(error, ClusterMissingError):
@@ -154,43 +143,41 @@ def read_past(
     namespace = namespace or "".join(named)
     policy = cluster.policy and cluster.policy.history
     keep_days = (policy and policy.keep_days) or KEEP_DAYS
-    counts = Counter({each.spec.pipeline: len(each.runs_that_count(keep_days)) for each in found})
+    pipelines = {each.spec.pipeline: each for each in found}
+    history = pipelines.pop(pipeline, None)
+    runs, forgotten = 0, None
+    if history is not None:
+        runs, forgotten = len(history.runs_that_count(keep_days)), history.spec.forget_before
     notices = [Notice("bad-history", each) for each in problems[:_SHOWN]]
-    own = (each.spec for each in found if each.spec.pipeline == pipeline)
-    forgotten = next((each.forget_before for each in own), None)
-    if not counts[pipeline] and (source.given is not None or forgotten is not None):
-        notices.append(_unseen(pipeline, namespace, forgotten, +counts))
+    if not runs and (is_asked or forgotten):
+        text = _why_none_counts(pipeline, namespace, forgotten, sorted(pipelines))
+        notices.append(Notice("unseen-pipeline", text))
     from kfp_placement_engine.planning.stored_past import past_of
 
-    of_namespace = f" of {namespace}" if namespace else ""
     given = source.given
     name = given.name if isinstance(given, Package) else given or LIVE
-    text = f"past runs: {counts[pipeline]}{of_namespace} ({name})"
+    of_namespace = f" of {namespace}" if namespace else ""
+    text = f"past runs: {runs}{of_namespace} ({name})"
     past = past_of(found, pipeline, keep_days)
-    return KnownPast(past, tuple(notices), namespace, text, tuple(found))
+    return KnownPast(past, tuple(notices), namespace, text, found)
 
 
-def _unseen(
-    pipeline: str,
-    namespace: str,
-    forgotten: "datetime | None",
-    others: "Mapping[str, int]",
-) -> Notice:
-    """Why no past run of a pipeline counts, though somebody has named or forgotten some.
+def _why_none_counts(
+    pipeline: str, namespace: str, forgotten: "datetime | None", others: "Sequence[str]"
+) -> str:
+    """Say why no past run of a pipeline counts, though somebody has named or forgotten some.
 
     Args:
         pipeline: its name.
         namespace: where was looked; "" = not known.
         forgotten: what ended before is; None = nothing is.
-        others: pipelines of which runs count.
+        others: the pipelines that have a history there.
     """
     where = f" in namespace {namespace:.80}" if namespace else ""
     text = f"no past run of pipeline {pipeline!r:.80} counts{where}"
-    if forgotten is not None:
-        text += f": what ended before {time_text(forgotten)} is forgotten"
-    elif others:
-        known = listed(sorted(others), _SHOWN)
-        text += f", but of {known}; a pipeline must have the same name as in its past runs"
-    else:
-        text += ", nor of another"
-    return Notice("unseen-pipeline", text)
+    if forgotten:
+        return f"{text}: what ended before {time_text(forgotten)} is forgotten"
+    if others:
+        known = listed(others, _SHOWN)
+        return f"{text}, but of {known}; a pipeline must have the same name as in its past runs"
+    return f"{text}, nor of another"

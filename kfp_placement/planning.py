@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kfp_placement._package import Package
 from kfp_placement.clusters.reading import KnownCluster
-from kfp_placement.histories import NO_PAST, THE_CLUSTER, HistorySource, KnownPast, read_past
+from kfp_placement.histories import NO_PAST, HistorySource, KnownPast, read_past
 from kfp_placement.remedies import with_remedies
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster
@@ -68,7 +68,7 @@ class PlanRequest:
     durations_file: Path | None = None
     assume_cached: Iterable[str] = ()
     namespace: str | None = None
-    history: HistorySource = THE_CLUSTER
+    history: HistorySource = field(default_factory=HistorySource)
     confidence: float | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     changes: "tuple[Change, ...] | str" = ()

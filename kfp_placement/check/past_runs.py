@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kfp_placement.check.findings import Finding, Level
 from kfp_placement.check.marks import container_tasks
-from kfp_placement_engine.contract.forecast_texts import factor_text, range_text
+from kfp_placement_engine.contract.forecast_texts import range_text
 from kfp_placement_engine.contract.keys import SPEED_LABEL
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, step_identity
 from kfp_placement_engine.history import Past
@@ -15,56 +15,40 @@ from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph
 from kfp_placement_engine.planning.learned_times import ENOUGH_RUNS, rests_on_own_runs
 from kfp_placement_engine.planning.memory_advice import MemoryProblem, step_advice
-from kfp_placement_engine.planning.plan_rows import sized_input
-from kfp_placement_engine.views.formatting import counted
 
 MOST_OFF = 2.0
-"""Hints that are too long or too short by this factor are named."""
+"""Hints that are too long or too short by more than this factor are named."""
 
 
 def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
-    """Hints that are off by 2 times or more, against three or more runs of the step."""
+    """Hints that are off by more than 2 times, against three or more runs of the step."""
     for step in container_tasks(run):
         hint = step.duration_seconds
         if step.duration_source is not DurationSource.HINT or hint is None:
             continue
-        identity = step_identity(run.name, step)
-        if step.iteration_key:
-            # A hint is one for all iterations of a loop.
-            identity = replace(identity, iteration=None)
-        forecast = past.steps.predict(identity, step.input_bytes, step.arguments)
-        if forecast is None or not rests_on_own_runs(forecast.basis):
+        # A hint is one for all iterations of a loop.
+        iteration = None if step.iteration_key else ""
+        identity = replace(step_identity(run.name, step), iteration=iteration)
+        found = past.steps.predict(identity, step.input_bytes, step.arguments)
+        if found is None or not rests_on_own_runs(found.basis) or found.basis.runs < ENOUGH_RUNS:
             continue
-        runs, typical = forecast.basis.runs, forecast.typical_seconds
-        # Past times are exact to a millionth.
-        off = round(hint / max(typical, 1e-9), 5)
-        if runs < ENOUGH_RUNS or 1 / MOST_OFF < off < MOST_OFF:
-            continue
-        factor = factor_text(forecast.basis, sized_input(step, forecast.basis))
-        message = (
-            f"the hint says {format_duration(hint)}, {counted(runs, 'run')}"
-            f"{f', {factor},' if factor else ''} tell {range_text(forecast.times)}"
-        )
-        if not factor:
-            # Else no single duration is right.
-            message += f': write duration="{format_duration(typical)}"'
-        yield Finding(Level.WARNING, "hint-off", message, step.task)
+        typical = found.times.typical_seconds
+        if not typical / MOST_OFF <= hint <= typical * MOST_OFF:
+            message = (
+                f"the hint says {format_duration(hint)}, {found.basis.runs} runs tell"
+                f' {range_text(found.times)}: write duration="{format_duration(typical)}"'
+            )
+            yield Finding(Level.WARNING, "hint-off", message, step.task)
 
 
 def memory_off(run: RunGraph, past: Past) -> Iterator[Finding]:
     """Steps that ask for far more memory than they used, or less, or were killed for it."""
-    if past.memory is None:
-        return
     for step in container_tasks(run):
-        advice = step_advice(run.name, step, past.memory)
-        if advice is None:
-            continue
-        yield Finding(
-            Level.NOTE if advice.problem is MemoryProblem.LARGE else Level.WARNING,
-            f"memory-{advice.problem}",
-            advice.text,
-            step.task,
-        )
+        advice = past.memory and step_advice(run.name, step, past.memory)
+        if advice:
+            is_large = advice.problem is MemoryProblem.LARGE
+            level = Level.NOTE if is_large else Level.WARNING
+            yield Finding(level, f"memory-{advice.problem}", advice.text, step.task)
 
 
 def wrong_speeds(histories: Iterable[PipelineHistory], cluster: Cluster) -> Iterator[Finding]:

@@ -1,9 +1,8 @@
 """`history`: what past runs tell of the next ones; exports it, and forgets it."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +10,6 @@ from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import (
     Target,
-    connect,
     connection_options,
     namespace_options,
     searched,
@@ -19,17 +17,22 @@ from kfp_placement.cli.live_options import (
 )
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, now
 from kfp_placement.cli.terminal import can_ask, warn
+from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.views.formatting import counted, visible
 
 if TYPE_CHECKING:
-    from kfp_placement.live.connection import LiveCluster
+    from collections.abc import Sequence
+
+    from kfp_placement.live.kinds import Api
     from kfp_placement_engine.contract.pipeline_history import PipelineHistory
     from kfp_placement_engine.views.document import Document, Table
+    from kfp_placement_engine.views.history import PipelineDetails
 
 _EPILOG = """\b
 A time is the typical one, and in brackets the range in which nine of ten lie. Without PIPELINE the
 pipelines of the namespace are listed, with it the steps of one. Of a step in a loop it is the time
-of a new item; a plan has that of each item that was seen.
+of a new item; a plan has that of each item that was seen. To forget you need the right to patch
+PipelineHistories (ClusterRole kfp-placement-edit-history).
 
 \b
 Examples:
@@ -91,98 +94,83 @@ def history(
 
     Plans are made on these times.
     """
-    where = Target(**target)
-    if forget and (pipeline is None or file is not None or output is not None):
+    is_one = pipeline is not None and file is None and output is None
+    if (forget or steps or yes) and not (forget and is_one):
         raise click.UsageError(
-            "--forget is for one PIPELINE of a cluster; name it, without --file and --output"
+            "--forget, alone or with --step and --yes, is for one PIPELINE of a cluster: name it,"
+            " without --file and --output"
         )
-    if (steps or yes) and not forget:
-        raise click.UsageError("--step and --yes are for --forget")
-    if file is not None and (where.kubeconfig is not None or where.context is not None):
-        raise click.UsageError("--file FILE or a cluster? --kubeconfig and --context are for one")
     from kfp_placement.cli.output import check_target, format_for
 
     chosen = format_for(output_format, output)
-    if output is not None and (chosen not in ("json", "yaml") or where.all_namespaces):
+    if output is not None and chosen not in ("json", "yaml"):
         raise click.UsageError(
-            "--output exports the objects of one namespace as JSON or YAML: name it with -n, and"
-            " end FILE in .yaml or .json, or name the format with -o"
+            "--output exports objects as JSON or YAML: end FILE in .yaml or .json, or name the"
+            " format with -o"
         )
     check_target(output)
-    found = _find(file, where)
-    if pipeline is None and output is None:
-        _show(found, None, chosen)
-        return ExitCode.OK
+    api, namespace, histories = _read(file, Target(**target))
     from kfp_placement.live.histories import histories_named
+    from kfp_placement_engine.views.history import pipeline_details
 
-    histories = histories_named(found.histories, pipeline, found.where)
-    if forget:
-        return _forget(found, histories[0], steps, yes=yes)
+    where = searched(namespace)
     if output is not None:
-        _export(histories, output, chosen)
-    else:
-        _show(found, histories[0], chosen)
+        _export(histories_named(histories, pipeline, where), output, chosen)
+        return ExitCode.OK
+    details = None
+    if pipeline is not None:
+        history, *_ = histories_named(histories, pipeline, where)
+        details = pipeline_details(history, histories)
+        if forget and api is not None:
+            return _forget(api, history, details, steps, yes=yes)
+    _show(histories, details, namespace, chosen)
     return ExitCode.OK
 
 
-class _Found(NamedTuple):
-    """The histories of a file or a cluster.
+def _read(file: str | None, target: Target) -> "tuple[Api | None, str, Sequence[PipelineHistory]]":
+    """Read the histories that are meant.
 
-    Attributes:
-        histories: those that are meant; what cannot be read of them has been named on stderr.
-        cluster: None = they are from a file.
-        namespace: the only one that is meant; "" = all.
-        where: where was looked, in words.
+    Returns:
+        The cluster, None = a file is meant; the namespace, "" = all; and its histories.
     """
-
-    histories: "list[PipelineHistory]"
-    cluster: "LiveCluster | None"
-    namespace: str
-    where: str
-
-
-def _find(file: str | None, target: Target) -> _Found:
-    """Read the histories that are meant."""
+    from kfp_placement.cli.inputs import LIVE, connect_live, named_history
     from kfp_placement.histories import HistorySource, read_histories
 
-    if file is None:
-        api, namespace = connect(target)
-        source, where = HistorySource(api=api), searched(namespace)
-    else:
-        from kfp_placement.cli.inputs import named_history
-
-        source, namespace = HistorySource(named_history(file)), target.namespace or ""
-        where = f"{file}, namespace {namespace}" if namespace else file
-    problems: list[str] = []
-    histories = read_histories(source, namespace, problems)
+    live = connect_live(LIVE if file is None else None, target)
+    api, namespace = live or (None, target.namespace or "")
+    source = HistorySource(file and named_history(file), api)
+    histories, problems = read_histories(source, namespace)
     for each in problems:
         warn(each)
-    if source.api is not None and not histories:
-        warn_of_namespace(source.api, namespace)
-    return _Found(histories, source.api, namespace, where)
+    if api is not None and not histories:
+        warn_of_namespace(api, namespace)
+    return api, namespace, histories
 
 
-def _show(found: _Found, chosen: "PipelineHistory | None", output_format: str) -> None:
-    """Show the steps of the pipeline that is chosen; None = all pipelines."""
+def _show(
+    histories: "Sequence[PipelineHistory]",
+    details: "PipelineDetails | None",
+    namespace: str,
+    output_format: str,
+) -> None:
+    """Show a pipeline; None = all of them."""
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live import documents
-    from kfp_placement_engine.views.history import details_view, pipelines_table
-    from kfp_placement_engine.views.past_runs import details_of, pipelines_of
+    from kfp_placement_engine.views import history as views
 
     view: Document | Table
-    if chosen is None:
-        pipelines = pipelines_of(found.histories)
-        document = documents.history_document(pipelines)
-        view = pipelines_table(pipelines, now(), namespaces=not found.namespace)
+    if details is not None:
+        document, view = documents.pipeline_document(details), views.pipeline_view(details, now())
     else:
-        details = details_of(found.histories, chosen)
-        document, view = documents.pipeline_document(details), details_view(details, now())
+        pipelines = [views.pipeline_times(each) for each in histories]
+        document = documents.history_document(pipelines)
+        view = views.pipelines_table(pipelines, now(), namespaces=not namespace)
     if output_format != "table":
         emit(documents.serialized(document, output_format), None)
-    elif found.histories:
+    elif histories:
         emit_view(view)
     else:
-        click.echo(f"No pipeline has a history ({found.where}).", err=True)
+        click.echo(f"No pipeline has a history ({searched(namespace)}).", err=True)
 
 
 def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format: str) -> None:
@@ -198,29 +186,36 @@ def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format:
 
 
 def _forget(
-    found: _Found, history: "PipelineHistory", steps: Sequence[str], *, yes: bool
+    api: "Api",
+    history: "PipelineHistory",
+    details: "PipelineDetails",
+    steps: "Sequence[str]",
+    *,
+    yes: bool,
 ) -> ExitCode:
     """Ask, then say in the history of a pipeline what does not count any more.
 
     Raises:
         click.UsageError: there is nobody to ask.
-        ClusterError: no such step, refused, or no answer.
+        InputNotFoundError: no such step.
+        ClusterError: refused, or no answer.
     """
-    from kfp_placement.live.histories import forget, steps_named
-    from kfp_placement_engine.views.past_runs import key_of
+    from kfp_placement.live.histories import forget
+    from kfp_placement_engine.model.step_names import StepNames, listed
 
-    assert found.cluster is not None  # no file
-    paths = steps_named(history, steps)
-    called = visible("/".join(filter(None, key_of(history))))
-    runs = counted(len(history.runs_that_count()), "run")
-    what = f"the times of {', '.join(map(visible, paths))} in" if paths else "all that is known of"
+    times = details.pipeline
+    names = StepNames((each.step, each.step, "") for each in details.steps)
+    where = f"{times.name}: "
+    paths = [path for step in steps for path in names.check(step, InputNotFoundError, where)]
+    which = f"the times of {visible(listed(paths))} in" if paths else "all that is known of"
     if not yes:
         if not can_ask():
             raise click.UsageError("--forget asks first, and there is nobody to ask; add --yes")
-        question = f"Forget {what} {called} ({runs})? That cannot be undone once its next run"
+        runs = counted(times.runs, "run")
+        question = f"Forget {which} {times.text} ({runs})? That cannot be undone once its next run"
         if not click.confirm(f"{question} has ended."):
             click.echo("Nothing is forgotten.", err=True)
             return ExitCode.FAILURE
-    forget(found.cluster, history, paths, now())
-    click.echo(f"Forgotten: {what} {called}, until now.")
+    forget(api, history, paths, now())
+    click.echo(f"Forgotten: {which} {times.text}, until now.")
     return ExitCode.OK

@@ -99,7 +99,7 @@ def connect_live(
         return connect(target)
     for option, value in (("--kubeconfig", target.kubeconfig), ("--context", target.context)):
         if value is not None:
-            raise click.UsageError(f"{option} is for a live cluster: --cluster {LIVE}")
+            raise click.UsageError(f"{option} is for a live cluster, not for a file or an example")
     return None
 
 

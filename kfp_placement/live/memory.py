@@ -22,22 +22,16 @@ def with_memory_advice(api: Api, run: RunView, steps: Sequence[StepView]) -> tup
 
     Nobody asks for advice alone: what may not be read, or cannot be, gives none, and no error.
     """
+    memory = MemoryHistory()
     try:
         raw = api.get(WORKFLOWS, run.name, run.namespace) or {}
         graph = read_workflow(raw, f"Workflow {run.name}", ReadOptions())
         stored = api.get(HISTORIES, history_name(graph.name), run.namespace)
-        history = read_resource(PipelineHistory, stored)
-        runs = history.past_runs()
+        for each in read_resource(PipelineHistory, stored).past_runs():
+            memory.observe(each)
     except (ClusterError, EngineError):
         return tuple(steps)
-    memory = MemoryHistory()
-    for each in runs:
-        memory.observe(each)
     # A request is one for all iterations of a task, however many the loop has.
-    by_task = {step.task: step for step in reversed(graph.steps)}
-    advised = []
-    for view in steps:
-        step = by_task.get(task_of(view.name))
-        advice = None if step is None else step_advice(graph.name, step, memory)
-        advised.append(view if advice is None else replace(view, memory_advice=advice.text))
-    return tuple(advised)
+    by_task = {step.task: step_advice(graph.name, step, memory) for step in reversed(graph.steps)}
+    advice = {task: found.text for task, found in by_task.items() if found is not None}
+    return tuple(replace(step, memory_advice=advice.get(task_of(step.name), "")) for step in steps)

@@ -15,7 +15,7 @@ from kfp_placement_engine.model.forecast import Level
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.readers import ReadOptions, read_run
-from kfp_placement_engine.readers.history_file import read_histories_file
+from kfp_placement_engine.readers.history_file import read_histories
 from kfp_placement_engine.render.plan_json import plan_json
 from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
 from tests.support.histories import history_file, history_object, runs_of
@@ -221,12 +221,13 @@ status:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", "is empty; a history is what `kfp-placement history --output"),
-        ("kind: Cluster\n", "holds kind 'Cluster'"),
+        ("", "is empty"),
+        ("[]", "must be an object, not list; a history is what `kfp-placement history --output"),
+        ("kind: Cluster\n", "kind: must be 'PipelineHistory', not 'Cluster'"),
         ("a: [\n", "not valid YAML"),
         ("kind: PipelineHistory\nspec: {}\n", "PipelineHistory"),
-        (f"{CUT_OFF}  runs:\n", "status.runs: must be a list.*incomplete.*, or export it again"),
-        (f"{CUT_OFF}  runs:\n  - uid: a\n", "endedAt: is missing; .*incomplete"),
+        (f"{CUT_OFF}  runs:\n", "status.runs: must be a list.*, or export it again"),
+        (f"{CUT_OFF}  runs:\n  - uid: a\n", "endedAt: is missing; a history is"),
         (
             f"{CUT_OFF}  runs:\n  - {{uid: a, endedAt: last week}}\n",
             "endedAt: must be a time such as 2026-11-30T00:00:00Z, not 'last week'",
@@ -275,7 +276,7 @@ def test_a_run_that_a_file_has_twice_counts_once(tmp_path):
     once = planned(history_file(tmp_path / "once.json", history_object(runs[1:])))
     objects = [history_object(runs[:6]), history_object(runs[1:]), history_object(runs[1:])]
     merged = history_file(tmp_path / "merged.json", *objects)
-    (newest,) = read_histories_file(merged)
+    (newest,) = read_histories(merged.read_bytes(), name="merged.json")
     assert [run.uid for run in newest.past_runs()] == [run.uid for run in runs[1:]]
     assert planned(merged).ends == once.ends
     others = history_file(
@@ -283,7 +284,9 @@ def test_a_run_that_a_file_has_twice_counts_once(tmp_path):
         history_object(runs),
         history_object([replace(run, pipeline="taxi-v2") for run in runs]),
     )
-    assert [len(each.past_runs()) for each in read_histories_file(others)] == [9, 9]
+    assert [
+        len(each.past_runs()) for each in read_histories(others.read_bytes(), name="others.json")
+    ] == [9, 9]
 
 
 def test_live_past_runs_without_a_cluster(tmp_path, monkeypatch):
