@@ -46,10 +46,10 @@ def range_of(times: TimeRange | None) -> Range | None:
 
 def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
     """The step of a plan as its author sees it."""
-    known = promises.promise_of(plan, step)
+    known = None if plan.promise is None else plan.promise.steps.get(step.name)
     return PreviewedStep(
         **vars(step),
-        starts=None if known is None else range_of(known.starts),
-        ends=None if known is None else range_of(known.ends),
+        starts=range_of(known and known.starts),
+        ends=range_of(known and known.ends),
         basis=visible(promises.basis(step)),
     )

@@ -16,11 +16,10 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, Rese
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.promise import FirstEnd, Promise
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.expected_times import PlannedTimes, times_by_now
-from kfp_placement_engine.planning.promises import Outlook, outlook_of, promise_of
+from kfp_placement_engine.planning.promises import Outlook
 
 if TYPE_CHECKING:
     from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -206,36 +205,16 @@ class PlannedRun(OpenRun):
                 planned = (row.finish_seconds or 0.0) - (row.start_seconds or 0.0)
                 yield name, (started, started + max(0.0, planned))
 
-    def promise(self, now: datetime) -> Promise | None:
-        """Return what is promised by now, since the submission; None = nobody asks past runs."""
-        forecast, first = self.reading.forecast, self.run.promises.first
-        if forecast is None:
-            return None
-        elapsed = (now - self.observed.submitted_at).total_seconds()
-        held, known = self.run.held_seconds, None
-        if first is not None and first.confidence == forecast.confidence:
-            held = min(held, first.made_seconds)
-            known = FirstEnd(first.ends.later(-held), first.planned_seconds - held)
-        promise = promise_of(self._outlook(now), self.graph, forecast, held - elapsed, known)
-        return promise.later(elapsed)
-
-    def promise_from_start(self, plan: Plan) -> Promise | None:
-        """Return what is promised of the run since its begin, if that follows this plan."""
-        forecast = self.reading.forecast
-        return None if forecast is None else promise_of(outlook_of(plan), self.graph, forecast)
-
-    def _outlook(self, now: datetime) -> Outlook:
-        statuses = self.run.statuses.items()
-        times = self.times_by_now(now).items()
-        return Outlook(
-            {
-                name: (each.start_seconds - now.timestamp(), each.end_seconds - now.timestamp())
-                for name, each in times
-                if each.end_seconds < math.inf
-            },
-            begun=frozenset(name for name, each in statuses if not each.unstarted),
-            is_placed=not self.has_unplaced(),
-        )
+    def outlook(self, now: datetime) -> Outlook:
+        """Return how the run goes on, in seconds since its submission."""
+        submitted = self.observed.submitted_at.timestamp()
+        times = {
+            name: (each.start_seconds - submitted, each.end_seconds - submitted)
+            for name, each in self.times_by_now(now).items()
+            if each.end_seconds < math.inf
+        }
+        is_placed, begin_seconds = not self.has_unplaced(), self.run.held_seconds
+        return Outlook(times, is_placed, begin_seconds, now.timestamp() - submitted)
 
     @cached_property
     def _planned_rooms(self) -> tuple[_PlannedRoom, ...]:

@@ -81,7 +81,7 @@ class Reactions:
         self, before: PlacementPolicySpec, after: PlacementPolicySpec, now: datetime
     ) -> None:
         """Another policy is in force."""
-        if before.defaults != after.defaults:
+        if (before.defaults, before.history) != (after.defaults, after.history):
             for each in self.registry.active():
                 each.run.reread(after)
                 each.run.changed = True

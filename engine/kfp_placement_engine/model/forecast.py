@@ -62,7 +62,3 @@ class Forecast:
     def typical_seconds(self) -> float:
         """As many steps take longer as take less."""
         return self.times.typical_seconds
-
-    def around(self, typical_seconds: float) -> "Forecast":
-        """Return the same forecast, scaled so that this is its typical time."""
-        return Forecast(self.times.times(typical_seconds / self.typical_seconds), self.basis)
