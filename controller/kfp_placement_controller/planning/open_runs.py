@@ -211,7 +211,6 @@ class PlannedRun(OpenRun):
         times = {
             name: (each.start_seconds - submitted, each.end_seconds - submitted)
             for name, each in self.times_by_now(now).items()
-            if each.end_seconds < math.inf
         }
         is_placed, begin_seconds = not self.has_unplaced(), self.run.held_seconds
         return Outlook(times, is_placed, begin_seconds, now.timestamp() - submitted)

@@ -273,8 +273,9 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
     first = run.promises.first
     if first is None or first.ends is None or first.planned_seconds is None:
         return {}
-    made_seconds = run.promises.first_made_seconds
-    ends = FirstEnds.of(first.ends, planned=first.planned_seconds, promised_after=made_seconds)
+    ends = FirstEnds.of(
+        first.ends, planned=first.planned_seconds, promised_after=first.made_seconds
+    )
     return {"first_ends": ends, "confidence": first.confidence}
 
 

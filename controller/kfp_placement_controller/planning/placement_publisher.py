@@ -15,6 +15,7 @@ from kfp_placement_controller.planning.placement_object import (
     PlacementState,
     placement_of,
 )
+from kfp_placement_controller.planning.run_promises import RunPromises
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import ConditionType
@@ -126,7 +127,7 @@ class PlacementPublisher:
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
             run.adopt(plan, placement.spec.first_makespan_seconds)
-            run.promises.adopt(placement)
+            run.promises = RunPromises(placement.first_promise, placement.promise)
         status = placement.status
         if status is None:
             return

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.model.promise import Promise
 
 
@@ -13,21 +12,13 @@ class RunPromises:
 
     Attributes:
         first: what was promised first of its end; None = nothing was.
-        first_made_seconds: when that was, since the submission.
         last: when it and its steps start and end; None = nobody knows.
         made_at: when the last promise was made; None = one must be made as soon as it can be.
     """
 
     first: Promise | None = None
-    first_made_seconds: float = 0.0
     last: Promise | None = None
     made_at: datetime | None = None
-
-    def adopt(self, placement: PipelinePlacement) -> None:
-        """Go on with what an earlier planner has promised; of the steps all is promised again."""
-        self.first, self.last = placement.first_promise, placement.promise
-        if placement.spec.first_ends is not None:
-            self.first_made_seconds = placement.spec.first_ends.promised_after
 
     def take(
         self, promise: Promise, made_seconds: float, begin_seconds: float, *, may_be_first: bool
@@ -44,4 +35,4 @@ class RunPromises:
             self.last = promise
         is_of_end = promise.ends is not None and not promise.after_start
         if self.first is None and may_be_first and is_of_end:
-            self.first, self.first_made_seconds = replace(promise, steps={}), made_seconds
+            self.first = replace(promise, steps={}, made_seconds=made_seconds)

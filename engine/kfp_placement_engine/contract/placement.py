@@ -290,7 +290,12 @@ class PipelinePlacement(Resource):
         ends = self.spec.first_ends
         if ends is None:
             return None
-        return Promise(self.first_confidence, ends.times, planned_seconds=ends.planned)
+        return Promise(
+            self.first_confidence,
+            ends.times,
+            planned_seconds=ends.planned,
+            made_seconds=ends.promised_after,
+        )
 
     def node_name(self, index: int | None) -> str | None:
         """The node of that index, or None."""

@@ -24,9 +24,8 @@ def parse_confidence(value: object) -> float:
     Raises:
         QuantityError: it is not a share, or not from 50% to 95%.
     """
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    text = value.strip() if isinstance(value, str) else repr(value) if is_number else ""
     try:
+        text = str(value).strip()
         # Rounded, as 53.3 / 100 is not 0.533.
         share = round(float(text.removesuffix("%")) / (100 if text.endswith("%") else 1), 9)
     except ValueError:
@@ -109,6 +108,7 @@ class Promise:
         steps: by name, of those that have not ended.
         unknown: why nothing can be promised, such as `no run seen`; "" = `ends` is known.
         after_start: times count from the start of the run, which is held back.
+        made_seconds: when it was made, if it is the first of a run that is submitted.
     """
 
     confidence: float = CONFIDENCE
@@ -117,6 +117,7 @@ class Promise:
     steps: Mapping[str, StepPromise] = field(default_factory=dict)
     unknown: str = ""
     after_start: bool = False
+    made_seconds: float = 0.0
 
     def has_moved(self, before: "Promise", begin_seconds: float = 0.0) -> bool:
         """Whether people should know this promise in place of one before.

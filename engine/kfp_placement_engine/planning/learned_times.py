@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past, PipelineEnds
-from kfp_placement_engine.model.forecast import KNOWN_LEVELS, OWN_LEVELS, Basis
+from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
 
@@ -60,7 +60,7 @@ def with_history(graph: RunGraph, past: Past, confidence: float = CONFIDENCE) ->
 
 def rests_on_own_runs(basis: Basis) -> bool:
     """Whether a time rests on runs of the very step."""
-    return basis.level in OWN_LEVELS
+    return basis.level in (Level.ITERATION, Level.STEP)
 
 
 def _learned(pipeline: str, step: Step, past: Past, told: dict[str, Basis]) -> Step:
@@ -75,7 +75,7 @@ def _learned(pipeline: str, step: Step, past: Past, told: dict[str, Basis]) -> S
     basis = found.basis
     is_enough = rests_on_own_runs(basis) and basis.runs >= ENOUGH_RUNS
     if source is DurationSource.HINT and not is_enough:
-        if basis.level in KNOWN_LEVELS:
+        if not basis.is_guess:
             told[step.name] = basis
         return step
     told[step.name] = basis

@@ -6,6 +6,7 @@ The plan says when, and past runs how much later or earlier that is, and how sur
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.plan import Plan
@@ -45,7 +46,7 @@ class Outlook:
         """From when on the run goes on: now, or its begin if that is to come."""
         return max(self.begin_seconds, self.now_seconds)
 
-    @property
+    @cached_property
     def end_seconds(self) -> float:
         """The end of the last step; 0 = all have ended."""
         return max((end for _, end in self.times.values()), default=0.0)
@@ -88,53 +89,45 @@ def promise_of(
     else:
         planned = (first.planned_seconds or 0.0) - begin_seconds
         end = first.ends.later(-begin_seconds)
-    rest = _Remainder(outlook, planned_end - outlook.from_seconds, planned, end)
+    range_of = partial(_range_of, outlook, planned, end)
     steps = {
-        name: StepPromise(rest.range_of(start), rest.range_of(end))
+        name: StepPromise(range_of(start), range_of(end))
         for name, (start, end) in outlook.times.items()
     }
-    return Promise(forecast.confidence, rest.range_of(planned_end), planned_end, steps)
+    return Promise(forecast.confidence, range_of(planned_end), planned_end, steps)
 
 
-@dataclass(frozen=True)
-class _Remainder:
-    """What is left of a run, beside what was promised of it at the start.
+def _range_of(
+    outlook: Outlook, planned_seconds: float, end: TimeRange, seconds: float
+) -> TimeRange:
+    """When something happens that the plan has at a time; what has happened is known.
 
-    Attributes:
-        outlook: how it goes on.
-        left_seconds: from now, or its begin, to its end by the plan of now.
+    The end that was promised at the start holds as long as the plan of now allows it: waits may be
+    over, or still to come. It is no earlier, though, than that plan says, nor later than runs take
+    longer, twice. Where runs take far longer than planned, all of that may be still to come, and
+    nothing is known better for being near.
+
+    Args:
+        outlook: how the run goes on.
         planned_seconds: from its begin to its end, by the plan at the start.
         end: the same as it was promised then.
+        seconds: when the plan of now has it.
     """
-
-    outlook: Outlook
-    left_seconds: float
-    planned_seconds: float
-    end: TimeRange
-
-    def range_of(self, seconds: float) -> TimeRange:
-        """When something happens that the plan has at a time; what has happened is known.
-
-        The end that was promised at the start holds as long as the plan of now allows it: waits may
-        be over, or still to come. It is no earlier, though, than that plan says, nor later than
-        runs take longer, twice. Where runs take far longer than planned, all of that may be still
-        to come, and nothing is known better for being near.
-        """
-        end, from_seconds = self.end, self.outlook.from_seconds
-        ahead_seconds = seconds - from_seconds
-        if ahead_seconds <= 0:
-            return TimeRange(seconds, seconds, seconds)
-        ratio = end.typical_seconds / max(self.planned_seconds, 1e-9)
-        least = min(1.0, ratio) * self.left_seconds
-        most = max(1.0, ratio) ** 2 * self.left_seconds
-        expected = end.typical_seconds + self.outlook.begin_seconds - from_seconds
-        left = min(max(expected, least), most)
-        typical = ahead_seconds / self.left_seconds * left
-        power = _POWER * min(1.0, _USUAL / max(_USUAL, abs(math.log(ratio))))
-        share = min(1.0, typical / end.typical_seconds) ** power
-        low = typical + share * (end.low_seconds - end.typical_seconds)
-        high = typical + share * (end.high_seconds - end.typical_seconds)
-        return TimeRange(max(0.0, low), typical, high).later(from_seconds)
+    from_seconds = outlook.from_seconds
+    ahead_seconds = seconds - from_seconds
+    if ahead_seconds <= 0:
+        return TimeRange(seconds, seconds, seconds)
+    ratio = end.typical_seconds / max(planned_seconds, 1e-9)
+    planned_left = outlook.end_seconds - from_seconds
+    expected_left = end.typical_seconds + outlook.begin_seconds - from_seconds
+    least, most = min(1.0, ratio) * planned_left, max(1.0, ratio) ** 2 * planned_left
+    left = min(max(expected_left, least), most)
+    typical = ahead_seconds / planned_left * left
+    power = _POWER / max(1.0, abs(math.log(ratio)) / _USUAL)
+    share = min(1.0, typical / end.typical_seconds) ** power
+    low = typical + share * (end.low_seconds - end.typical_seconds)
+    high = typical + share * (end.high_seconds - end.typical_seconds)
+    return TimeRange(max(0.0, low), typical, high).later(from_seconds)
 
 
 def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> str:

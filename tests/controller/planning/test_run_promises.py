@@ -14,7 +14,7 @@ def a_promise(seconds: float, **others: bool) -> Promise:
 
 def test_what_was_promised_stays_while_it_is_about_right():
     first, last = a_promise(600), a_promise(600)
-    promises = RunPromises(first, last=last)
+    promises = RunPromises(first, last)
     promises.take(a_promise(601), 60.0, 0.0, may_be_first=True)
     # A second more is not worth a write.
     assert promises.last is last
@@ -29,6 +29,6 @@ def test_a_first_promise_is_made_of_a_run_that_may_begin_before_a_step_has_ended
     assert promises.first is None
     promises.take(a_promise(600), 2.0, 0.0, may_be_first=True)
     assert promises.first is not None
-    assert promises.first_made_seconds == 2.0
+    assert promises.first.made_seconds == 2.0
     # It is compared with each new one to be written.
     assert promises.first.steps == {}

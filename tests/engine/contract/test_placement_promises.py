@@ -47,7 +47,7 @@ def test_what_is_promised_now_and_first_has_its_own_confidence():
     status = {"ends": ENDS, "confidence": 0.8}
     now, then = promises(a_placement(status, firstEnds=first, confidence=0.95))
     assert now == Promise(0.8, TIMES)
-    assert then == Promise(0.95, TIMES, planned_seconds=590)
+    assert then == Promise(0.95, TIMES, planned_seconds=590, made_seconds=3)
     assert a_placement({"ends": ENDS}).promise == Promise(0.9, TIMES)
 
 
