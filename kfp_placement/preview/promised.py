@@ -49,7 +49,7 @@ def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
     known = None if plan.promise is None else plan.promise.steps.get(step.name)
     return PreviewedStep(
         **vars(step),
-        starts=range_of(known and known.starts),
-        ends=range_of(known and known.ends),
+        starts=None if known is None else range_of(known.starts),
+        ends=None if known is None else range_of(known.ends),
         basis=visible(promises.basis(step)),
     )

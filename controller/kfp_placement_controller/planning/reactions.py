@@ -84,7 +84,7 @@ class Reactions:
         if (before.defaults, before.history) != (after.defaults, after.history):
             for each in self.registry.active():
                 each.run.reread(after)
-                each.run.changed = True
+                each.run.changed, each.run.promises.made_at = True, None
         if before != after:
             self._all_anew(now)
             self.requests.conditions_changed()

@@ -1,7 +1,7 @@
 """Run times of a run's steps by the runs before it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past, PipelineEnds
@@ -23,9 +23,9 @@ class RunForecast:
         confidence: how often the ranges that are made of it are to hold.
     """
 
-    steps: Mapping[str, Basis] = field(default_factory=dict)
-    ends: PipelineEnds = field(default_factory=PipelineEnds)
-    confidence: float = CONFIDENCE
+    steps: Mapping[str, Basis]
+    ends: PipelineEnds
+    confidence: float
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,16 @@ def _learned(pipeline: str, step: Step, past: Past, told: dict[str, Basis]) -> S
     source = step.duration_source
     if step.kind is not StepKind.CONTAINER or step.assumed_cached or source is DurationSource.GIVEN:
         return step
-    identity = step_identity(pipeline, step)
-    found = past.steps.predict(identity, step.input_bytes, step.arguments)
+    found = past.steps.predict(step_identity(pipeline, step), step.input_bytes, step.arguments)
     if found is None:
         return step
     basis = found.basis
     is_enough = rests_on_own_runs(basis) and basis.runs >= ENOUGH_RUNS
-    if source is DurationSource.HINT and not is_enough:
-        if not basis.is_guess:
-            told[step.name] = basis
+    wins = source is not DurationSource.HINT or is_enough
+    if wins or not basis.is_guess:
+        told[step.name] = basis
+    if not wins:
         return step
-    told[step.name] = basis
     return replace(
         step,
         duration_seconds=found.typical_seconds,

@@ -1,15 +1,17 @@
 """What is promised of a run, whoever promised it."""
 
+from dataclasses import replace
+
 from kfp_placement_controller.planning.run_promises import RunPromises
 from kfp_placement_engine.model.promise import Promise, StepPromise, TimeRange
 
 STEP = {"a": StepPromise(TimeRange(0, 0, 0), TimeRange(9, 10, 11))}
 
 
-def a_promise(seconds: float, **others: bool) -> Promise:
+def a_promise(seconds: float) -> Promise:
     """The run ends so long after its submission."""
     ends = TimeRange(seconds - 30, seconds, seconds + 30)
-    return Promise(ends=ends, planned_seconds=seconds, steps=STEP, **others)
+    return Promise(ends=ends, planned_seconds=seconds, steps=STEP)
 
 
 def test_what_was_promised_stays_while_it_is_about_right():
@@ -24,7 +26,8 @@ def test_what_was_promised_stays_while_it_is_about_right():
 def test_a_first_promise_is_made_of_a_run_that_may_begin_before_a_step_has_ended():
     promises = RunPromises()
     promises.take(a_promise(600), 2.0, 0.0, may_be_first=False)
-    promises.take(a_promise(600, after_start=True), 2.0, 0.0, may_be_first=True)
+    after_start = replace(a_promise(600), after_start=True)
+    promises.take(after_start, 2.0, 0.0, may_be_first=True)
     promises.take(Promise(unknown="no run seen"), 2.0, 0.0, may_be_first=True)
     assert promises.first is None
     promises.take(a_promise(600), 2.0, 0.0, may_be_first=True)
