@@ -182,16 +182,25 @@ class PlannedRun(OpenRun):
             times[name] = PlannedTimes(started, end + seconds, runs=True)
         return times
 
-    def times_by_now(self, now: datetime) -> Mapping[str, PlannedTimes]:
-        """Return when the steps start and end that have not ended, by what has happened.
+    def outlook(self, now: datetime) -> Outlook:
+        """Return how the run goes on by what has happened, in seconds since its submission.
 
-        Seconds of the same clock; a run whose order nobody knows goes as planned.
+        A run whose order nobody knows goes as planned.
         """
-        planned, order = self.planned_times(), self.reading.order
-        if order is None:
-            return planned
-        planned_at = self.plan.planned_at.timestamp()
-        return times_by_now(order, planned, dict(self._happened()), planned_at, now.timestamp())
+        times: Mapping[str, PlannedTimes] = self.planned_times()
+        submitted, order = self.observed.submitted_at.timestamp(), self.reading.order
+        if order is not None:
+            planned_at, happened = self.plan.planned_at.timestamp(), dict(self._happened())
+            times = times_by_now(order, times, happened, planned_at, now.timestamp())
+        return Outlook(
+            {
+                name: (each.start_seconds - submitted, each.end_seconds - submitted)
+                for name, each in times.items()
+            },
+            is_placed=not self.has_unplaced(),
+            begin_seconds=self.run.held_seconds,
+            now_seconds=now.timestamp() - submitted,
+        )
 
     def _happened(self) -> Iterator[tuple[str, tuple[float, float]]]:
         """Yield the steps that have started, with their ends, real or by how long they take."""
@@ -204,16 +213,6 @@ class PlannedRun(OpenRun):
                 started = status.started_at.timestamp()
                 planned = (row.finish_seconds or 0.0) - (row.start_seconds or 0.0)
                 yield name, (started, started + max(0.0, planned))
-
-    def outlook(self, now: datetime) -> Outlook:
-        """Return how the run goes on, in seconds since its submission."""
-        submitted = self.observed.submitted_at.timestamp()
-        times = {
-            name: (each.start_seconds - submitted, each.end_seconds - submitted)
-            for name, each in self.times_by_now(now).items()
-        }
-        is_placed, begin_seconds = not self.has_unplaced(), self.run.held_seconds
-        return Outlook(times, is_placed, begin_seconds, now.timestamp() - submitted)
 
     @cached_property
     def _planned_rooms(self) -> tuple[_PlannedRoom, ...]:
