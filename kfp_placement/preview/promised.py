@@ -39,9 +39,7 @@ class PreviewedStep(PlannedStep):
 
 def range_of(times: TimeRange | None) -> Range | None:
     """The range as its author sees it."""
-    if times is None:
-        return None
-    return Range(times.low_seconds, times.typical_seconds, times.high_seconds)
+    return None if times is None else Range(*times.moments)
 
 
 def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:

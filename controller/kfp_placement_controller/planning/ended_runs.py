@@ -70,14 +70,14 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> Past
     )
     seconds = _seconds(run, life) if is_whole else None
     first = run.promises.first
-    planned = None if first is None else first.planned_seconds
+    planned = None if first is None else (first.planned_seconds or 0.0) - run.held_seconds
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,
         ended_at=life.end,
         steps=steps,
         seconds=seconds,
-        planned_seconds=None if planned is None else _usable(planned - run.held_seconds),
+        planned_seconds=_usable(planned),
         loops=tuple(_loop_widths(run)),
     )
 

@@ -120,8 +120,7 @@ class EndRange(ResourceModel):
             times: when the run ends.
             others: values of further fields.
         """
-        low, typical, high = times.low_seconds, times.typical_seconds, times.high_seconds
-        ends = {"low": low, "typical": typical, "high": high, **others}
+        ends = dict(zip(("low", "typical", "high"), times.moments, strict=True)) | others
         return cls(**{name: bounded(seconds) for name, seconds in ends.items()})
 
     @property

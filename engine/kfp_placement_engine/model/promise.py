@@ -63,19 +63,14 @@ class TimeRange:
     typical_seconds: float
     high_seconds: float
 
+    @property
+    def moments(self) -> tuple[float, float, float]:
+        """The low, the typical and the high one."""
+        return self.low_seconds, self.typical_seconds, self.high_seconds
+
     def later(self, seconds: float) -> "TimeRange":
         """The same on a clock that began that much earlier."""
-        return TimeRange(
-            self.low_seconds + seconds, self.typical_seconds + seconds, self.high_seconds + seconds
-        )
-
-    def distance(self, other: "TimeRange") -> float:
-        """By how much that of its times differs that differs most."""
-        return max(
-            abs(self.low_seconds - other.low_seconds),
-            abs(self.typical_seconds - other.typical_seconds),
-            abs(self.high_seconds - other.high_seconds),
-        )
+        return TimeRange(*(each + seconds for each in self.moments))
 
     def outcome(self, seconds: float) -> PromiseOutcome:
         """What came of this range.
@@ -140,7 +135,11 @@ class Promise:
         for name, new in self.steps.items():
             old = before.steps[name]
             pairs += (new.starts, old.starts), (new.ends, old.ends)
-        return any(new.distance(old) >= least for new, old in pairs)
+        return any(
+            abs(new - old) >= least
+            for pair in pairs
+            for new, old in zip(pair[0].moments, pair[1].moments, strict=True)
+        )
 
 
 def least_move(seconds: float) -> float:

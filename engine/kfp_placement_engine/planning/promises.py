@@ -4,9 +4,9 @@ The plan says when, and past runs how much later or earlier that is, and how sur
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.plan import Plan
@@ -41,7 +41,7 @@ class Outlook:
     begin_seconds: float = 0.0
     now_seconds: float = 0.0
 
-    @property
+    @cached_property
     def from_seconds(self) -> float:
         """From when on the run goes on: now, or its begin if that is to come."""
         return max(self.begin_seconds, self.now_seconds)
@@ -89,7 +89,7 @@ def promise_of(
     else:
         planned = (first.planned_seconds or 0.0) - begin_seconds
         end = first.ends.later(-begin_seconds)
-    range_of = partial(_range_of, outlook, planned, end)
+    range_of = _ranges(outlook, planned, end)
     steps = {
         name: StepPromise(range_of(start), range_of(end))
         for name, (start, end) in outlook.times.items()
@@ -97,37 +97,41 @@ def promise_of(
     return Promise(forecast.confidence, range_of(planned_end), planned_end, steps)
 
 
-def _range_of(
-    outlook: Outlook, planned_seconds: float, end: TimeRange, seconds: float
-) -> TimeRange:
-    """When something happens that the plan has at a time; what has happened is known.
+def _ranges(
+    outlook: Outlook, planned_seconds: float, end: TimeRange
+) -> Callable[[float], TimeRange]:
+    """Return what says when something happens that the plan of now has at a time.
 
-    The end that was promised at the start holds as long as the plan of now allows it: waits may be
-    over, or still to come. It is no earlier, though, than that plan says, nor later than runs take
-    longer, twice. Where runs take far longer than planned, all of that may be still to come, and
-    nothing is known better for being near.
+    The end that was promised at the start holds as long as that plan allows it: waits may be over,
+    or still to come. It is no earlier, though, than the plan says, nor later than runs take longer,
+    twice. Where runs take far longer than planned, all of that may be still to come, and nothing is
+    known better for being near.
 
     Args:
         outlook: how the run goes on.
         planned_seconds: from its begin to its end, by the plan at the start.
         end: the same as it was promised then.
-        seconds: when the plan of now has it.
     """
-    from_seconds = outlook.from_seconds
-    ahead_seconds = seconds - from_seconds
-    if ahead_seconds <= 0:
-        return TimeRange(seconds, seconds, seconds)
-    ratio = end.typical_seconds / max(planned_seconds, 1e-9)
+    from_seconds, first_seconds = outlook.from_seconds, end.typical_seconds
+    ratio = first_seconds / max(planned_seconds, 1e-9)
     planned_left = outlook.end_seconds - from_seconds
-    expected_left = end.typical_seconds + outlook.begin_seconds - from_seconds
+    expected_left = first_seconds + outlook.begin_seconds - from_seconds
     least, most = min(1.0, ratio) * planned_left, max(1.0, ratio) ** 2 * planned_left
     left = min(max(expected_left, least), most)
-    typical = ahead_seconds / planned_left * left
     power = _POWER / max(1.0, abs(math.log(ratio)) / _USUAL)
-    share = min(1.0, typical / end.typical_seconds) ** power
-    low = typical + share * (end.low_seconds - end.typical_seconds)
-    high = typical + share * (end.high_seconds - end.typical_seconds)
-    return TimeRange(max(0.0, low), typical, high).later(from_seconds)
+
+    def range_of(seconds: float) -> TimeRange:
+        ahead_seconds = seconds - from_seconds
+        if ahead_seconds <= 0:
+            # What has happened is known.
+            return TimeRange(seconds, seconds, seconds)
+        typical = ahead_seconds / planned_left * left
+        share = min(1.0, typical / first_seconds) ** power
+        low = typical + share * (end.low_seconds - first_seconds)
+        high = typical + share * (end.high_seconds - first_seconds)
+        return TimeRange(max(0.0, low), typical, high).later(from_seconds)
+
+    return range_of
 
 
 def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> str:

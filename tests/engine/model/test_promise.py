@@ -44,15 +44,12 @@ def test_a_promise_is_another_where_the_run_or_a_step_moves_by_2_percent_of_the_
     assert new.has_moved(a_promise()) is has_moved
 
 
-def test_of_a_short_run_it_is_10_s():
-    """The time that a run was held back does not count: after a day 2% would be half an hour."""
-    day = 86_400.0
-    short, known = TimeRange(90.0, 100.0, 110.0), Promise(unknown="no run seen")
+def test_of_a_short_run_it_is_10_s_however_long_it_was_held_back():
+    day, short = 86_400.0, TimeRange(90.0, 100.0, 110.0)
     before = Promise(ends=short.later(day))
-    assert not Promise(ends=short.later(day + 9.0)).has_moved(before, begin_seconds=day)
-    assert Promise(ends=short.later(day + 10.0)).has_moved(before, begin_seconds=day)
-    assert not Promise(ends=short.later(day + 10.0)).has_moved(before)
-    assert not known.has_moved(known)
+    for seconds, has_moved in ((9.0, False), (10.0, True)):
+        new = Promise(ends=short.later(day + seconds))
+        assert new.has_moved(before, begin_seconds=day) is has_moved
 
 
 def test_what_was_promised_of_no_step_is_another_promise_once_steps_have_times():
