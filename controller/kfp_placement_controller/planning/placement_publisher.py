@@ -144,6 +144,7 @@ class PlacementPublisher:
         publication.closed = (
             finished is not None and finished.status == "True" and run.observed.ended
         )
+        run.promises.is_counted = publication.closed
 
     def due(
         self, run: TrackedRun, epoch: int, problem: str, now: datetime

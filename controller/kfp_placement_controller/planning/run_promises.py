@@ -14,11 +14,13 @@ class RunPromises:
         first: what was promised first of its end; None = nothing was.
         last: when it and its steps start and end; None = nobody knows.
         made_at: when the last promise was made; None = one must be made as soon as it can be.
+        is_counted: an earlier planner has seen the run end, and whether that was as promised.
     """
 
     first: Promise | None = None
     last: Promise | None = None
     made_at: datetime | None = None
+    is_counted: bool = False
 
     def take(
         self, promise: Promise, made_seconds: float, begin_seconds: float, *, may_be_first: bool
