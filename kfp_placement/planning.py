@@ -284,10 +284,13 @@ def _read(
 
 
 def _with_learned_widths(request: PlanRequest, run: RunGraph, past: KnownPast) -> RunGraph:
-    """Read the run again with the loop widths of past runs, where nobody knows better."""
+    """Read the run again with the loop widths of past runs, where nobody knows better.
+
+    With those of past runs it may be too large: then it is planned as if they were not known.
+    """
     if past.past is None:
         return run
-    from kfp_placement_engine.planning.learned_widths import learned_widths, too_wide
+    from kfp_placement_engine.planning.learned_widths import learned_widths
 
     widths = learned_widths(run, past.past)
     if not widths:
@@ -295,7 +298,7 @@ def _with_learned_widths(request: PlanRequest, run: RunGraph, past: KnownPast) -
     try:
         return _read(request, learned_widths=widths)
     except LimitError:
-        return too_wide(run, widths)
+        return run
 
 
 def _with_durations_file(run: RunGraph, file: Path | None) -> RunGraph:
@@ -329,9 +332,10 @@ def _with_history(
 def _told(plan: Plan, prepared: PreparedRun) -> Plan:
     """Return the plan with its promise, the policy's part, and what lets steps onto a node."""
     if prepared.forecast is not None:
-        from kfp_placement_engine.planning.promises import with_promise
+        from kfp_placement_engine.planning.promises import outlook_of, promise_of
 
-        plan = with_promise(plan, prepared.run, prepared.forecast)
+        promise = promise_of(outlook_of(plan), prepared.run, prepared.forecast)
+        plan = replace(plan, promise=promise)
     return with_remedies(replace(plan, policy=prepared.policy), prepared.run, prepared.cluster)
 
 

@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.history import PastRun, PastStep
-from kfp_placement_engine.model.promise import FirstEnd, Promise, TimeRange
+from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.planning.expected_times import PlannedTimes, StepOrder, times_by_now
 from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
 from kfp_placement_engine.planning.promises import Outlook, promise_of
@@ -51,7 +51,7 @@ class PlayedRun:
     def promised_end(self, passed: float) -> TimeRange | None:
         """The end as a controller promises it when a share of the time has passed; None = not."""
         now, first = passed * self.seconds, self.first
-        if not passed or first.ends is None or first.planned_seconds is None:
+        if not passed or first.ends is None:
             return first.ends
         # Steps that the run turns out not to have hold nothing up.
         left = {
@@ -66,14 +66,10 @@ class PlayedRun:
         }
         times = times_by_now(self._order, left, happened, 0.0, now)
         outlook = Outlook(
-            {name: (each.start_seconds - now, each.end_seconds - now)
-             for name, each in times.items()},
-            begun=happened,
-        )  # fmt: skip
-        known = FirstEnd(first.ends, first.planned_seconds)
-        graph, forecast = self.learned.graph, self.learned.forecast
-        ends = promise_of(outlook, graph, forecast, -now, known).ends
-        return None if ends is None else ends.later(now)
+            {name: (each.start_seconds, each.end_seconds) for name, each in times.items()},
+            now_seconds=now,
+        )
+        return promise_of(outlook, self.learned.graph, self.learned.forecast, first).ends
 
     def case(
         self, group: str, before: Sequence[float], passed: float = 0.0, pipeline: str = ""

@@ -39,14 +39,12 @@ class PreviewedStep(PlannedStep):
 
 def range_of(times: TimeRange | None) -> Range | None:
     """The range as its author sees it."""
-    if times is None:
-        return None
-    return Range(times.low_seconds, times.typical_seconds, times.high_seconds)
+    return None if times is None else Range(*times.moments)
 
 
 def previewed(plan: Plan, step: PlannedStep) -> PreviewedStep:
     """The step of a plan as its author sees it."""
-    known = promises.promise_of(plan, step)
+    known = None if plan.promise is None else plan.promise.steps.get(step.name)
     return PreviewedStep(
         **vars(step),
         starts=None if known is None else range_of(known.starts),

@@ -191,7 +191,6 @@ class Coordinator:
             step: by how much.
         """
         self.planner.clock_set(step)
-        self.promising.clock_set()
         self.guard.lease.clock_set(step)
         self.queue_guard.lease.clock_set(step)
 
@@ -210,7 +209,6 @@ class Coordinator:
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
         self.registry.leave_alone()
-        self._aside(partial(self.promising.use_histories, policy, now))
         changed = self.evaluations.due(now)
         for run in changed:
             attempt(run.key, partial(self.evaluations.evaluate, run, policy, now), run.refuse)
@@ -321,7 +319,6 @@ class Coordinator:
         if gone is not None:
             self.learned.forget(gone.pods)
         self.publisher.forget(key)
-        self.promising.forget(key)
         self.planner.problems.pop(key, None)
         self.learning.run_gone(key, now)
         if self.epoch is not None:
@@ -343,7 +340,7 @@ class Coordinator:
         self.reactions.policy(before, after, now)
         if before.history != after.history:
             self.learning.memory.use(after.history)
-            self._aside(partial(self.promising.use_settings, after.history))
+            self._aside(partial(self.histories.use, after.history))
 
     def _history(self, change: Change[ObservedHistory], _now: datetime) -> None:
         self._aside(partial(self.histories.changed, change))

@@ -66,7 +66,7 @@ def ended_run(run: TrackedRun, nodes: Mapping[str, Node], now: datetime) -> Past
     )
     seconds = _seconds(run, life) if is_whole else None
     first = run.promises.first
-    planned = None if first is None else first.planned_seconds - run.held_seconds
+    planned = None if first is None else (first.planned_seconds or 0.0) - run.held_seconds
     return PastRun(
         uid=run.observed.uid,
         pipeline=reading.graph.name,

@@ -38,9 +38,9 @@ class KeptPromises:
         """
         promised = run.promises.first
         ended_at = last_end(run.statuses.values())
-        if promised is None or ended_at is None or run.promises.is_counted:
+        if promised is None or promised.ends is None or ended_at is None:
             return
-        if run.observed.state.end is not RunEnd.SUCCEEDED:
+        if run.promises.is_counted or run.observed.state.end is not RunEnd.SUCCEEDED:
             return
         seconds = (ended_at - run.observed.submitted_at).total_seconds()
         outcome = promised.ends.outcome(seconds)

@@ -16,11 +16,10 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, Rese
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.promise import FirstEnd, Promise
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.expected_times import PlannedTimes, times_by_now
-from kfp_placement_engine.planning.promises import Outlook, outlook_of, promise_of
+from kfp_placement_engine.planning.promises import Outlook
 
 if TYPE_CHECKING:
     from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -183,16 +182,25 @@ class PlannedRun(OpenRun):
             times[name] = PlannedTimes(started, end + seconds, runs=True)
         return times
 
-    def times_by_now(self, now: datetime) -> Mapping[str, PlannedTimes]:
-        """Return when the steps start and end that have not ended, by what has happened.
+    def outlook(self, now: datetime) -> Outlook:
+        """Return how the run goes on by what has happened, in seconds since its submission.
 
-        Seconds of the same clock; a run whose order nobody knows goes as planned.
+        A run whose order nobody knows goes as planned.
         """
-        planned, order = self.planned_times(), self.reading.order
-        if order is None:
-            return planned
-        planned_at = self.plan.planned_at.timestamp()
-        return times_by_now(order, planned, dict(self._happened()), planned_at, now.timestamp())
+        times: Mapping[str, PlannedTimes] = self.planned_times()
+        submitted, order = self.observed.submitted_at.timestamp(), self.reading.order
+        if order is not None:
+            planned_at, happened = self.plan.planned_at.timestamp(), dict(self._happened())
+            times = times_by_now(order, times, happened, planned_at, now.timestamp())
+        return Outlook(
+            {
+                name: (each.start_seconds - submitted, each.end_seconds - submitted)
+                for name, each in times.items()
+            },
+            is_placed=not self.has_unplaced(),
+            begin_seconds=self.run.held_seconds,
+            now_seconds=now.timestamp() - submitted,
+        )
 
     def _happened(self) -> Iterator[tuple[str, tuple[float, float]]]:
         """Yield the steps that have started, with their ends, real or by how long they take."""
@@ -205,37 +213,6 @@ class PlannedRun(OpenRun):
                 started = status.started_at.timestamp()
                 planned = (row.finish_seconds or 0.0) - (row.start_seconds or 0.0)
                 yield name, (started, started + max(0.0, planned))
-
-    def promise(self, now: datetime) -> Promise | None:
-        """Return what is promised by now, since the submission; None = nobody asks past runs."""
-        forecast, first = self.reading.forecast, self.run.promises.first
-        if forecast is None:
-            return None
-        elapsed = (now - self.observed.submitted_at).total_seconds()
-        held, known = self.run.held_seconds, None
-        if first is not None and first.confidence == forecast.confidence:
-            held = min(held, first.made_seconds)
-            known = FirstEnd(first.ends.later(-held), first.planned_seconds - held)
-        promise = promise_of(self._outlook(now), self.graph, forecast, held - elapsed, known)
-        return promise.later(elapsed)
-
-    def promise_from_start(self, plan: Plan) -> Promise | None:
-        """Return what is promised of the run since its begin, if that follows this plan."""
-        forecast = self.reading.forecast
-        return None if forecast is None else promise_of(outlook_of(plan), self.graph, forecast)
-
-    def _outlook(self, now: datetime) -> Outlook:
-        statuses = self.run.statuses.items()
-        times = self.times_by_now(now).items()
-        return Outlook(
-            {
-                name: (each.start_seconds - now.timestamp(), each.end_seconds - now.timestamp())
-                for name, each in times
-                if each.end_seconds < math.inf
-            },
-            begun=frozenset(name for name, each in statuses if not each.unstarted),
-            is_placed=not self.has_unplaced(),
-        )
 
     @cached_property
     def _planned_rooms(self) -> tuple[_PlannedRoom, ...]:

@@ -271,7 +271,7 @@ def _status(
 def _first_ends(run: TrackedRun) -> dict[str, Any]:
     """What was promised first, by field of the spec."""
     first = run.promises.first
-    if first is None:
+    if first is None or first.ends is None or first.planned_seconds is None:
         return {}
     ends = FirstEnds.of(
         first.ends, planned=first.planned_seconds, promised_after=first.made_seconds
@@ -281,16 +281,14 @@ def _first_ends(run: TrackedRun) -> dict[str, Any]:
 
 def _ends(run: TrackedRun) -> dict[str, Any]:
     """What is promised of a run that goes on, by field of the status."""
-    promise, first = run.promised_now, run.promises.first
+    promise, first = run.promises.last, run.promises.first
     if promise is None or run.observed.ended:
         return {}
     if promise.ends is None:
         return {"ends_unknown": promise.unknown[:MAX_UNKNOWN_CHARACTERS]}
     as_first = promise.confidence == (CONFIDENCE if first is None else first.confidence)
     return {
-        "ends" if run.promises.after_start is None else "ends_after_start": EndRange.of(
-            promise.ends
-        ),
+        "ends_after_start" if promise.after_start else "ends": EndRange.of(promise.ends),
         "confidence": None if as_first else promise.confidence,
     }
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from kfp_placement_controller.planning.placement_object import (
     PlacementState,
     placement_of,
 )
-from kfp_placement_controller.planning.run_promises import FirstPromise
+from kfp_placement_controller.planning.run_promises import RunPromises
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import ConditionType
@@ -41,7 +41,7 @@ class _PublishedPlan(NamedTuple):
     revision: int
     epoch: int
     nodes: int
-    first: FirstPromise | None
+    first: Promise | None
 
 
 class _PublishedState(NamedTuple):
@@ -127,7 +127,7 @@ class PlacementPublisher:
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
             run.adopt(plan, placement.spec.first_makespan_seconds)
-            run.promises.first, run.promises.last = _first_promise(placement), _promise(placement)
+            run.promises = RunPromises(placement.first_promise, placement.promise)
         status = placement.status
         if status is None:
             return
@@ -256,26 +256,4 @@ def _state_of(run: TrackedRun, state: PlacementState, epoch: int, problem: str) 
     plan = _PublishedPlan(revision, epoch, nodes, run.promises.first)
     all_findings = findings(run, run.plan, problem, state.rows_problem)
     conditions = tuple((str(each.type), str(each.holds), str(each.reason)) for each in all_findings)
-    return _PublishedState(plan, (*conditions, (str(phase(run)),)), run.statuses, run.promised_now)
-
-
-def _first_promise(placement: PipelinePlacement) -> FirstPromise | None:
-    """What an earlier planner has promised first of a run, and what that was made on."""
-    ends = placement.spec.first_ends
-    if ends is None:
-        return None
-    return FirstPromise(ends.times, ends.planned, ends.promised_after, placement.first_confidence)
-
-
-def _promise(placement: PipelinePlacement) -> Promise | None:
-    """What it has promised last of the run and its steps; None = no end."""
-    promise = placement.promise
-    if promise is None or promise.ends is None:
-        return None
-    planned, states = placement.planned_rows(), placement.state_rows()
-    steps = {
-        row.name: state.promise
-        for row, state in zip(planned.rows, states.rows, strict=False)
-        if row is not None and state is not None and state.promise is not None
-    }
-    return replace(promise, steps=steps)
+    return _PublishedState(plan, (*conditions, (str(phase(run)),)), run.statuses, run.promises.last)

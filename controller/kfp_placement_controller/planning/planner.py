@@ -218,4 +218,4 @@ def _count_levels(run: OpenRun) -> None:
     for step in run.graph.steps:
         if step.kind is StepKind.CONTAINER:
             known = run.reading.forecast.steps.get(step.name)
-            STEPS_FORECAST.labels("none" if known is None else str(known.basis.level)).inc()
+            STEPS_FORECAST.labels("none" if known is None else str(known.level)).inc()

@@ -1,11 +1,9 @@
 """When runs end, as far as past runs tell: said of their plans, and again as they go on."""
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
-from typing import NamedTuple
 
 from kfp_placement_controller.planning.histories import Histories
 from kfp_placement_controller.planning.known_pasts import KnownPast
@@ -13,34 +11,19 @@ from kfp_placement_controller.planning.open_runs import PlannedRun
 from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.round_builder import RoundBuilder
-from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.said_once import SaidOnce
-from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_engine.contract.policy import HistorySettings, PlacementPolicySpec
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.model.promise import Promise
+from kfp_placement_engine.planning.promises import outlook_of, promise_of
 
 _LOG = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 30.0
-"""Pause between two promises of one run by the same plan; so long is a search awaited that plans it
-better, and so long are runs not read again that hear of past ones."""
+"""Pause between two promises of one run by the same plan, and until it hears of past runs again."""
 
-PAUSE_BEFORE_START_SECONDS = 600.0
-"""Pause between two promises of a run that waits for its start: it is planned for each."""
-
-READ_AT_ONCE = 20
-"""Runs that hear of past runs in one decision, some 10 ms each; others do in the next ones."""
-
-
-class _Made(NamedTuple):
-    """When the last promise of a run was made, and by which of its plans."""
-
-    at: datetime
-    revision: int
-
-
-_NEVER = _Made(datetime.min.replace(tzinfo=UTC), 0)
+PROMISED_AT_ONCE = 5
+"""Runs promised in one decision: some 10 ms each, and 60 ms if one waits for its start."""
 
 
 @dataclass
@@ -58,114 +41,84 @@ class Promising:
     builder: RoundBuilder
     planner: Planner
     histories: Histories
-    _made: dict[RunKey, _Made] = field(default_factory=dict)
     _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
-    _read_at: dict[RunKey, datetime] = field(default_factory=dict)
-
-    def use_histories(self, policy: PlacementPolicySpec, now: datetime) -> None:
-        """Plan runs that came before the past of their pipeline was known with it.
-
-        The first runs of a pipeline may have begun before one of them ended.
-        """
-        if not self.histories.enabled:
-            return
-        news: list[tuple[TrackedRun, KnownPast]] = []
-        for run in self.registry.open.ordered():
-            if run.open is None:
-                # It may stay for days, and has no use for it.
-                run.use_past(None)
-            elif (past := self._news(run, run.open.reading, now)) is not None:
-                news.append((run, past))
-        # Those that wait for longest come first: of one pipeline hundreds may hear of one run.
-        news.sort(key=lambda each: self._read_at.get(each[0].key, each[0].observed.submitted_at))
-        for run, past in news[:READ_AT_ONCE]:
-            self._read_at[run.key] = now
-            run.use_past(past)
-            run.reread(policy)
-            self._made.pop(run.key, None)
-            run.changed = True
-            if isinstance(run.open, PlannedRun) and run.unstarted():
-                self.planner.trigger(run, now)
-
-    def use_settings(self, settings: HistorySettings) -> None:
-        """Read runs again with what the policy says of past runs from now on."""
-        self.histories.use(settings)
-        self._read_at.clear()
-        for each in self.registry.active():
-            each.run.use_past(None)
 
     def promise(self, policy: PlacementPolicySpec, now: datetime) -> None:
-        """Say when runs end of which that is not said yet, or of which something has happened."""
+        """Say when runs end of which that is not said yet, or of which something has happened.
+
+        A defect in one promise hides those of no other run.
+        """
         if not self.histories.enabled:
             return
         due = [run for run in self.registry.planned() if self._is_due(run, now)]
-        for run in due:
-            if not run.run.waits_to_begin:
-                self._guarded(partial(self._promise_again, run, now))
-        # To plan one takes some 50 ms, and hundreds may wait.
-        waiting = [run for run in due if run.run.waits_to_begin]
-        for run in sorted(waiting, key=lambda each: self._last_of(each).at)[:1]:
-            self._guarded(partial(self._promise_from_start, run, policy, now))
-
-    def clock_set(self) -> None:
-        """Promise again what was promised by a clock that somebody has set."""
-        self._made.clear()
-
-    def forget(self, key: RunKey) -> None:
-        """Forget a run that is gone."""
-        self._made.pop(key, None)
-        self._read_at.pop(key, None)
-
-    def _guarded(self, do: Callable[[], None]) -> None:
-        """Promise one run; a defect in that hides those of no other."""
-        self._said.guarded("it is not said when some runs end", do)
-
-    def _news(self, run: TrackedRun, reading: RunReading, now: datetime) -> KnownPast | None:
-        """The past, if that may tell what it did not when the run was read."""
-        is_told = reading.past is not None and not run.promises.is_unknown
-        if is_told or lasts(PAUSE_SECONDS, self._read_at.get(run.key), now):
-            return None
-        past = self.histories.past(run.key.namespace, reading.graph.name)
-        is_as_before = past is not None and past.runs == reading.past_runs
-        return None if reading.past is not None and is_as_before else past
-
-    def _last_of(self, run: PlannedRun) -> _Made:
-        return self._made.get(run.key, _NEVER)
+        due.sort(key=lambda run: run.run.promises.made_at or run.observed.submitted_at)
+        for run in due[:PROMISED_AT_ONCE]:
+            run.run.promises.made_at = now
+            promise = partial(self._promise, run, policy, now)
+            self._said.guarded("it is not said when some runs end", promise)
 
     def _is_due(self, run: PlannedRun, now: datetime) -> bool:
-        """Return whether the run is promised again: by another plan, or after a pause."""
-        if run.reading.forecast is None:
-            return False
-        is_waiting, made = run.run.waits_to_begin, self._last_of(run)
-        pause_seconds = PAUSE_BEFORE_START_SECONDS if is_waiting else PAUSE_SECONDS
-        return made.revision != run.plan.revision or not lasts(pause_seconds, made.at, now)
+        """Return whether a run is promised again: by another plan, by past runs, or as it goes on.
 
-    def _promise_again(self, run: PlannedRun, now: datetime) -> None:
-        if _awaits_search(run, now):
-            return
-        self._made[run.key] = _Made(now, run.plan.revision)
-        promise = run.promise(now)
-        if promise is not None:
-            run.run.promised(promise, now)
-
-    def _promise_from_start(
-        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
-    ) -> None:
-        """Promise a run that is held back as if it began now and no other were planned.
-
-        Who is there when it begins is not known; how much longer its pipeline took beside others is
-        part of what past runs tell.
+        One that waits for its start does not go on.
         """
-        self._made[run.key] = _Made(now, run.plan.revision)
-        together = {each.key for each in self.registry.planned()}
-        plan = self.builder.plan_alone(run.key, together, policy, run.graph)
-        promise = run.promise_from_start(plan)
+        made_at = run.run.promises.made_at
+        if self._news(run) is None:
+            if run.reading.forecast is None:
+                return False
+            if made_at is not None and run.run.waits_to_begin:
+                return False
+        return not lasts(PAUSE_SECONDS, made_at, now)
+
+    def _news(self, run: PlannedRun) -> KnownPast | None:
+        """Return the past of a run that began before it was known, or is not promised by it.
+
+        The first runs of a pipeline may have begun before one of them ended. None = it tells
+        nothing else than when the run was read.
+        """
+        reading, last = run.reading, run.run.promises.last
+        is_promised = last is not None and last.ends is not None and not last.after_start
+        if is_promised and reading.past is not None:
+            return None
+        past = self.histories.past(run.key.namespace, reading.graph.name)
+        if past is None or (reading.past is not None and past.runs == reading.past_runs):
+            return None
+        return past
+
+    def _promise(self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime) -> None:
+        past, tracked = self._news(run), run.run
+        if past is not None:
+            tracked.use_past(past)
+            tracked.reread(policy)
+            tracked.changed = True
+            if tracked.unstarted():
+                self.planner.trigger(tracked, now)
+        read = tracked.open
+        if not isinstance(read, PlannedRun) or read.needs_plan:
+            return
+        promise = self._by_now(read, policy, now)
         if promise is not None:
-            run.run.promises.take_after_start(promise)
+            # The first steps of a run start while its first plan is being made.
+            is_early = not any(each.ended for each in tracked.statuses.values())
+            made_seconds = (now - tracked.observed.submitted_at).total_seconds()
+            tracked.promises.take(
+                promise, made_seconds, tracked.held_seconds, may_be_first=is_early
+            )
 
-
-def _awaits_search(run: PlannedRun, now: datetime) -> bool:
-    """Return whether a search is about to bring a better plan."""
-    is_asked = run.plan.quick and run.run.pending and run.run.unstarted()
-    # Beside many other runs its turn may come late, or never.
-    return is_asked and lasts(PAUSE_SECONDS, run.plan.planned_at, now)
+    def _by_now(
+        self, run: PlannedRun, policy: PlacementPolicySpec, now: datetime
+    ) -> Promise | None:
+        """Return what is promised of a run by now; None = past runs tell nothing of it."""
+        forecast = run.reading.forecast
+        if forecast is None:
+            return None
+        if run.run.waits_to_begin:
+            # Who is there when it begins is not known; how much longer its pipeline took beside
+            # others is part of what past runs tell.
+            together = {each.key for each in self.registry.planned()}
+            plan = self.builder.plan_alone(run.key, together, policy, run.graph)
+            promise = promise_of(outlook_of(plan), run.graph, forecast)
+            return replace(promise, steps={}, after_start=True)
+        if run.run.held:
+            return Promise(forecast.confidence, unknown="the run is held back")
+        return promise_of(run.outlook(now), run.graph, forecast, run.run.promises.first)

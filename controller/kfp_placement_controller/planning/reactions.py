@@ -81,10 +81,10 @@ class Reactions:
         self, before: PlacementPolicySpec, after: PlacementPolicySpec, now: datetime
     ) -> None:
         """Another policy is in force."""
-        if before.defaults != after.defaults:
+        if (before.defaults, before.history) != (after.defaults, after.history):
             for each in self.registry.active():
                 each.run.reread(after)
-                each.run.changed = True
+                each.run.changed, each.run.promises.made_at = True, None
         if before != after:
             self._all_anew(now)
             self.requests.conditions_changed()

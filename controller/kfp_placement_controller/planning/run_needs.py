@@ -27,7 +27,7 @@ from kfp_placement_engine.contract.run_request import (
 )
 from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.promise import least_move
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.planning.demand import DemandProfile
@@ -57,7 +57,7 @@ class _Planned:
         own, others = self.makespan_seconds, other.makespan_seconds
         if own is None or others is None:
             return (own, self.unschedulable) == (others, other.unschedulable)
-        return not TimeRange(own, own, own).moved_from(TimeRange(others, others, others))
+        return abs(own - others) < least_move(others)
 
 
 @dataclass

@@ -15,7 +15,6 @@ from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.expected_times import StepOrder
 from kfp_placement_engine.planning.learned_times import RunForecast
-from kfp_placement_engine.planning.learned_widths import too_wide
 from kfp_placement_engine.planning.overrides import with_all_marked
 from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
@@ -178,14 +177,14 @@ def read_on(
 def _with_learned_widths(
     run: ObservedRun, graph: RunGraph, options: ReadOptions, past: KnownPast | None
 ) -> RunGraph:
-    """The run with the loop widths of past runs; with a warning, if it were too large with them."""
+    """The run with the loop widths of past runs; without them, if it were too large."""
     widths = {} if past is None else past.learned_widths(graph)
     if not widths:
         return graph
     try:
         return _graph(run, replace(options, learned_widths=widths))
     except LimitError:
-        return too_wide(graph, widths)
+        return graph
 
 
 def _graph(run: ObservedRun, options: ReadOptions) -> RunGraph:

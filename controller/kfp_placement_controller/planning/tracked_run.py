@@ -20,7 +20,6 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.promise import Promise
 from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
 
 
@@ -145,14 +144,6 @@ class TrackedRun:
             return 0.0
         return max(0.0, (self.hold.last_at - self.observed.submitted_at).total_seconds())
 
-    @property
-    def promised_now(self) -> Promise | None:
-        """What is promised of its end: since its start if it waits for that."""
-        last = self.promises.last
-        if last is not None and self.held and not self.waits_to_begin:
-            return Promise(last.confidence, unknown="the run is held back")
-        return self.promises.after_start or last
-
     def refuse(self, why: str) -> None:
         """It is not planned from now on."""
         self.refusal = why
@@ -174,17 +165,21 @@ class TrackedRun:
     def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
         """It may use these nodes from now on; () = any."""
         if nodes != self.nodes:
-            self.nodes, self.outdated, self.changed = nodes, True, True
+            self.nodes, self.changed = nodes, True
+            self._outdate()
             self.reread(policy)
 
     def observe(self, observed: ObservedRun) -> None:
         """Its object has changed."""
         if self.observed.ended and not observed.ended:
             # It is tried again.
-            self.promises.begin_again()
+            self.promises = RunPromises()
         self._content_changed |= observed.content != self.observed.content
         self.observed = observed
         self.changed = True
+        if observed.ended:
+            # It may stay for days, and has no use for it.
+            self.use_past(None)
 
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None, now: datetime) -> None:
         """A pod of the run is new, has changed or is gone."""
@@ -200,12 +195,14 @@ class TrackedRun:
         self.changed = False
         if reading is None:
             return False
-        has_pods = any(True for _ in self.pods)
-        self.outdated |= self.hold.evaluate(
+        was_held, has_pods = self.held, any(True for _ in self.pods)
+        goes_on = self.hold.evaluate(
             self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
         )
-        if not self.waits_to_begin:
-            self.promises.after_start = None
+        if goes_on:
+            self._outdate()
+        elif self.held != was_held:
+            self.promises.made_at = None
         is_other = False
         if self._content_changed:
             known = self._read_on(reading, policy)
@@ -227,9 +224,8 @@ class TrackedRun:
         """This is the plan from now on; of the first one the makespan is kept."""
         self.use_plan(plan)
         self.is_whole = self._is_covered()
-        if self.outdated:
-            self.promises.begin_again()
         self.outdated = False
+        self.promises.made_at = None
         if self.first_makespan_seconds is None:
             self.first_makespan_seconds = plan.makespan_seconds
 
@@ -238,13 +234,6 @@ class TrackedRun:
         if plan is not self.plan:
             self.plan = plan
             self._renew()
-
-    def promised(self, promise: Promise, now: datetime) -> None:
-        """Take what is promised of it now, since its submission."""
-        # The first steps of a run start while its first plan is being made.
-        is_early = not any(each.ended for each in self.statuses.values())
-        made_seconds = (now - self.observed.submitted_at).total_seconds()
-        self.promises.take(promise, made_seconds, self.held_seconds, may_be_first=is_early)
 
     def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
         """Go on with what an earlier planner has planned; evaluate it first, for its states.
@@ -273,6 +262,11 @@ class TrackedRun:
         """Whether a step cannot start, as the run is held back and no pod of it is there."""
         pod = self.pods.executor(step)
         return self.held and (pod is None or pod.ended)
+
+    def _outdate(self) -> None:
+        """What was planned and promised of it no longer counts."""
+        self.outdated = True
+        self.promises = RunPromises()
 
     def _use(self, reading: RunReading) -> None:
         self.reading = reading

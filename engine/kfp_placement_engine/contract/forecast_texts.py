@@ -23,15 +23,10 @@ _FINE_SECONDS = 300.0
 """Ranges under that have times of day with seconds."""
 
 
-def _nearest(number: float) -> int:
-    """The nearest whole number, the larger one of two."""
-    return math.floor(number + 0.5)
-
-
 def moment_text(
     seconds: float,
     begin: datetime | None = None,
-    rounding: Callable[[float], int] = _nearest,
+    rounding: Callable[[float], int] = round,
     unit_seconds: int = 60,
 ) -> str:
     """A moment as `12m`; with a begin as `10:26`, as `10:26:07`, or as `Nov 27 10:26`.

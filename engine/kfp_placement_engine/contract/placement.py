@@ -120,8 +120,7 @@ class EndRange(ResourceModel):
             times: when the run ends.
             others: values of further fields.
         """
-        low, typical, high = times.low_seconds, times.typical_seconds, times.high_seconds
-        ends = {"low": low, "typical": typical, "high": high, **others}
+        ends = dict(zip(("low", "typical", "high"), times.moments, strict=True)) | others
         return cls(**{name: bounded(seconds) for name, seconds in ends.items()})
 
     @property
@@ -265,21 +264,24 @@ class PipelinePlacement(Resource):
 
     @property
     def promise(self) -> Promise | None:
-        """What is promised of the run's end now, or why nothing is; None = neither is said.
+        """What is promised of the run's end now or after its start, or why nothing is.
+
+        None = nothing is said.
 
         What is promised of its steps is in their rows.
         """
         status = self.status
-        if status is None or (status.ends is None and not status.ends_unknown):
+        if status is None:
             return None
-        ends = None if status.ends is None else status.ends.times
-        return Promise(self.confidence, ends, unknown=status.ends_unknown or "")
-
-    @property
-    def promise_after_start(self) -> Promise | None:
-        """What is promised of its end since its start; None = that is not said."""
-        ends = None if self.status is None else self.status.ends_after_start
-        return None if ends is None else Promise(self.confidence, ends.times)
+        ends = status.ends_after_start or status.ends
+        if ends is None and not status.ends_unknown:
+            return None
+        return Promise(
+            self.confidence,
+            None if ends is None else ends.times,
+            unknown=status.ends_unknown or "",
+            after_start=status.ends_after_start is not None,
+        )
 
     @property
     def first_promise(self) -> Promise | None:
@@ -287,7 +289,12 @@ class PipelinePlacement(Resource):
         ends = self.spec.first_ends
         if ends is None:
             return None
-        return Promise(self.first_confidence, ends.times, planned_seconds=ends.planned)
+        return Promise(
+            self.first_confidence,
+            ends.times,
+            planned_seconds=ends.planned,
+            made_seconds=ends.promised_after,
+        )
 
     def node_name(self, index: int | None) -> str | None:
         """The node of that index, or None."""

@@ -172,8 +172,7 @@ def _source(source: str, basis: Basis | None) -> list[Any]:
 
 def _range(times: TimeRange) -> list[float]:
     """A step may have begun before the submission by our clock; that is written as 0."""
-    moments = (times.low_seconds, times.typical_seconds, times.high_seconds)
-    return [_seconds(max(0.0, each)) for each in moments]
+    return [_seconds(max(0.0, each)) for each in times.moments]
 
 
 def _printable(text: str) -> str:

@@ -16,13 +16,6 @@ class Level(StrEnum):
     NAMESPACE = "namespace"
 
 
-OWN_LEVELS = (Level.ITERATION, Level.STEP)
-"""Levels of the very step."""
-
-KNOWN_LEVELS = (*OWN_LEVELS, Level.COMPONENT)
-"""Levels that tell enough to promise something: steps with the same image differ tenfold."""
-
-
 @dataclass(frozen=True)
 class Basis:
     """What a forecast rests on.
@@ -42,8 +35,8 @@ class Basis:
 
     @property
     def is_guess(self) -> bool:
-        """Whether it tells little: of steps that have only an image in common, or nothing."""
-        return self.level not in KNOWN_LEVELS
+        """Whether it tells too little to promise something: steps of one image differ tenfold."""
+        return self.level in (Level.IMAGE, Level.NAMESPACE)
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,3 @@ class Forecast:
     def typical_seconds(self) -> float:
         """As many steps take longer as take less."""
         return self.times.typical_seconds
-
-    def around(self, typical_seconds: float) -> "Forecast":
-        """Return the same forecast, scaled so that this is its typical time."""
-        return Forecast(self.times.times(typical_seconds / self.typical_seconds), self.basis)

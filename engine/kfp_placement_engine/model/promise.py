@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kfp_placement_engine.exceptions import QuantityError
@@ -11,9 +11,8 @@ from kfp_placement_engine.model.quantities import shown_value
 CONFIDENCE = 0.9
 """How often a range is to hold, unless somebody asks for another figure."""
 
-
 LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE = 10.0, 0.02
-"""A promise is another one when one of its times moves by this, the larger of both."""
+"""What is worth telling of a time: a move by this, or by this share of it, the larger of both."""
 
 LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.95
 """The misses of some twenty runs tell nothing of what is rarer: 99% would hold in 95%."""
@@ -25,9 +24,8 @@ def parse_confidence(value: object) -> float:
     Raises:
         QuantityError: it is not a share, or not from 50% to 95%.
     """
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    text = value.strip() if isinstance(value, str) else repr(value) if is_number else ""
     try:
+        text = str(value).strip()
         # Rounded, as 53.3 / 100 is not 0.533.
         share = round(float(text.removesuffix("%")) / (100 if text.endswith("%") else 1), 9)
     except ValueError:
@@ -65,17 +63,14 @@ class TimeRange:
     typical_seconds: float
     high_seconds: float
 
+    @property
+    def moments(self) -> tuple[float, float, float]:
+        """The low, the typical and the high one."""
+        return self.low_seconds, self.typical_seconds, self.high_seconds
+
     def later(self, seconds: float) -> "TimeRange":
         """The same on a clock that began that much earlier."""
-        return TimeRange(
-            self.low_seconds + seconds, self.typical_seconds + seconds, self.high_seconds + seconds
-        )
-
-    def times(self, factor: float) -> "TimeRange":
-        """The same, this many times as long."""
-        return TimeRange(
-            factor * self.low_seconds, factor * self.typical_seconds, factor * self.high_seconds
-        )
+        return TimeRange(*(each + seconds for each in self.moments))
 
     def outcome(self, seconds: float) -> PromiseOutcome:
         """What came of this range.
@@ -86,21 +81,6 @@ class TimeRange:
         if seconds + 1 < self.low_seconds:
             return PromiseOutcome.EARLY
         return PromiseOutcome.LATE if seconds > self.high_seconds else PromiseOutcome.KEPT
-
-    def moved_from(self, other: "TimeRange", begin_seconds: float = 0.0) -> bool:
-        """Whether one of its times is that much earlier or later that people should know.
-
-        Args:
-            other: as before.
-            begin_seconds: when the run began, which may have been held back for days.
-        """
-        took_seconds = other.typical_seconds - begin_seconds
-        least = max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * took_seconds)
-        return (
-            abs(self.low_seconds - other.low_seconds) >= least
-            or abs(self.typical_seconds - other.typical_seconds) >= least
-            or abs(self.high_seconds - other.high_seconds) >= least
-        )
 
 
 @dataclass(frozen=True)
@@ -113,15 +93,17 @@ class StepPromise:
 
 @dataclass(frozen=True)
 class Promise:
-    """What a plan promises of its run.
+    """What is promised of a run; times are seconds since its submission.
 
     Attributes:
         confidence: how often each range is to hold, such as 0.9.
         ends: when the run ends; None = not known. It has ended by the end of this range with
             probability (1 + confidence) / 2.
-        planned_seconds: the end by the plan alone, on the same clock as `ends`; None = not known.
+        planned_seconds: the end by the plan alone; None = not known.
         steps: by name, of those that have not ended.
         unknown: why nothing can be promised, such as `no run seen`; "" = `ends` is known.
+        after_start: times count from the start of the run, which is held back.
+        made_seconds: when it was made, if it is the first of a run that is submitted.
     """
 
     confidence: float = CONFIDENCE
@@ -129,53 +111,37 @@ class Promise:
     planned_seconds: float | None = None
     steps: Mapping[str, StepPromise] = field(default_factory=dict)
     unknown: str = ""
+    after_start: bool = False
+    made_seconds: float = 0.0
 
-    def later(self, seconds: float) -> "Promise":
-        """The same on a clock that began that much earlier."""
-        steps = {
-            name: StepPromise(each.starts.later(seconds), each.ends.later(seconds))
-            for name, each in self.steps.items()
-        }
-        ends = None if self.ends is None else self.ends.later(seconds)
-        planned = None if self.planned_seconds is None else self.planned_seconds + seconds
-        return replace(self, ends=ends, planned_seconds=planned, steps=steps)
-
-    def differs_from(self, other: "Promise", begin_seconds: float = 0.0) -> bool:
-        """Whether the run or a step ends, or a step starts, at a time that people should know.
+    def has_moved(self, before: "Promise", begin_seconds: float = 0.0) -> bool:
+        """Whether people should know this promise in place of one before.
 
         That a step is promised nothing any more, as it has ended, is nothing new.
 
         Args:
-            other: as before.
-            begin_seconds: when the run began.
+            before: the promise that they know.
+            begin_seconds: when the run began, which may have been held back for days.
         """
-        return self.ends_differ_from(other, begin_seconds) or any(
-            (old := other.steps.get(name)) is None
-            or new.starts.moved_from(old.starts, begin_seconds)
-            or new.ends.moved_from(old.ends, begin_seconds)
-            for name, new in self.steps.items()
+        kind = self.confidence, self.after_start, self.unknown
+        if kind != (before.confidence, before.after_start, before.unknown):
+            return True
+        if self.ends is None or before.ends is None:
+            return self.ends is not before.ends
+        if not self.steps.keys() <= before.steps.keys():
+            return True
+        least = least_move(before.ends.typical_seconds - begin_seconds)
+        pairs = [(self.ends, before.ends)]
+        for name, new in self.steps.items():
+            old = before.steps[name]
+            pairs += (new.starts, old.starts), (new.ends, old.ends)
+        return any(
+            abs(new - old) >= least
+            for pair in pairs
+            for new, old in zip(pair[0].moments, pair[1].moments, strict=True)
         )
 
-    def ends_differ_from(self, other: "Promise", begin_seconds: float = 0.0) -> bool:
-        """Whether the run ends that much earlier or later that people should know.
 
-        Ranges of another confidence are always others; arguments as above.
-        """
-        if self.confidence != other.confidence:
-            return True
-        if self.ends is None or other.ends is None:
-            return (self.ends, self.unknown) != (other.ends, other.unknown)
-        return self.ends.moved_from(other.ends, begin_seconds)
-
-
-@dataclass(frozen=True)
-class FirstEnd:
-    """What was promised of a run's end at its start; times are seconds since it began.
-
-    Attributes:
-        ends: when it ends.
-        planned_seconds: the same by the plan alone.
-    """
-
-    ends: TimeRange
-    planned_seconds: float
+def least_move(seconds: float) -> float:
+    """By how much a time of that length must move for people to be told."""
+    return max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * seconds)

@@ -1,7 +1,6 @@
 """What past runs did where a run's file leaves it open: widths of loops, steps that do not run."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import LearnedWidth
@@ -22,23 +21,6 @@ def learned_widths(graph: RunGraph, past: Past) -> Mapping[str, LearnedWidth]:
     if not any(step.assumed for step in graph.steps):
         return {}
     return past.widths(graph.name)
-
-
-def too_wide(graph: RunGraph, widths: Mapping[str, LearnedWidth]) -> RunGraph:
-    """The run as it was read, with the warning that past runs were larger than can be planned.
-
-    Args:
-        graph: as it was read without widths.
-        widths: of loops in past runs, with which there would be too many steps.
-    """
-    loop, widest = max(widths.items(), key=lambda each: each[1].width)
-    notice = Notice(
-        "too-wide-loop",
-        f"had {widest.width:,} iterations in past runs, too many to be planned; the run is planned"
-        " and promised with fewer, and may end far later",
-        loop,
-    )
-    return replace(graph, notices=(*graph.notices, notice))
 
 
 def left_out_notices(graph: RunGraph, past: Past) -> Iterator[Notice]:

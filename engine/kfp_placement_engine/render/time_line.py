@@ -170,10 +170,7 @@ def _bar(bar: Bar, scale: Scale) -> Shape:
         at = until
     if phases:
         phases[-1]["width"] = right - phases[-1]["x"]
-    ends = bar.ends and [
-        scale.x(each)
-        for each in (bar.ends.low_seconds, bar.ends.typical_seconds, bar.ends.high_seconds)
-    ]
+    ends = bar.ends and [scale.x(each) for each in bar.ends.moments]
     return shape | {"phases": phases, "marks": bar.marks, "ends": ends, "right": right}
 
 

@@ -146,10 +146,7 @@ def run_ends_sentence(run: RunView) -> str:
 def first_promise_sentence(run: RunView) -> str:
     """What was promised first, where that is no longer what is promised; "" = nothing to say."""
     first = run.first_promise
-    if first is None:
-        return ""
-    is_same = run.promise is not None and not run.promise.ends_differ_from(first)
-    if is_same and not run.is_after_start:
+    if first is None or (run.promise is not None and not run.promise.has_moved(first)):
         return ""
     actual, outcome = run.actual_makespan_seconds, ""
     if run.phase == Phase.SUCCEEDED and actual is not None and first.ends is not None:

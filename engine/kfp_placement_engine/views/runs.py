@@ -91,7 +91,6 @@ class RunView:
         makespan_seconds, first_makespan_seconds: by the plan in force, and by the first.
         actual_makespan_seconds: as it was, once the run has ended.
         promise: when it ends, or why that is not known; None = nothing is said, or it has ended.
-        is_after_start: the promise counts from its start, as it is held back.
         first_promise: what was promised first; None = nothing was known then.
         confidence: how often promised ranges of its steps hold.
         dispatch, revision: of the plan in force.
@@ -118,7 +117,6 @@ class RunView:
     first_makespan_seconds: float | None = None
     actual_makespan_seconds: float | None = None
     promise: Promise | None = None
-    is_after_start: bool = False
     first_promise: Promise | None = None
     confidence: float = CONFIDENCE
     dispatch: str = ""
@@ -160,6 +158,11 @@ class RunView:
         if self.submitted_at is None:
             return None
         return max(0.0, (self.seen_at - self.submitted_at).total_seconds())
+
+    @property
+    def is_after_start(self) -> bool:
+        """Whether the promise counts from its start, as it is held back."""
+        return self.promise is not None and self.promise.after_start
 
     @property
     def ends(self) -> TimeRange | None:
@@ -234,7 +237,7 @@ def run_view(
     spec, status = placement.spec, placement.status or PipelinePlacementStatus()
     planned, states = placement.planned_rows(), placement.state_rows()
     phase = status.phase or Phase.PLANNING.value
-    promise = placement.promise_after_start or placement.promise
+    promise = placement.promise
     if promise is not None:
         promise = replace(promise, unknown=shown(promise.unknown, _MAX_WHY))
     return replace(
@@ -249,7 +252,6 @@ def run_view(
         first_makespan_seconds=spec.first_makespan_seconds,
         actual_makespan_seconds=status.makespan_seconds,
         promise=None if phase in ENDED_PHASES else promise,
-        is_after_start=placement.promise_after_start is not None,
         first_promise=placement.first_promise,
         confidence=placement.confidence,
         dispatch=spec.dispatch,

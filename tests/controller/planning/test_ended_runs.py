@@ -11,9 +11,8 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.ended_runs import ended_run
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.run_promises import FirstPromise
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.model.run_graph import DataInput
 from tests.controller.planning.builders import (
     NO_POLICY,
@@ -86,7 +85,7 @@ def taught(
     steps = tuple(replace(each, inputs=inputs) for each in run.reading.graph.steps)
     run.reading = replace(run.reading, graph=replace(run.reading.graph, steps=steps))
     if promised is not None:
-        run.promises.first = FirstPromise(TimeRange(1, 2, 3), promised, 0.0, 0.9)
+        run.promises.first = Promise(ends=TimeRange(1, 2, 3), planned_seconds=promised)
     return ended_run(run, nodes, now)
 
 

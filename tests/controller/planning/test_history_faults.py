@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import known_pasts, open_runs
+from kfp_placement_controller.planning import known_pasts, promising
 from kfp_placement_controller.planning.unwritten_runs import WRITE_PAUSE_SECONDS
 from kfp_placement_engine.history import Past
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator
@@ -49,7 +49,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [(Past, "observe"), (known_pasts, "with_history"), (open_runs, "promise_of")],
+    [(Past, "observe"), (known_pasts, "with_history"), (promising, "promise_of")],
 )
 def test_a_defect_in_what_past_runs_tell_leaves_plans_as_they_were(
     monkeypatch, caplog, place, name

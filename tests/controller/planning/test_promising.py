@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import open_runs
+from kfp_placement_controller.planning import promising
 from kfp_placement_engine.model.promise import Promise, StepPromise
 from kfp_placement_engine.planning import promises
 from tests.controller.planning.noisy_cluster import NoisyCluster
@@ -122,7 +122,7 @@ def test_a_run_whose_promise_is_a_defect_hides_those_of_no_other(monkeypatch, ca
             raise ZeroDivisionError("made up")
         return sound(outlook, graph, *more)
 
-    monkeypatch.setattr(open_runs, "promise_of", fail_once)
+    monkeypatch.setattr(promising, "promise_of", fail_once)
     cluster.run(partial(is_running, cluster, other))
     cluster.run()
     assert len([each for each in caplog.messages if "made up" in each]) == 1

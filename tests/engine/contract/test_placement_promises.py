@@ -22,7 +22,7 @@ def a_placement(status=None, **spec) -> PipelinePlacement:
 
 
 def promises(placement: PipelinePlacement) -> tuple[Promise | None, ...]:
-    return placement.promise, placement.promise_after_start, placement.first_promise
+    return placement.promise, placement.first_promise
 
 
 def test_a_range_is_written_as_it_is_read():
@@ -39,22 +39,21 @@ def test_an_object_says_no_time_that_it_would_refuse():
 
 @pytest.mark.parametrize("status", [None, {}, {"phase": "Running"}], ids=repr)
 def test_nothing_may_be_promised(status):
-    assert promises(a_placement(status)) == (None, None, None)
+    assert promises(a_placement(status)) == (None, None)
 
 
 def test_what_is_promised_now_and_first_has_its_own_confidence():
     first = ENDS | {"planned": "590s", "promisedAfter": "3s"}
     status = {"ends": ENDS, "confidence": 0.8}
-    now, after_start, then = promises(a_placement(status, firstEnds=first, confidence=0.95))
+    now, then = promises(a_placement(status, firstEnds=first, confidence=0.95))
     assert now == Promise(0.8, TIMES)
-    assert after_start is None
-    assert then == Promise(0.95, TIMES, planned_seconds=590)
+    assert then == Promise(0.95, TIMES, planned_seconds=590, made_seconds=3)
     assert a_placement({"ends": ENDS}).promise == Promise(0.9, TIMES)
 
 
 def test_a_run_that_is_held_back_is_promised_its_end_after_its_start():
     found = promises(a_placement({"endsAfterStart": ENDS}))
-    assert found == (None, Promise(0.9, TIMES), None)
+    assert found == (Promise(0.9, TIMES, after_start=True), None)
 
 
 def test_why_nothing_is_promised_is_said():

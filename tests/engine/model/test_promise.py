@@ -1,5 +1,7 @@
 """When what is promised is another promise."""
 
+from dataclasses import replace
+
 import pytest
 
 from kfp_placement_engine.model.promise import (
@@ -19,35 +21,39 @@ def a_promise(end=300.0, start=0.0, ends=HOUR, **changes):
 
 
 @pytest.mark.parametrize(
-    ("new", "differs"),
+    ("new", "has_moved"),
     [
         (a_promise(), False),
-        (a_promise(end=309.0), False),
-        (a_promise(end=310.0), True),
-        (a_promise(start=20.0), True),
+        (a_promise(end=371.0), False),
+        (a_promise(end=372.0), True),
+        (a_promise(start=72.0), True),
         (a_promise(ends=HOUR.later(71.0)), False),
         (a_promise(ends=HOUR.later(72.0)), True),
+        (a_promise(ends=replace(HOUR, low_seconds=3400.0)), True),
         (a_promise(confidence=0.8), True),
+        (a_promise(after_start=True), True),
         (Promise(ends=HOUR), False),
+        (Promise(unknown="no run seen"), True),
     ],
-    ids=["same", "9 s", "10 s", "start", "under 2%", "2%", "confidence", "step has ended"],
+    ids=[
+        *("same", "step under 2%", "step 2%", "start", "under 2%", "2%", "wider"),
+        *("confidence", "after start", "step has ended", "unknown"),
+    ],
 )
-def test_a_promise_differs_where_the_run_or_a_step_moves_by_10_s_or_2_percent(new, differs):
-    assert new.differs_from(a_promise()) is differs
+def test_a_promise_is_another_where_the_run_or_a_step_moves_by_2_percent_of_the_run(new, has_moved):
+    assert new.has_moved(a_promise()) is has_moved
 
 
-def test_the_time_that_a_run_was_held_back_does_not_count():
-    """After a day in a queue 2% of the time since its submission would be half an hour."""
-    day = 86_400.0
-    before, after = a_promise().later(day), a_promise(ends=HOUR.later(72.0)).later(day)
-    assert after.differs_from(before, begin_seconds=day)
-    assert not after.differs_from(before)
+def test_of_a_short_run_it_is_10_s_however_long_it_was_held_back():
+    day, short = 86_400.0, TimeRange(90.0, 100.0, 110.0)
+    before = Promise(ends=short.later(day))
+    for seconds, has_moved in ((9.0, False), (10.0, True)):
+        new = Promise(ends=short.later(day + seconds))
+        assert new.has_moved(before, begin_seconds=day) is has_moved
 
 
-def test_what_was_promised_of_no_step_differs_once_steps_have_times():
-    assert a_promise().differs_from(Promise(ends=HOUR))
-    assert a_promise(ends=None).differs_from(Promise())
-    assert not a_promise().ends_differ_from(Promise(ends=HOUR))
+def test_what_was_promised_of_no_step_is_another_promise_once_steps_have_times():
+    assert a_promise().has_moved(Promise(ends=HOUR))
 
 
 @pytest.mark.parametrize(

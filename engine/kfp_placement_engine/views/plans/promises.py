@@ -10,7 +10,7 @@ from kfp_placement_engine.contract.forecast_texts import (
     range_text,
 )
 from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
-from kfp_placement_engine.model.promise import StepPromise, confidence_text
+from kfp_placement_engine.model.promise import Promise, confidence_text
 from kfp_placement_engine.views.formatting import duration, finite
 
 
@@ -70,17 +70,12 @@ def end(plan: Plan) -> tuple[str, str] | None:
 
 def start_and_end(plan: Plan, step: PlannedStep) -> tuple[str, str]:
     """When a step starts and ends: `3m (2m-5m)`, likewise; "" where that is not known."""
-    known = promise_of(plan, step)
-    if known is None or plan.promise is None:
+    promise = plan.promise or Promise()
+    known = promise.steps.get(step.name)
+    if known is None:
         return "", ""
-    begin, confidence = plan.submitted_at, plan.promise.confidence
+    begin, confidence = plan.submitted_at, promise.confidence
     return range_text(known.starts, begin, confidence), range_text(known.ends, begin, confidence)
-
-
-def promise_of(plan: Plan, step: PlannedStep) -> StepPromise | None:
-    """Both in seconds since the submission."""
-    known = None if plan.promise is None else plan.promise.steps.get(step.name)
-    return None if step.node is None else known
 
 
 def basis(step: PlannedStep) -> str:
@@ -90,4 +85,4 @@ def basis(step: PlannedStep) -> str:
 
 def percent(plan: Plan) -> str:
     """How often the ranges are to hold: `90%`."""
-    return "" if plan.promise is None else confidence_text(plan.promise.confidence)
+    return confidence_text((plan.promise or Promise()).confidence)

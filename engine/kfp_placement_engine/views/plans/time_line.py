@@ -30,11 +30,8 @@ def plan_time_line(plan: Plan, detail: Detail) -> TimeLine:
     nodes = _busiest(plan, busy, detail)
     bars = sum(step.node in nodes for step in plan.steps) + len(compared)
     is_summed_up = bars > detail.bars or len(plan.drivers) > _DRIVERS_EACH * detail.bars
-    ranges = {
-        step.name: promise.ends
-        for step in plan.steps
-        if not is_summed_up and (promise := promises.promise_of(plan, step)) is not None
-    }
+    promised = {} if is_summed_up or plan.promise is None else plan.promise.steps
+    ranges = {name: promise.ends for name, promise in promised.items()}
     critical = {piece.step for piece in plan.critical_path if piece.kind is PieceKind.RUNNING}
     pods: list[PlannedStep | PlannedDriver] = [*plan.steps, *compared, *plan.drivers]
     ends_seconds = [
