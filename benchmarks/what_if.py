@@ -50,7 +50,7 @@ REPEATS = 3
 UNCHANGED_SEEDS = 5
 """Searches of the plan without a change: of a hundred searches with changes some are lucky."""
 
-EVERYTHING = SuggestionParams(every_node=NODES, most_images=IMAGES)
+EVERYTHING = SuggestionParams(busiest=NODES)
 
 _GIBIBYTE = 2**30
 _CLAIM_USERS = range(20, 40, 2)
@@ -138,7 +138,7 @@ class Found:
     @property
     def share(self) -> float:
         """Of the best gain; 1 where nothing gains 1% of the run and nothing is suggested."""
-        if self.best_gain < SuggestionParams().nothing and not self.first:
+        if self.best_gain < SuggestionParams().least and not self.first:
             return 1.0
         return self.first_gain / self.best_gain
 
@@ -187,7 +187,7 @@ def ask(number: int, dispatch: str, budget_seconds: float) -> Asked:
 def search_every(asked: Asked, each_seconds: float) -> Found:
     """Search every single change on its own, and put the suggestions beside the best of them."""
     run, cluster, plan, options = asked.run, asked.cluster, asked.plan, asked.options
-    every = list(single_changes(run, cluster, plan, EVERYTHING))
+    every = single_changes(run, cluster, plan, EVERYTHING)
     ends = {each: _end(run, cluster, plan, each, options, each_seconds) for each in every}
     seeds = (replace(options, seed=seed) for seed in range(UNCHANGED_SEEDS))
     unchanged = min(_end(run, cluster, plan, None, each, each_seconds) for each in seeds)
@@ -303,7 +303,7 @@ def table(found: Sequence[Found]) -> Table:
             each.case.run,
             each.dispatch,
             each.first or "nothing",
-            each.best if each.best_gain >= SuggestionParams().nothing else "nothing",
+            each.best if each.best_gain >= SuggestionParams().least else "nothing",
             f"{each.present_seconds:,.0f}",
             f"{each.tried} of {each.every}",
             f"{each.wall_seconds:.2f}",

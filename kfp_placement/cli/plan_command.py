@@ -278,7 +278,8 @@ def plan(
         warn(_WITHOUT_PAST_RUNS)
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)
-    return finish(made.plan) or (ExitCode.OK if made.answer is None else _finish_changed(made))
+    is_text = output is None and chosen in ("table", "wide")
+    return finish(made.plan) or _finish_changed(made, is_told=is_text)
 
 
 def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
@@ -303,14 +304,22 @@ def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
     return document_text(view, text_style(target))
 
 
-def _finish_changed(made: "PlannedRun") -> int:
-    """The exit code where the plan itself is whole: changes may leave a step without a node."""
+def _finish_changed(made: "PlannedRun", *, is_told: bool) -> int:
+    """The exit code where the plan itself is whole: changes may leave a step without a node.
+
+    Args:
+        made: the plan, and what changes would make of it.
+        is_told: the answer stands in the terminal already.
+    """
+    if made.answer is None:
+        return ExitCode.OK
     from kfp_placement_engine.model.what_if import ChangedPlan
     from kfp_placement_engine.views.plans.what_if import sentence
 
     if not isinstance(made.answer, ChangedPlan) or not made.answer.plan.unschedulable:
         return ExitCode.OK
-    click.echo(sentence(made.plan, made.answer), err=True)
+    if not is_told:
+        click.echo(sentence(made.plan, made.answer), err=True)
     return ExitCode.UNSCHEDULABLE
 
 

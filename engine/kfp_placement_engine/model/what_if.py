@@ -16,8 +16,7 @@ class ChangedPlan:
         plan: the plan then.
         gain_seconds: how much earlier the run ends; negative = later, infinite = it ends only then,
             minus infinite = it no longer ends.
-        is_anomaly: it ends later although the run only gets more of something, and nothing else,
-            such as a latency rule, is kept better for it.
+        is_anomaly: it ends later although no node and no step has got less.
     """
 
     changes: tuple[Change, ...]

@@ -4,28 +4,23 @@ The search starts from the present plan, so that more of something does not come
 because the search was short. `best_changes` tries single changes automatically.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from kfp_placement_engine.model.changes import SHARED, Change
-from kfp_placement_engine.model.cluster import Cluster, Node
-from kfp_placement_engine.model.objective import ENDS_EARLIEST
+from kfp_placement_engine.model.changes import Change
+from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.resources import is_less
-from kfp_placement_engine.model.run_graph import Group, RunGraph
+from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.what_if import ChangedPlan, end_seconds, gain_seconds
 from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
 
-_SAME_MS = 1e-6
-"""Sums of round trips that differ by less are equal."""
-
 _GENERATIONS = 50
-"""A loss by more of something is searched for at least as long before it is believed."""
+"""A loss is searched for at least as long before it is believed."""
 
 
 def what_if(
@@ -52,29 +47,29 @@ def what_if(
         progress: told how far planning is.
 
     Raises:
-        ChangeError: a node, image or claim that is not there; or no node is left.
-        UnknownLoopError: a loop that the run does not have.
-        UnknownStepError: a step that the run does not have.
+        EngineError: as for `with_changes` and `plan_run`.
     """
-    after = with_changes(graph, cluster, changes)
-    replan = partial(plan_run, *after, progress=progress, warm_start=present)
+    after_graph, after_cluster = with_changes(graph, cluster, changes)
+    takes_nothing = graph.steps == after_graph.steps and _has_no_less(after_cluster, cluster)
+    replan = partial(plan_run, after_graph, after_cluster, progress=progress, warm_start=present)
     plan = replan(options)
-    may_be_anomaly = _is_only_more((graph, cluster), after)
-    if may_be_anomaly and _is_just_later(present, plan) and not plan.exact:
+    if takes_nothing and _is_later(present, plan) and not plan.exact:
         plan = replan(_longer(options))
     gain = gain_seconds(end_seconds(present.figures), end_seconds(plan.figures))
-    return ChangedPlan(tuple(changes), plan, gain, may_be_anomaly and _is_just_later(present, plan))
+    return ChangedPlan(tuple(changes), plan, gain, takes_nothing and _is_later(present, plan))
 
 
-def _is_just_later(present: Plan, plan: Plan) -> bool:
-    """Whether the run ends later, and nothing that takes precedence over its end explains it."""
-    one, other = present.figures, plan.figures
-    return (
-        end_seconds(one) < end_seconds(other)
-        and plan.objective in ENDS_EARLIEST
-        and one.unplaced == other.unplaced
-        and abs(one.latency_excess_ms - other.latency_excess_ms) <= _SAME_MS
-        and one.latency_ms <= other.latency_ms + _SAME_MS
+def _is_later(present: Plan, plan: Plan) -> bool:
+    return end_seconds(plan.figures) > end_seconds(present.figures)
+
+
+def _has_no_less(cluster: Cluster, before: Cluster) -> bool:
+    nodes = {node.name: node for node in cluster.nodes}
+    return all(
+        (after := nodes.get(node.name)) is not None
+        and after.speed >= node.speed
+        and not is_less(after.allocatable, node.allocatable)
+        for node in before.nodes
     )
 
 
@@ -83,30 +78,3 @@ def _longer(options: PlanOptions) -> PlanOptions:
     if options.generations is None:
         return replace(options, budget_seconds=2 * options.budget_seconds)
     return replace(options, generations=max(_GENERATIONS, 2 * options.generations))
-
-
-def _is_only_more(before: tuple[RunGraph, Cluster], after: tuple[RunGraph, Cluster]) -> bool:
-    """Whether changes give a run more of something, and take nothing from it."""
-    (graph, cluster), (after_graph, after_cluster) = before, after
-    nodes = {node.name: node for node in after_cluster.nodes}
-    groups = zip(graph.groups, after_graph.groups, strict=True)
-    claims = zip(graph.claims, after_graph.claims, strict=True)
-    return (
-        graph.steps == after_graph.steps
-        and all(_has_no_less(nodes.get(node.name), node) for node in cluster.nodes)
-        and all(_limit(group) <= _limit(other) for group, other in groups)
-        and all(other == claim or other.access_modes == (SHARED,) for claim, other in claims)
-    )
-
-
-def _has_no_less(node: Node | None, before: Node) -> bool:
-    return (
-        node is not None
-        and node.speed >= before.speed
-        and node.images.keys() >= before.images.keys()
-        and not is_less(node.allocatable, before.allocatable)
-    )
-
-
-def _limit(group: Group) -> float:
-    return group.parallelism or math.inf

@@ -4,10 +4,8 @@ Every form begins with what it is about and ends with its new state. Names of st
 spaces, as those of workflow formats do, and so may times (`20 minutes`).
 """
 
-import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kfp_placement_engine.exceptions import ChangeError, InputError
@@ -16,12 +14,10 @@ from kfp_placement_engine.model.changes import (
     OFF,
     AddNodes,
     Change,
-    ChangeStep,
-    ClaimAccess,
     HoldImage,
-    LoopLimit,
+    Kind,
     RemoveNodes,
-    ResizeNodes,
+    SetProperties,
 )
 from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.model.quantities import parse_memory, parse_resource
@@ -43,23 +39,27 @@ FORMS = (
 MAX_CHARACTERS = 1_000
 """Longer text is not a change; names in Kubernetes have at most 253 characters."""
 
-MOST_NODES = 10_000
-"""Nodes that one change adds or removes, at most."""
+_REQUESTED = ("cpu", "memory", "ephemeral-storage", "gpu")
+_DEVICE = re.compile(r".*/|hugepages-")
+_GPU = "nvidia.com/gpu"
+"""What `gpu` is short for."""
 
-MOST_ITERATIONS = 10**9
-"""A loop's limit, at most; with more there is no limit."""
+_PROPERTIES: Mapping[Kind, tuple[str, ...]] = {
+    "node": (*_REQUESTED, "pods", "speed"),
+    "loop": ("limit",),
+    "step": (*_REQUESTED, "node", "duration", "max-latency"),
+    "volume": ("access",),
+}
+"""Properties of each kind; nodes and steps have other devices as well, such as `amd.com/gpu`."""
 
-_REQUESTED = ("cpu", "memory", "ephemeral-storage")
-_FULL_NAME = re.compile(r".*/|hugepages-")
-_GPU = {"gpu": "nvidia.com/gpu"}
+_NUMBER = r"[1-9][0-9]{0,3}"
+"""How many nodes one change adds or removes, or iterations run at a time: up to 9,999."""
 
-_COUNTED = re.compile(r"([+-])\s*([0-9]+)(?:\s*x)?\s+(?:of\s+)?(\S+)", re.ASCII)
+_COUNTED = re.compile(rf"([+-])\s*({_NUMBER})(?:\s*x)?\s+(?:of\s+)?(\S+)")
 _IMAGE = re.compile(r"image\s+([^\s=]+)(?:\s+everywhere)?")
 _EQUALS = re.compile(r"\s*=\s*")
 _BETWEEN = re.compile(r"\s+(?=[^\s=]+=\S)")
 """What is between the parts of a form that ends with `name=value`, once or several times."""
-_UNIT = re.compile(r"(?<=[0-9])\s+(?=[a-zµμ])")
-"""What people leave between a number and its unit."""
 
 
 def read_change(text: str) -> Change:
@@ -69,114 +69,111 @@ def read_change(text: str) -> Change:
         ChangeError: it has none of the forms, or a value that cannot be; the message shows them.
     """
     cleaned = _EQUALS.sub("=", text.strip()) if len(text) <= MAX_CHARACTERS else ""
-    several = "; give several changes one by one" if "," in cleaned else ""
     try:
         change = _read(cleaned)
     except InputError as error:
-        raise ChangeError(f"{text!r:.120}: {error}{several}") from error
+        raise ChangeError(f"{text!r:.120}: {error}") from error
     if change is None:
-        forms = f"; write one of: {', '.join(FORMS)}"
-        problem = f"{text!r:.120} is not a change that can be planned"
-        raise ChangeError(f"{problem}{several or forms}")
+        forms = ", ".join(FORMS)
+        raise ChangeError(
+            f"{text!r:.120} is not a change that can be planned; write one of: {forms}"
+        )
     return change
+
+
+def read_values(values: Iterable[tuple[str, str]]) -> tuple[dict[str, int], dict[str, Any]]:
+    """Read the values of properties.
+
+    Args:
+        values: name and value of each, as people write them.
+
+    Returns:
+        Amounts of resources in canonical units, and all else by the names of the model's fields; in
+        place of those, `node` is the name of the nodes that a step may go to.
+
+    Raises:
+        InputError: one cannot be a value of its property.
+    """
+    amounts: dict[str, int] = {}
+    fields: dict[str, Any] = {}
+    for name, text in values:
+        if name in _FIELDS:
+            field, read = _FIELDS[name]
+            fields[field] = read(text)
+        else:
+            amounts[name] = parse_memory(text) if name == "memory" else parse_resource(name, text)
+    return amounts, fields
 
 
 def _read(cleaned: str) -> Change | None:
     """The change; None where the text has none of the forms."""
     if match := _COUNTED.fullmatch(cleaned):
-        count = _whole(match[2], MOST_NODES, "a number of nodes")
-        return AddNodes(match[3], count) if match[1] == "+" else RemoveNodes(match[3], count)
+        make = AddNodes if match[1] == "+" else RemoveNodes
+        return make(match[3], int(match[2]))
     if match := _IMAGE.fullmatch(cleaned):
         return HoldImage(match[1])
     subject, *pairs = _BETWEEN.split(cleaned)
     values: dict[str, str] = {}
     for pair in pairs:
-        key, _, value = pair.partition("=")
-        name = _GPU.get(key, key)
+        name, _, value = pair.partition("=")
+        name = _GPU if name == "gpu" else name
         if name in values:
-            raise ChangeError(f"{key:.60} is given twice")
+            raise ChangeError(f"{name:.60} is given twice")
         values[name] = value
-    about, *rest = subject.split(maxsplit=1) or [""]
-    if about not in _KINDS or not rest:
-        # The kind may be left out where a property tells it.
-        kinds = (kind for kind in _KINDS if not values.keys().isdisjoint(_KINDS[kind].properties))
-        about, rest = next(kinds, "node"), [subject]
-    is_name = "=" not in rest[0] and (about != "node" or rest[0].split() == rest)
-    return _KINDS[about].read(about, rest[0], values) if values and is_name else None
+    kinds, called = _subject(subject, values)
+    for name in values:
+        if not _has(kinds[0], name):
+            advice = key_advice(name, _PROPERTIES[kinds[0]])
+            raise ChangeError(f"{name!r:.60} is not a property of a {kinds[0]}; {advice}")
+    read_values(values.items())
+    # Names of nodes have no spaces.
+    is_name = "=" not in called and (kinds[0] != "node" or called.split() == [called])
+    return SetProperties(kinds, called, tuple(values.items())) if values and is_name else None
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """One kind of thing that can be changed.
+def _subject(text: str, properties: Collection[str]) -> tuple[tuple[Kind, ...], str]:
+    """What kind of thing is meant, and its name.
 
-    Attributes:
-        change: makes the change.
-        properties: field of the change, and what reads its value, by what people call it.
-        resources: amounts of these can be changed, too, and of those that devices bring.
+    Without a word for the kind the properties tell it: the same amounts may be those of a node, or
+    of a step.
     """
-
-    change: Callable[..., Change]
-    properties: Mapping[str, tuple[str, Callable[[str], object]]]
-    resources: tuple[str, ...] = ()
-
-    def read(self, about: str, name: str, values: Mapping[str, str]) -> Change:
-        """The change that sets these values."""
-        fields: dict[str, Any] = {}
-        amounts: dict[str, int] = {}
-        for key, value in values.items():
-            if key in self.properties:
-                field, read = self.properties[key]
-                fields[field] = read(value)
-            elif self.resources and (key in self.resources or _FULL_NAME.match(key)):
-                amounts[key] = (
-                    parse_memory(value) if key == "memory" else parse_resource(key, value)
-                )
-            else:
-                raise ChangeError(self._unknown(about, key))
-        if amounts:
-            fields["resources"] = tuple(amounts.items())
-        return self.change(name, **fields)
-
-    def _unknown(self, about: str, key: str) -> str:
-        known = [*self.resources, *self.properties]
-        if self.resources:
-            known += [*_GPU, "and devices in full, such as amd.com/gpu"]
-        return f"{key!r:.60} is not a property of a {about}; {key_advice(key, known)}"
+    word, _, name = text.partition(" ")
+    for kind in _PROPERTIES:
+        if kind == word and name:
+            return (kind,), name.strip()
+    known = {kind: sum(_has(kind, each) for each in properties) for kind in _PROPERTIES}
+    return tuple(kind for kind in known if known[kind] == max(known.values())), text
 
 
-def _whole(digits: str, most: int, what: str, otherwise: str = "") -> int:
-    is_number = digits.isascii() and digits.isdigit() and len(digits) <= len(str(most))
-    if not is_number or not 1 <= int(digits) <= most:
-        advice = f"write a whole number from 1 to {most}{otherwise}"
-        raise ChangeError(f"{digits!r:.40} is not {what}; {advice}")
-    return int(digits)
+def _has(kind: Kind, name: str) -> bool:
+    known = _PROPERTIES[kind]
+    return name in known or ("cpu" in known and _DEVICE.match(name) is not None)
 
 
-def _limit(value: str) -> int | None:
-    return None if value == OFF else _whole(value, MOST_ITERATIONS, "a limit", f", or {OFF}")
+def _limit(value: str) -> int:
+    if value == OFF:
+        return 0
+    if not re.fullmatch(_NUMBER, value):
+        raise ChangeError(f"limit {value!r:.40}; write a whole number from 1 to 9999, or {OFF}")
+    return int(value)
 
 
-def _max_latency_ms(value: str) -> float:
-    return math.inf if value == OFF else parse_latency_ms(_UNIT.sub("", value))
+def _max_latency_ms(value: str) -> float | None:
+    return None if value == OFF else parse_latency_ms(value.replace(" ", ""))
 
 
-def _access_mode(value: str) -> str:
+def _access_modes(value: str) -> tuple[str, ...]:
     if value not in ACCESS_MODES:
         raise ChangeError(f"access mode {value!r:.60}; choose one of {', '.join(ACCESS_MODES)}")
-    return value
+    return (value,)
 
 
-_KINDS = {
-    "node": _Kind(ResizeNodes, {"speed": ("speed", read_speed)}, (*_REQUESTED, "pods")),
-    "loop": _Kind(LoopLimit, {"limit": ("limit", _limit)}),
-    "step": _Kind(
-        ChangeStep,
-        {
-            "node": ("nodes", str),
-            "duration": ("seconds", parse_duration),
-            "max-latency": ("max_latency_ms", _max_latency_ms),
-        },
-        _REQUESTED,
-    ),
-    "volume": _Kind(ClaimAccess, {"access": ("mode", _access_mode)}),
+_FIELDS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "speed": ("speed", read_speed),
+    "limit": ("parallelism", _limit),
+    "node": ("node", str),
+    "duration": ("duration_seconds", parse_duration),
+    "max-latency": ("max_latency_ms", _max_latency_ms),
+    "access": ("access_modes", _access_modes),
 }
+"""Field of the model, and what reads its value, of each property that is not an amount."""

@@ -1,24 +1,15 @@
 """Changes as people write them."""
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import ChangeError
-from kfp_placement_engine.model.changes import (
-    AddNodes,
-    ChangeStep,
-    ClaimAccess,
-    HoldImage,
-    LoopLimit,
-    RemoveNodes,
-    ResizeNodes,
-)
-from kfp_placement_engine.readers.changes import FORMS, read_change
+from kfp_placement_engine.model.changes import AddNodes, HoldImage, RemoveNodes, SetProperties
+from kfp_placement_engine.readers.changes import FORMS, read_change, read_values
 
-GIBIBYTE = 2**30
+NODE, STEP, LOOP, VOLUME = ("node",), ("step",), ("loop",), ("volume",)
+NODE_OR_STEP = ("node", "step")
 
 
 @pytest.mark.parametrize(
@@ -28,51 +19,66 @@ GIBIBYTE = 2**30
         (" + 2  of worker ", AddNodes("worker", 2)),
         ("+1 worker", AddNodes("worker", 1)),
         ("+1x worker", AddNodes("worker", 1)),
-        ("worker cpu = 8", ResizeNodes("worker", (("cpu", 8000),))),
-        ("loop for-loop-1 limit = 3", LoopLimit("for-loop-1", 3)),
-        ("image python:3.12", HoldImage("python:3.12")),
-        ("-1 of worker", RemoveNodes("worker", 1)),
-        ("gpu-node cpu=32", ResizeNodes("gpu-node", (("cpu", 32_000),))),
-        ("gpu-node memory=64Gi", ResizeNodes("gpu-node", (("memory", 64 * GIBIBYTE),))),
-        ("gpu-node nvidia.com/gpu=2", ResizeNodes("gpu-node", (("nvidia.com/gpu", 2),))),
-        ("gpu-node gpu=2", ResizeNodes("gpu-node", (("nvidia.com/gpu", 2),))),
-        ("worker-* pods=20 speed=1.5", ResizeNodes("worker-*", (("pods", 20),), 1.5)),
-        ("worker speed=2", ResizeNodes("worker", (), 2.0)),
-        ("loop for-loop-1 limit=4", LoopLimit("for-loop-1", 4)),
-        ("loop for-loop-1 limit=off", LoopLimit("for-loop-1", None)),
-        ("step train duration=10m", ChangeStep("train", seconds=600.0)),
-        ("step train duration=20 minutes", ChangeStep("train", seconds=1200.0)),
-        (
-            "step read the file  duration=1 hour 30 min ",
-            ChangeStep("read the file", seconds=5400.0),
-        ),
-        ("step predict max-latency=30 ms", ChangeStep("predict", max_latency_ms=30.0)),
-        ("step predict max-latency=off", ChangeStep("predict", max_latency_ms=math.inf)),
-        ("step train cpu=4", ChangeStep("train", (("cpu", 4000),))),
-        ("step train gpu=0", ChangeStep("train", (("nvidia.com/gpu", 0),))),
-        ("step train node=gpu-*", ChangeStep("train", nodes="gpu-*")),
-        (
-            "step train node=w2 memory=8Gi amd.com/gpu=1 duration=5m",
-            ChangeStep("train", (("memory", 8 * GIBIBYTE), ("amd.com/gpu", 1)), "w2", 300.0),
-        ),
-        # What is changed tells whose it is; of amounts only the cluster does.
-        ("for-loop-1 limit=off", LoopLimit("for-loop-1", None)),
-        ("train duration=10m", ChangeStep("train", seconds=600.0)),
-        ("train node=w2 cpu=4", ChangeStep("train", (("cpu", 4000),), "w2")),
-        ("data access=ReadWriteMany", ClaimAccess("data", "ReadWriteMany")),
-        ("node worker cpu=4", ResizeNodes("worker", (("cpu", 4000),))),
-        ("train cpu=4", ResizeNodes("train", (("cpu", 4000),))),
-        ("image python:3.12 everywhere", HoldImage("python:3.12")),
-        ("volume data access=ReadWriteMany", ClaimAccess("data", "ReadWriteMany")),
-        # Nodes may be called like what other forms begin with.
-        ("step cpu=4", ResizeNodes("step", (("cpu", 4000),))),
-        ("loop speed=2", ResizeNodes("loop", (), 2.0)),
         ("+1 of step", AddNodes("step", 1)),
+        ("-1 of worker", RemoveNodes("worker", 1)),
+        ("image python:3.12", HoldImage("python:3.12")),
+        ("image python:3.12 everywhere", HoldImage("python:3.12")),
     ],
 )
 def test_every_form_is_read(text, change):
     assert read_change(text) == change
     assert read_change(change.text) == change
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "name", "values"),
+    [
+        ("worker-* pods=20 speed=1.5", NODE, "worker-*", {"pods": "20", "speed": "1.5"}),
+        ("node worker cpu=4", NODE, "worker", {"cpu": "4"}),
+        ("loop for-loop-1 limit = 3", LOOP, "for-loop-1", {"limit": "3"}),
+        ("loop for-loop-1 limit=off", LOOP, "for-loop-1", {"limit": "off"}),
+        ("step train duration=20 minutes", STEP, "train", {"duration": "20 minutes"}),
+        ("step read the file  duration=1 hour ", STEP, "read the file", {"duration": "1 hour"}),
+        ("step predict max-latency=30 ms", STEP, "predict", {"max-latency": "30 ms"}),
+        ("step train gpu=0", STEP, "train", {"nvidia.com/gpu": "0"}),
+        ("step train node=w* amd.com/gpu=1", STEP, "train", {"node": "w*", "amd.com/gpu": "1"}),
+        ("volume data access=ReadWriteMany", VOLUME, "data", {"access": "ReadWriteMany"}),
+        # What is changed tells whose it is; of amounts only the cluster does.
+        ("for-loop-1 limit=off", LOOP, "for-loop-1", {"limit": "off"}),
+        ("train node=w2 cpu=4", STEP, "train", {"node": "w2", "cpu": "4"}),
+        ("data access=ReadWriteMany", VOLUME, "data", {"access": "ReadWriteMany"}),
+        ("worker cpu = 8", NODE_OR_STEP, "worker", {"cpu": "8"}),
+        ("gpu-node gpu=2", NODE_OR_STEP, "gpu-node", {"nvidia.com/gpu": "2"}),
+        # Nodes may be called like what other forms begin with.
+        ("step cpu=4", NODE_OR_STEP, "step", {"cpu": "4"}),
+        ("loop speed=2", NODE, "loop", {"speed": "2"}),
+    ],
+)
+def test_properties_are_read_with_what_they_may_be_of(text, kinds, name, values):
+    change = read_change(text)
+    assert change == SetProperties(kinds, name, tuple(values.items()))
+    assert read_change(change.text).text == change.text
+
+
+def test_values_are_those_of_the_model():
+    texts = {
+        "cpu": "500m",
+        "memory": "8Gi",
+        "speed": "2",
+        "limit": "off",
+        "duration": "1 hour 30 min",
+        "max-latency": "30 ms",
+        "access": "ReadWriteMany",
+    }
+    amounts, fields = read_values(texts.items())
+    assert amounts == {"cpu": 500, "memory": 8 * 2**30}
+    assert fields == {
+        "speed": 2.0,
+        "parallelism": 0,
+        "duration_seconds": 5400.0,
+        "max_latency_ms": 30.0,
+        "access_modes": ("ReadWriteMany",),
+    }
 
 
 WRONG = (
@@ -114,6 +120,7 @@ WRONG = (
     "a " * 400,
     "+1 of worker cpu=8",
     "read the file cpu=4",
+    "train duration=5m cpus=2",
 )
 
 
@@ -137,4 +144,4 @@ def test_any_text_is_a_change_or_refused(text):
         change = read_change(text)
     except ChangeError:
         return
-    assert read_change(change.text) == change
+    assert read_change(change.text).text == change.text

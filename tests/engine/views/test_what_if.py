@@ -57,7 +57,6 @@ SOME = Suggestions(
     tried=12,
     present_seconds=END,
 )
-CHEAPEST_FIRST = replace(SOME, best=(SOME.best[1], SOME.best[0], SOME.best[2]))
 LONGER = replace(SOME, unchanged_gain_seconds=40.0)
 NONE = Suggestions((), 12, END)
 ENDLESS = Suggestions((Suggestion(read_change("n1 memory=128Gi"), 60, math.inf),), 5, math.inf)
@@ -86,7 +85,6 @@ ANSWERS = {
     "ends neither way": (STUCK, replace(changed(STUCK), gain_seconds=0.0)),
     "assumed": (replace(PRESENT, all_durations_assumed=True), changed(moved_plan())),
     "suggestions": (PRESENT, SOME),
-    "a smaller gain first": (PRESENT, CHEAPEST_FIRST),
     "a longer search": (PRESENT, LONGER),
     "no suggestions": (PRESENT, NONE),
     "an end at last": (stuck_plan(), ENDLESS),

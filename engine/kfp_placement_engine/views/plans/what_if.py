@@ -1,6 +1,5 @@
 """What changes would make of a run: in sentences, or as a table of suggestions."""
 
-import itertools
 import math
 
 from kfp_placement_engine.model.plan import Plan
@@ -15,12 +14,6 @@ Answer = ChangedPlan | Suggestions
 
 SHOWN = 8
 """Suggestions that are shown; documents for programs have all."""
-
-_TRIED = "one node more, one larger, a higher loop limit, an image everywhere, a shared volume"
-"""Kinds of changes that are tried."""
-
-_FASTER = "NODE speed=2 or step STEP duration=10m"
-"""Changes that make a run shorter, but are only planned where somebody names them."""
 
 _TITLE = "What if"
 
@@ -64,8 +57,7 @@ def suggestions_table(present: Plan, answer: Suggestions) -> Table:
         NumberColumn("MAKESPAN"),
         NumberColumn("SHORTER BY"),
     ]
-    remarks = [words for words in (_order(answer), _search_alone(answer)) if words]
-    return Table(_TITLE, columns, rows, lead=_heading(answer), notes=remarks)
+    return Table(_TITLE, columns, rows, lead=_heading(present, answer), notes=_search_alone(answer))
 
 
 def sentence(present: Plan, answer: ChangedPlan) -> str:
@@ -83,39 +75,29 @@ def sentence(present: Plan, answer: ChangedPlan) -> str:
     return f"{end}: {_gain(present, answer.gain_seconds)} {word}."
 
 
-def _heading(answer: Suggestions) -> str:
+def _heading(present: Plan, answer: Suggestions) -> str:
     """What the suggestions are, or that there are none."""
-    tried = f"{counted(answer.tried, 'change')} tried"
     does_not_end = math.isinf(answer.present_seconds)
     if answer.best:
         gained = "with which the run ends" if does_not_end else "that make the run shorter"
-        return f"Single changes {gained} ({tried}):"
-    gained = "lets the run end" if does_not_end else "makes the run 1% shorter"
-    others = "NODE nvidia.com/gpu=1 or step STEP max-latency=off" if does_not_end else _FASTER
+        return f"Single changes {gained} ({counted(answer.tried, 'change')} tried):"
+    none = f"None of the single changes tried ({answer.tried:,})"
+    if does_not_end:
+        return f"{none} lets the run end: {_unplaced(present)}"
     return (
-        f"None of the single changes tried ({answer.tried:,}) {gained}: {_TRIED}. Others can be"
-        f" named, such as {others}."
+        f"{none} makes the run 1% shorter. Others can be named, such as NODE speed=2 or step STEP"
+        " duration=10m."
     )
 
 
-def _order(answer: Suggestions) -> str:
-    ranked = [each.gain_seconds for each in answer.best[:SHOWN]]
-    if all(first >= next_ for first, next_ in itertools.pairwise(ranked)):
-        return ""
-    return (
-        "Of gains about as large as the largest, changes that add no node come first, then those"
-        " that add the least CPU."
-    )
-
-
-def _search_alone(answer: Suggestions) -> str:
+def _search_alone(answer: Suggestions) -> list[str]:
     gain = answer.unchanged_gain_seconds
     if not answer.best or gain <= _NOTICEABLE * answer.present_seconds:
-        return ""
-    return (
+        return []
+    return [
         f"A longer search alone gains {duration(gain)} without any change; what the changes"
         " gain is counted from there."
-    )
+    ]
 
 
 def _gain(present: Plan, seconds: float) -> str:
@@ -128,9 +110,6 @@ def _gain(present: Plan, seconds: float) -> str:
 
 def _differs(present: Plan, answer: ChangedPlan) -> bool:
     """Whether the run ends at another time, by so much that it shows."""
-    after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
-    if math.isinf(after) or math.isinf(before):
-        return after != before
     noise = max(_NOTICEABLE * present.figures.makespan_seconds, _NOISE_SECONDS)
     return abs(answer.gain_seconds) >= noise
 
@@ -167,11 +146,11 @@ def _moved(present: Plan, answer: ChangedPlan) -> str:
 
 
 def _anomaly(present: Plan, answer: ChangedPlan) -> str:
-    """Why more of something makes the run end later, which nobody expects; else ""."""
+    """Why the run may end later with more of something, which nobody expects; else ""."""
     told = answer.is_anomaly and _differs(present, answer)
     if not told or answer.plan.dispatch != "ready":
         return ""
     return (
-        "More room at a time changes which steps start first. Gates keep the order of the plan"
-        " (--dispatch ordered)."
+        "Steps start as soon as they fit, which may now be in another order. Gates keep the order"
+        " of the plan (--dispatch ordered)."
     )
