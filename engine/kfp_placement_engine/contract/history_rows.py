@@ -28,7 +28,7 @@ Seconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]
 """How long something took, or was to take."""
 
 _Digest = Annotated[str, Field(max_length=64)]
-"""Digest of a text of users, which may hold secrets; "" = there is none."""
+"""Digest of what users wrote, which may hold secrets; "" = there is none."""
 
 _Bytes = Annotated[int, Field(ge=0, le=2**60)]
 """At most an exbibyte."""
