@@ -14,7 +14,7 @@ from kfp_placement_kube.kinds import PODS, Kind
 from tests.controller.planning import played_cluster
 from tests.controller.planning.noisy_cluster import TYPICAL_SECONDS, NoisyCluster, a_coordinator
 
-RUNS, SEEDS = 30, 3
+RUNS, SEEDS = 12, 3
 KNOWN_AFTER = 3
 """From the fourth run on promises must hold."""
 
