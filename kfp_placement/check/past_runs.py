@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kfp_placement.check.findings import Finding, Level
 from kfp_placement.check.marks import container_tasks
-from kfp_placement_engine.contract.forecast_texts import range_text
+from kfp_placement_engine.contract.forecast_texts import factor_text, range_text
 from kfp_placement_engine.contract.keys import SPEED_LABEL
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, step_identity
 from kfp_placement_engine.history import Past
@@ -15,6 +15,7 @@ from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph
 from kfp_placement_engine.planning.learned_times import ENOUGH_RUNS, rests_on_own_runs
 from kfp_placement_engine.planning.memory_advice import MemoryProblem, step_advice
+from kfp_placement_engine.planning.plan_rows import sized_input
 
 MOST_OFF = 2.0
 """Hints that are too long or too short by more than this factor are named."""
@@ -34,10 +35,14 @@ def hints_off(run: RunGraph, past: Past) -> Iterator[Finding]:
             continue
         typical = found.times.typical_seconds
         if not typical / MOST_OFF <= hint <= typical * MOST_OFF:
+            factor = factor_text(found.basis, sized_input(step, found.basis))
             message = (
-                f"the hint says {format_duration(hint)}, {found.basis.runs} runs tell"
-                f' {range_text(found.times)}: write duration="{format_duration(typical)}"'
+                f"the hint says {format_duration(hint)}, {found.basis.runs} runs"
+                f"{f', {factor},' if factor else ''} tell {range_text(found.times)}"
             )
+            if not factor:
+                # Else no single duration is right.
+                message += f': write duration="{format_duration(typical)}"'
             yield Finding(Level.WARNING, "hint-off", message, step.task)
 
 

@@ -10,7 +10,7 @@ from kfp_placement.check.past_runs import hints_off
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.model.history import PastRun, PastStep
-from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step
+from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
 from tests.cli.conftest import RUN
 from tests.support.histories import GIB, history_object, past_run, with_memory
 from tests.support.prepared_runs import check_run
@@ -57,6 +57,33 @@ def test_a_hint_that_is_far_too_long_or_too_short():
     assert short.message.startswith("the hint says 1m, 9 runs tell")
     assert found(hinted("train", 125.0), times)[0].message.startswith("the hint says 2m5s")
     assert found(hinted("train", 0.0), times)
+
+
+@pytest.mark.parametrize(
+    ("given", "by"),
+    [
+        (lambda rounds: {"arguments": {"rounds": rounds}}, "rounds"),
+        (lambda size: {"inputs": (DataInput("load", "table", size * 2**20),)}, "size of table"),
+    ],
+    ids=["an argument", "a size"],
+)
+def test_no_single_duration_is_advised_where_the_time_follows_something(given, by):
+    def step_of(number):
+        return hinted("train", 1200.0, **given(number))
+
+    runs = [
+        PastRun(
+            f"u{number}",
+            "taxi",
+            DAY + timedelta(hours=number),
+            (observed(step_of(number), 6.0 * number),),
+        )
+        for number in (50, 200, 100, 150, 80, 180, 120, 60, 160)
+    ]
+    run = RunGraph(name="taxi", source="test", steps=(step_of(50.0),))
+    (only,) = hints_off(run, Past(runs))
+    assert only.message.startswith(f"the hint says 20m, 9 runs, by {by}, tell 5m")
+    assert "write duration" not in only.message
 
 
 @pytest.mark.parametrize("hint", [130.0, 252.0, 500.0])
