@@ -23,6 +23,9 @@ _WIDER = {1: 2.0, 2: 1.8, 3: 1.1, 5: 1.0}
 _ENOUGH_PLANS = 3
 """From this many past runs with a plan on, the plan of the next one counts beside past ends."""
 
+_ANOTHER_RUN = math.log(10.0)
+"""A plan that is longer or shorter than runs before it by this factor is of another run."""
+
 _LEAST_SECONDS = 1.0
 """What is shorter takes this."""
 
@@ -64,10 +67,12 @@ class PipelineEnds:
         Args:
             planned: logarithm of the planned end; None = nobody knows.
         """
-        if not self.runs:
-            return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
-        by_end = _centred([end for end, _ in self.runs])
+        by_end = _centred([end for end, _ in self.runs]) if self.runs else None
         ratios = _ratios(self.runs)
+        # Without a branch that was never taken runs end earlier; but not that much.
+        is_far = by_end is None or abs((planned or by_end.log_value) - by_end.log_value) >= _ANOTHER_RUN
+        if not ratios and is_far:
+            return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
         if planned is None or not ratios:
             return by_end
         by_plan = _centred(ratios)

@@ -130,15 +130,14 @@ class Promise:
             return self.ends is not before.ends
         if not self.steps.keys() <= before.steps.keys():
             return True
-        least = least_move(before.ends.typical_seconds - begin_seconds)
         pairs = [(self.ends, before.ends)]
         for name, new in self.steps.items():
             old = before.steps[name]
             pairs += (new.starts, old.starts), (new.ends, old.ends)
         return any(
-            abs(new - old) >= least
-            for pair in pairs
-            for new, old in zip(pair[0].moments, pair[1].moments, strict=True)
+            abs(moment - known) >= least_move(old.typical_seconds - begin_seconds)
+            for new, old in pairs
+            for moment, known in zip(new.moments, old.moments, strict=True)
         )
 
 

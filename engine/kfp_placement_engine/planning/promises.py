@@ -83,13 +83,14 @@ def promise_of(
     if unknown:
         return Promise(forecast.confidence, unknown=unknown)
     begin_seconds, planned_end = outlook.begin_seconds, outlook.end_seconds
-    if first is None or first.ends is None or first.confidence != forecast.confidence:
-        planned = planned_end - begin_seconds
-        end = forecast.ends.predict(planned, forecast.confidence)
-    else:
+    promised = None
+    if first is not None and first.ends is not None and first.confidence == forecast.confidence:
+        promised = first.ends.later(-begin_seconds)
         planned = (first.planned_seconds or 0.0) - begin_seconds
-        end = first.ends.later(-begin_seconds)
-    range_of = _ranges(outlook, planned, end)
+    if promised is None or promised.typical_seconds <= 0:
+        planned = planned_end - begin_seconds
+        promised = forecast.ends.predict(planned, forecast.confidence)
+    range_of = _ranges(outlook, planned, promised)
     steps = {
         name: StepPromise(range_of(start), range_of(end))
         for name, (start, end) in outlook.times.items()
