@@ -4,20 +4,25 @@ The search starts from the present plan, so that more of something does not come
 because the search was short. `best_changes` tries single changes automatically.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from kfp_placement_engine.model.changes import Change
+from kfp_placement_engine.model.changes import SHARED, Change
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.objective import ENDS_EARLIEST
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.resources import is_less
-from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.run_graph import Group, RunGraph
 from kfp_placement_engine.model.what_if import ChangedPlan, end_seconds, gain_seconds
 from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
+
+_SAME_MS = 1e-6
+"""Sums of round trips that differ by less are equal."""
 
 _GENERATIONS = 50
 """A loss is searched for at least as long before it is believed."""
@@ -50,7 +55,7 @@ def what_if(
         EngineError: as for `with_changes` and `plan_run`.
     """
     after_graph, after_cluster = with_changes(graph, cluster, changes)
-    takes_nothing = graph.steps == after_graph.steps and _has_no_less(after_cluster, cluster)
+    takes_nothing = _may_do_no_less(after_graph, graph) and _has_no_less(after_cluster, cluster)
     replan = partial(plan_run, after_graph, after_cluster, progress=progress, warm_start=present)
     plan = replan(options)
     if takes_nothing and _is_later(present, plan) and not plan.exact:
@@ -60,7 +65,30 @@ def what_if(
 
 
 def _is_later(present: Plan, plan: Plan) -> bool:
-    return end_seconds(plan.figures) > end_seconds(present.figures)
+    """Whether the run ends later, and nothing that takes precedence over its end explains it."""
+    one, other = present.figures, plan.figures
+    return (
+        end_seconds(one) < end_seconds(other)
+        and plan.objective in ENDS_EARLIEST
+        and one.unplaced == other.unplaced
+        and abs(one.latency_excess_ms - other.latency_excess_ms) <= _SAME_MS
+        and one.latency_ms <= other.latency_ms + _SAME_MS
+    )
+
+
+def _may_do_no_less(graph: RunGraph, before: RunGraph) -> bool:
+    """Whether the steps are the same, and no loop or volume is limited more than before."""
+    groups = zip(graph.groups, before.groups, strict=True)
+    claims = zip(graph.claims, before.claims, strict=True)
+    return (
+        graph.steps == before.steps
+        and all(_limit(after) >= _limit(group) for after, group in groups)
+        and all(after == claim or after.access_modes == (SHARED,) for after, claim in claims)
+    )
+
+
+def _limit(group: Group) -> float:
+    return group.parallelism or math.inf
 
 
 def _has_no_less(cluster: Cluster, before: Cluster) -> bool:

@@ -275,6 +275,32 @@ def test_more_at_a_time_can_be_a_loss_and_is_told_as_one():
     assert with_gates.plan.figures.makespan_seconds <= 126
 
 
+def test_a_later_end_that_keeps_a_latency_rule_is_not_an_anomaly():
+    """The node for which there is room now is nearer to the users, and slower."""
+    step = a_step("predict", type="Predict", location="EDGE", cpu=2, seconds=60)
+    run = a_run(step)
+    small = a_node("near", cpu=1, speed=0.5)
+    trips = {"EDGE": {"near": 10.0, "far": 50.0}}
+    cluster = a_cluster(small, a_node("far"), latencies=trips)
+    asked = options(dispatch="ready")
+    plan = plan_run(run, cluster, asked)
+    answer = what_if(run, cluster, plan, [read_change("near cpu=4")], asked)
+    assert answer.gain_seconds < 0
+    assert not answer.is_anomaly
+
+
+@pytest.mark.parametrize("text", ["loop l limit=1", "volume disk access=ReadWriteOncePod"])
+def test_a_loss_by_less_of_something_is_not_an_anomaly(text):
+    inside = [a_step(f"l[{n}].work", group=f"l[{n}]", claims=["disk"]) for n in range(3)]
+    disk = RunClaim("disk", ("ReadWriteMany",))
+    run = a_kfp_run(*inside, groups=a_loop("l", width=3, parallelism=3), claims=(disk,))
+    cluster = a_cluster(*nodes(3))
+    plan = plan_run(run, cluster, options())
+    answer = what_if(run, cluster, plan, [read_change(text)], options())
+    assert answer.gain_seconds < 0
+    assert not answer.is_anomaly
+
+
 def a_wide_case():
     """Many steps of different length on few nodes, so that a short search finds a poor plan."""
     steps = [a_step(f"s{n}", cpu=1 + n % 3, seconds=5 + 7 * n % 31, image="i:1") for n in range(16)]
