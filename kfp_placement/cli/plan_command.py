@@ -309,7 +309,7 @@ def _finish_changed(made: "PlannedRun", *, is_told: bool) -> int:
 
     Args:
         made: the plan, and what changes would make of it.
-        is_told: the answer stands in the terminal already.
+        is_told: the answer is in the terminal already.
     """
     if made.answer is None:
         return ExitCode.OK

@@ -170,6 +170,7 @@ WRONG = (
     "+1 of wroker",
     "-3 of worker",
     "-1 of cpu-node",
+    "-4 of *",
     "zzz cpu=4",
     "worker-9 cpu=4",
     "loop for-loop-2 limit=off",

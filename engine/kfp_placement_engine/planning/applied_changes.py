@@ -59,7 +59,7 @@ def with_changes(
 
     Raises:
         ChangeError: a node, image or volume claim that is not there; something that a step does not
-            have; or more nodes taken away than there are.
+            have; more nodes taken away than there are; or none left.
         UnknownLoopError, UnknownStepError: a loop or step that the run does not have.
     """
     for change in changes:
@@ -137,10 +137,10 @@ def _plain(names: Iterable[str]) -> _Things:
 
 
 def _meant(wanted: str, known: Mapping[Kind, _Things]) -> tuple[Kind, Set[str]]:
-    """The kind and the names of what is called so: of the first kind of which anything is.
+    """The kind and the names of all of that name: of the first kind of which there is any.
 
     Raises:
-        EngineError: nothing is; the message names what comes close.
+        EngineError: there is none; the message names what comes close.
     """
     for kind, things in known.items():
         meant = StepNames(things).meant(wanted)
@@ -177,6 +177,8 @@ def _with_fewer_nodes(cluster: Cluster, change: RemoveNodes) -> Cluster:
         )
     gone = {node.name for node in named[-change.count :]}
     nodes = tuple(node for node in cluster.nodes if node.name not in gone)
+    if not nodes:
+        raise ChangeError(f"{change.text!r:.120} leaves no node on which a step could run")
     return replace(cluster, nodes=nodes)
 
 

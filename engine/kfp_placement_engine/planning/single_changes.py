@@ -49,7 +49,7 @@ class SuggestionParams:
         busiest: nodes of each shape that are tried at twice their size: those that the plan uses
             most.
         work: spent on the search for each change; 20 ms.
-        finalists: changes that are searched for once more, those with which the run ends first.
+        finalists: changes that are searched for again, those with which the run ends first.
         finalist_work: spent on each of these, and on the run without a change; 0.4 s.
         least: a gain below this share of the run is not worth a change.
         alike: ends that differ by less than this share of the run are equally good.

@@ -39,6 +39,12 @@ FORMS = (
 MAX_CHARACTERS = 1_000
 """Longer text is not a change; names in Kubernetes have at most 253 characters."""
 
+MOST_NODES = 10_000
+"""Nodes that one change adds or removes, at most."""
+
+MOST_ITERATIONS = 10**9
+"""A loop's limit, at most; with more there is no limit."""
+
 _REQUESTED = ("cpu", "memory", "ephemeral-storage", "gpu")
 _DEVICE = re.compile(r".*/|hugepages-")
 _GPU = "nvidia.com/gpu"
@@ -52,14 +58,13 @@ _PROPERTIES: Mapping[Kind, tuple[str, ...]] = {
 }
 """Properties of each kind; nodes and steps have other devices as well, such as `amd.com/gpu`."""
 
-_NUMBER = r"[1-9][0-9]{0,3}"
-"""How many nodes one change adds or removes, or iterations run at a time: up to 9,999."""
-
-_COUNTED = re.compile(rf"([+-])\s*({_NUMBER})(?:\s*x)?\s+(?:of\s+)?(\S+)")
+_COUNTED = re.compile(r"([+-])\s*([0-9]+)(?:\s*x)?\s+(?:of\s+)?(\S+)")
 _IMAGE = re.compile(r"image\s+([^\s=]+)(?:\s+everywhere)?")
 _EQUALS = re.compile(r"\s*=\s*")
 _BETWEEN = re.compile(r"\s+(?=[^\s=]+=\S)")
 """What is between the parts of a form that ends with `name=value`, once or several times."""
+_UNIT = re.compile(r"(?<=[0-9])\s+(?=[a-zµμ])")
+"""What people leave between a number and its unit."""
 
 
 def read_change(text: str) -> Change:
@@ -69,15 +74,14 @@ def read_change(text: str) -> Change:
         ChangeError: it has none of the forms, or a value that cannot be; the message shows them.
     """
     cleaned = _EQUALS.sub("=", text.strip()) if len(text) <= MAX_CHARACTERS else ""
+    several = "; give several changes one by one" if "," in cleaned else ""
     try:
         change = _read(cleaned)
     except InputError as error:
-        raise ChangeError(f"{text!r:.120}: {error}") from error
+        raise ChangeError(f"{text!r:.120}: {error}{several}") from error
     if change is None:
-        forms = ", ".join(FORMS)
-        raise ChangeError(
-            f"{text!r:.120} is not a change that can be planned; write one of: {forms}"
-        )
+        advice = several or f"; write one of: {', '.join(FORMS)}"
+        raise ChangeError(f"{text!r:.120} is not a change that can be planned{advice}")
     return change
 
 
@@ -109,7 +113,7 @@ def _read(cleaned: str) -> Change | None:
     """The change; None where the text has none of the forms."""
     if match := _COUNTED.fullmatch(cleaned):
         make = AddNodes if match[1] == "+" else RemoveNodes
-        return make(match[3], int(match[2]))
+        return make(match[3], _whole(match[2], MOST_NODES, "a number of nodes"))
     if match := _IMAGE.fullmatch(cleaned):
         return HoldImage(match[1])
     subject, *pairs = _BETWEEN.split(cleaned)
@@ -123,7 +127,10 @@ def _read(cleaned: str) -> Change | None:
     kinds, called = _subject(subject, values)
     for name in values:
         if not _has(kinds[0], name):
-            advice = key_advice(name, _PROPERTIES[kinds[0]])
+            known = list(_PROPERTIES[kinds[0]])
+            if "cpu" in known:
+                known.append("and devices in full, such as amd.com/gpu")
+            advice = key_advice(name, known)
             raise ChangeError(f"{name!r:.60} is not a property of a {kinds[0]}; {advice}")
     read_values(values.items())
     # Names of nodes have no spaces.
@@ -137,10 +144,10 @@ def _subject(text: str, properties: Collection[str]) -> tuple[tuple[Kind, ...], 
     Without a word for the kind the properties tell it: the same amounts may be those of a node, or
     of a step.
     """
-    word, _, name = text.partition(" ")
+    word, *name = text.split(maxsplit=1) or [""]
     for kind in _PROPERTIES:
         if kind == word and name:
-            return (kind,), name.strip()
+            return (kind,), name[0]
     known = {kind: sum(_has(kind, each) for each in properties) for kind in _PROPERTIES}
     return tuple(kind for kind in known if known[kind] == max(known.values())), text
 
@@ -150,16 +157,20 @@ def _has(kind: Kind, name: str) -> bool:
     return name in known or ("cpu" in known and _DEVICE.match(name) is not None)
 
 
+def _whole(digits: str, most: int, what: str, otherwise: str = "") -> int:
+    is_number = re.fullmatch("[0-9]+", digits) and len(digits) <= len(str(most))
+    if not is_number or not 1 <= int(digits) <= most:
+        advice = f"write a whole number from 1 to {most}{otherwise}"
+        raise ChangeError(f"{digits!r:.40} is not {what}; {advice}")
+    return int(digits)
+
+
 def _limit(value: str) -> int:
-    if value == OFF:
-        return 0
-    if not re.fullmatch(_NUMBER, value):
-        raise ChangeError(f"limit {value!r:.40}; write a whole number from 1 to 9999, or {OFF}")
-    return int(value)
+    return 0 if value == OFF else _whole(value, MOST_ITERATIONS, "a limit", f", or {OFF}")
 
 
 def _max_latency_ms(value: str) -> float | None:
-    return None if value == OFF else parse_latency_ms(value.replace(" ", ""))
+    return None if value == OFF else parse_latency_ms(_UNIT.sub("", value))
 
 
 def _access_modes(value: str) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ NODE_OR_STEP = ("node", "step")
         ("+1 worker", AddNodes("worker", 1)),
         ("+1x worker", AddNodes("worker", 1)),
         ("+1 of step", AddNodes("step", 1)),
+        ("+02 of worker", AddNodes("worker", 2)),
+        ("+10000 of worker", AddNodes("worker", 10_000)),
         ("-1 of worker", RemoveNodes("worker", 1)),
         ("image python:3.12", HoldImage("python:3.12")),
         ("image python:3.12 everywhere", HoldImage("python:3.12")),
@@ -43,6 +45,9 @@ def test_every_form_is_read(text, change):
         ("step train gpu=0", STEP, "train", {"nvidia.com/gpu": "0"}),
         ("step train node=w* amd.com/gpu=1", STEP, "train", {"node": "w*", "amd.com/gpu": "1"}),
         ("volume data access=ReadWriteMany", VOLUME, "data", {"access": "ReadWriteMany"}),
+        ("loop l limit=1000000000", LOOP, "l", {"limit": "1000000000"}),
+        ("step\ttrain\u00a0duration=5m", STEP, "train", {"duration": "5m"}),
+        ("loop\u00a0l\tlimit=2", LOOP, "l", {"limit": "2"}),
         # What is changed tells whose it is; of amounts only the cluster does.
         ("for-loop-1 limit=off", LOOP, "for-loop-1", {"limit": "off"}),
         ("train node=w2 cpu=4", STEP, "train", {"node": "w2", "cpu": "4"}),
@@ -67,7 +72,7 @@ def test_values_are_those_of_the_model():
         "speed": "2",
         "limit": "off",
         "duration": "1 hour 30 min",
-        "max-latency": "30 ms",
+        "max-latency": "30\u00a0ms",
         "access": "ReadWriteMany",
     }
     amounts, fields = read_values(texts.items())
@@ -121,6 +126,8 @@ WRONG = (
     "+1 of worker cpu=8",
     "read the file cpu=4",
     "train duration=5m cpus=2",
+    "worker cpu=4, memory=8Gi",
+    "loop for-loop-1 limit=1000000001",
 )
 
 
