@@ -196,6 +196,7 @@ class PlannedRun(OpenRun):
             {
                 name: (each.start_seconds - submitted, each.end_seconds - submitted)
                 for name, each in times.items()
+                if each.end_seconds < math.inf
             },
             is_placed=not self.has_unplaced(),
             begin_seconds=self.run.held_seconds,

@@ -94,7 +94,7 @@ class Promising:
             if tracked.unstarted():
                 self.planner.trigger(tracked, now)
         read = tracked.open
-        if not isinstance(read, PlannedRun) or read.needs_plan:
+        if not isinstance(read, PlannedRun) or read.needs_plan or _awaits_search(read, now):
             return
         promise = self._by_now(read, policy, now)
         if promise is not None:
@@ -122,3 +122,10 @@ class Promising:
         if run.run.held:
             return Promise(forecast.confidence, unknown="the run is held back")
         return promise_of(run.outlook(now), run.graph, forecast, run.run.promises.first)
+
+
+def _awaits_search(run: PlannedRun, now: datetime) -> bool:
+    """Return whether a search is about to bring a better plan."""
+    is_asked = run.plan.quick and run.run.pending and run.run.unstarted()
+    # Beside many other runs its turn may come late, or never.
+    return is_asked and lasts(PAUSE_SECONDS, run.plan.planned_at, now)

@@ -67,18 +67,18 @@ class PipelineEnds:
         Args:
             planned: logarithm of the planned end; None = nobody knows.
         """
-        by_end = _centred([end for end, _ in self.runs]) if self.runs else None
-        ratios = _ratios(self.runs)
-        # Without a branch that was never taken runs end earlier; but not that much.
-        is_far = by_end is None or abs((planned or by_end.log_value) - by_end.log_value) >= _ANOTHER_RUN
-        if not ratios and is_far:
-            return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
+        ends, ratios = [end for end, _ in self.runs], _ratios(self.runs)
         if planned is None or not ratios:
-            return by_end
+            by_end = _centred(ends) if ends else None
+            # Without a branch that was never taken runs end earlier; but not that much.
+            if by_end and (planned is None or abs(planned - by_end.log_value) < _ANOTHER_RUN):
+                return by_end
+            return Estimate((planned or 0.0) + self.of_others, _NEW_RUN_SPREAD)
         by_plan = _centred(ratios)
         by_plan = by_plan._replace(log_value=planned + by_plan.log_value)
         if _is_another(planned, [plan for _, plan in self.runs if plan is not None]):
             return by_plan
+        by_end = _centred(ends)
         return _mean(by_end, by_plan) if len(ratios) >= _ENOUGH_PLANS else by_end
 
 

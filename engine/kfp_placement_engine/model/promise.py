@@ -142,5 +142,5 @@ class Promise:
 
 
 def least_move(seconds: float) -> float:
-    """By how much a time of that length must move for people to be told."""
+    """Return by how much a time of that length must move to be worth a write."""
     return max(LEAST_MOVE_SECONDS, LEAST_MOVE_SHARE * seconds)
