@@ -125,7 +125,9 @@ class Promising:
 
 
 def _awaits_search(run: PlannedRun, now: datetime) -> bool:
-    """Return whether a search is about to bring a better plan."""
+    """Return whether a search is about to bring a better plan than that of a run that goes on."""
+    if run.run.waits_to_begin:
+        return False
     is_asked = run.plan.quick and run.run.pending and run.run.unstarted()
     # Beside many other runs its turn may come late, or never.
     return is_asked and lasts(PAUSE_SECONDS, run.plan.planned_at, now)
