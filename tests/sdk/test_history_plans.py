@@ -223,7 +223,10 @@ status:
     [
         ("", "is empty"),
         ("[]", "must be an object, not list; a history is what `kfp-placement history --output"),
-        ("kind: Cluster\n", "kind: must be 'PipelineHistory', not 'Cluster'"),
+        ("kind: Cluster\n", "holds kind 'Cluster' of apiVersion None; a history is what"),
+        ("kind: PodList\nitems: []\n", "holds kind 'PodList'"),
+        ("spec: {pipeline: taxi}\nitems: []\n", "holds kind None"),
+        ("{kind: List, items: [" * 5000 + "]}" * 5000, "nested deeper than 100 levels"),
         ("a: [\n", "not valid YAML"),
         ("kind: PipelineHistory\nspec: {}\n", "PipelineHistory"),
         (f"{CUT_OFF}  runs:\n", "status.runs: must be a list.*, or export it again"),

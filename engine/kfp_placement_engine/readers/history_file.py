@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kfp_placement_engine.contract.fields import unknown_fields
+from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -12,6 +13,7 @@ from kfp_placement_engine.readers.text.documents import load_documents
 MAX_FILE_BYTES = 64 * 2**20
 """200 pipelines of a namespace with 256 KiB each, and some more for YAML."""
 
+_KIND = "PipelineHistory"
 _EXPECTED = (
     "a history is what `kfp-placement history --output history.yaml` writes: correct the file, or"
     " export it again"
@@ -38,11 +40,14 @@ def read_histories(data: bytes, *, name: str) -> tuple[PipelineHistory, ...]:
 
 
 def _objects(documents: Iterable[Any]) -> Iterator[Any]:
-    """The objects, those in lists included."""
+    """The objects, those in lists included; `load_documents` limits how deep lists are nested."""
     for document in documents:
-        items = document.get("items") if isinstance(document, dict) else None
-        if isinstance(items, list):
-            yield from _objects(items)
+        given = document if isinstance(document, dict) else {}
+        kind, version = given.get("kind"), given.get("apiVersion")
+        if kind in ("List", f"{_KIND}List") and isinstance(given.get("items"), list):
+            yield from _objects(given["items"])
+        elif given and (kind, version) != (_KIND, API_VERSION):
+            raise InputError(f"holds kind {kind!r:.80} of apiVersion {version!r:.80}")
         else:
             yield document
 
