@@ -150,7 +150,8 @@ def read_past(
         runs, forgotten = len(history.runs_that_count(keep_days)), history.spec.forget_before
     notices = [Notice("bad-history", each) for each in problems[:_SHOWN]]
     if not runs and (is_asked or forgotten):
-        text = _why_none_counts(pipeline, namespace, forgotten, sorted(pipelines))
+        others = sorted(name for name, each in pipelines.items() if each.runs_that_count(keep_days))
+        text = _why_none_counts(pipeline, namespace, forgotten, others)
         notices.append(Notice("unseen-pipeline", text))
     from kfp_placement_engine.planning.stored_past import past_of
 
@@ -171,7 +172,7 @@ def _why_none_counts(
         pipeline: its name.
         namespace: where was looked; "" = not known.
         forgotten: what ended before is; None = nothing is.
-        others: the pipelines that have a history there.
+        others: the pipelines of which runs count there.
     """
     where = f" in namespace {namespace:.80}" if namespace else ""
     text = f"no past run of pipeline {pipeline!r:.80} counts{where}"

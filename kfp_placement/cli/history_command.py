@@ -110,10 +110,12 @@ def history(
         )
     check_target(output)
     api, namespace, histories = _read(file, Target(**target))
+    where = searched(namespace)
+    if file is not None:
+        where = f"{file}, namespace {namespace}" if namespace else file
     from kfp_placement.live.histories import histories_named
     from kfp_placement_engine.views.history import pipeline_details
 
-    where = searched(namespace)
     if output is not None:
         _export(histories_named(histories, pipeline, where), output, chosen)
         return ExitCode.OK
@@ -123,7 +125,10 @@ def history(
         details = pipeline_details(history, histories)
         if forget and api is not None:
             return _forget(api, history, details, steps, yes=yes)
-    _show(histories, details, namespace, chosen)
+    if histories or chosen != "table":
+        _show(histories, details, chosen, namespaces=not namespace)
+    else:
+        click.echo(f"No pipeline has a history ({where}).", err=True)
     return ExitCode.OK
 
 
@@ -150,8 +155,9 @@ def _read(file: str | None, target: Target) -> "tuple[Api | None, str, Sequence[
 def _show(
     histories: "Sequence[PipelineHistory]",
     details: "PipelineDetails | None",
-    namespace: str,
     output_format: str,
+    *,
+    namespaces: bool,
 ) -> None:
     """Show a pipeline; None = all of them."""
     from kfp_placement.cli.output import emit, emit_view
@@ -163,14 +169,13 @@ def _show(
         document, view = documents.pipeline_document(details), views.pipeline_view(details, now())
     else:
         pipelines = [views.pipeline_times(each) for each in histories]
+        pipelines.sort(key=lambda each: (each.namespace, each.name))
         document = documents.history_document(pipelines)
-        view = views.pipelines_table(pipelines, now(), namespaces=not namespace)
-    if output_format != "table":
-        emit(documents.serialized(document, output_format), None)
-    elif histories:
+        view = views.pipelines_table(pipelines, now(), namespaces=namespaces)
+    if output_format == "table":
         emit_view(view)
     else:
-        click.echo(f"No pipeline has a history ({searched(namespace)}).", err=True)
+        emit(documents.serialized(document, output_format), None)
 
 
 def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format: str) -> None:

@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
-from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterMissingError
+from kfp_placement.live.exceptions import (
+    ClusterAmbiguousError,
+    ClusterForbiddenError,
+    ClusterMissingError,
+)
 from kfp_placement.live.kinds import HISTORIES, Api, JsonObject, our_objects
 from kfp_placement_engine.contract.pipeline_history import (
     HISTORIES_PER_PAGE,
@@ -85,15 +89,22 @@ def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: dateti
     """
     # Moments are written in whole seconds; what has ended by now must be before this one.
     before, spec = now + timedelta(seconds=1), history.spec
-    forgotten: JsonObject
+    times = {each.step: each.before for each in spec.forget_steps}
+    forgotten: JsonObject = {}
     if steps:
-        times = {each.step: each.before for each in spec.forget_steps}
         times |= {step: max(before, times.get(step, before)) for step in steps}
-        left = [{"step": step, "before": time_text(at)} for step, at in times.items()]
-        forgotten = {"forgetSteps": left}
     else:
-        forgotten = {"forgetBefore": time_text(max(before, spec.forget_before or before))}
+        border = max(before, spec.forget_before or before)
+        times = {step: at for step, at in times.items() if at > border}
+        forgotten["forgetBefore"] = time_text(border)
+    left = [{"step": step, "before": time_text(at)} for step, at in times.items()]
+    forgotten["forgetSteps"] = left or None
     metadata = history.metadata
     # Lists are replaced as a whole, so nobody may have written another one in between.
     patch = {"metadata": {"resourceVersion": metadata.resource_version}, "spec": forgotten}
-    api.patch(HISTORIES, metadata.name or "", metadata.namespace or "", patch)
+    try:
+        api.patch(HISTORIES, metadata.name or "", metadata.namespace or "", patch)
+    except ClusterForbiddenError as error:
+        raise ClusterForbiddenError(
+            f"{error}; the ClusterRole kfp-placement-edit-history allows it"
+        ) from error

@@ -106,6 +106,14 @@ def test_forgotten_runs_are_none(plan, tmp_path, history):
     assert unseen_pipelines(json.loads(plan(*where).stdout)) == []
 
 
+def test_only_pipelines_of_which_runs_count_are_named(plan, tmp_path):
+    renamed_runs = [replace(run, pipeline="taxi-v2") for run in runs_of(TAXI, 2)]
+    forgotten = history_object(renamed_runs, forget_before=datetime(2027, 1, 1, tzinfo=UTC))
+    file = history_file(tmp_path / "h.json", forgotten, *renamed("taxi-v3"))
+    (message,) = unseen_pipelines(json.loads(plan("--history", file, *EXACT, "-o", "json").stdout))
+    assert "but of taxi-v3; a pipeline" in message
+
+
 def test_the_only_namespace_of_a_file_is_that_of_the_run(run, history, tmp_path):
     """Where all pipelines of it are planned, no mark is missed."""
     cluster = tmp_path / "cluster.yaml"

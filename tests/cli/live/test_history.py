@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from kfp_placement.cli import history_command
+from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import HISTORIES
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
@@ -89,7 +90,7 @@ def test_the_text_of_a_pipeline(golden):
     golden(document_text(pipeline_view(alone, NOW)), "nothing counts")
 
 
-def test_all_namespaces(live, kept):
+def test_all_namespaces(live, kept, tmp_path):
     kept.put(HISTORIES, history_object(taxi_runs(LAST), "team-b"))
     heading, lines = rows(live("history", "-A"))
     assert heading[:2] == ["NAMESPACE", "PIPELINE"]
@@ -101,6 +102,9 @@ def test_all_namespaces(live, kept):
     assert len(rows(live("history"))[1]) == 2
     assert live("history", "-A", "--output", "all.yaml").exit_code == 0
     assert rows(live("history", "--file", "all.yaml")) == (heading, lines)
+    document = yaml.safe_load((tmp_path / "all.yaml").read_text("utf-8"))
+    document["items"].reverse()
+    assert rows(live("history", "--file", "-", stdin=yaml.safe_dump(document))) == (heading, lines)
 
 
 def test_the_steps_of_one_pipeline(live, kept):
@@ -266,11 +270,13 @@ def test_an_export_reads_back_as_it_was(live, kept, tmp_path, name):
     assert live("history", "--file", name, "-n", "team-a").stdout == live("history").stdout
     nothing = live("history", "--file", name, "-n", "team-b")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
-    where = "(namespace team-b; -A looks in all namespaces)"
+    where = f"({name}, namespace team-b)"
     assert nothing.stderr == f"No pipeline has a history {where}.\n"
     of_one = live("history", "taxi", "--file", name, "-n", "team-b")
     assert (of_one.exit_code, of_one.stdout) == (3, "")
     assert f"no pipeline has a history {where}" in of_one.stderr
+    other = live("history", "other", "--file", name)
+    assert f"there is no pipeline 'other'; pipelines: mnist, taxi ({name})" in other.stderr
 
 
 def test_one_pipeline_is_exported_and_read_from_stdin(live, kept, tmp_path):
@@ -370,15 +376,25 @@ def test_what_somebody_else_forgets_meanwhile_stays_forgotten(live, kept, monkey
     assert [each.step for each in stored(kept).spec.forget_steps] == ["fetch"]
 
 
+def test_all_runs_are_forgotten_with_their_steps(live, kept):
+    steps = ({"step": "train", "before": LAST},)
+    kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_before=LAST, forget_steps=steps))
+    assert live("history", "taxi", "--forget", "--yes").exit_code == 0
+    assert stored(kept).spec.forget_before == UNTIL
+    assert stored(kept).spec.forget_steps == ()
+    raw = kept.get(HISTORIES, history_name("taxi"), "team-a")
+    assert raw["spec"].get("forgetSteps") is None
+
+
 def test_what_is_forgotten_until_later_stays_so(live, kept):
-    later = NOW + timedelta(days=1)
-    steps = ({"step": "fetch", "before": later},)
+    later, latest = NOW + timedelta(days=1), NOW + timedelta(days=2)
+    steps = ({"step": "fetch", "before": latest}, {"step": "train", "before": LAST})
     kept.put(HISTORIES, history_object(taxi_runs(LAST), forget_before=later, forget_steps=steps))
     for which in ((), ("--step", "fetch")):
         assert live("history", "taxi", "--forget", "--yes", *which).exit_code == 0
-    spec = stored(kept).spec
-    assert spec.forget_before == later
-    assert [each.before for each in spec.forget_steps] == [later]
+        spec = stored(kept).spec
+        assert spec.forget_before == later
+        assert [(each.step, each.before) for each in spec.forget_steps] == [("fetch", latest)]
 
 
 def test_an_object_of_another_name_hides_nothing_of_a_pipeline(live, kept):
@@ -395,6 +411,16 @@ def test_it_asks_before_it_forgets(live, kept, monkeypatch, golden, answer):
     golden(result.stdout + result.stderr)
     assert result.exit_code == (0 if answer == "y" else 1)
     assert bool(kept.writes) is (answer == "y")
+
+
+def test_who_may_not_forget_is_told_which_role_may(live, kept, monkeypatch):
+    def refuse(*_args, **_options):
+        raise ClusterForbiddenError("you may not")
+
+    monkeypatch.setattr(kept, "patch", refuse)
+    result = live("history", "taxi", "--forget", "--yes")
+    assert result.exit_code == 1
+    assert "you may not; the ClusterRole kfp-placement-edit-history allows it" in result.stderr
 
 
 def test_how_wide_loops_were(live, cluster):
