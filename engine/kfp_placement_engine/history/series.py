@@ -4,7 +4,9 @@ Everything is in logarithms: a step takes twice as long about as often as half a
 """
 
 import math
+from array import array
 from collections.abc import Iterable, Sequence
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 RECENT = 5
@@ -58,6 +60,18 @@ class Estimate(NamedTuple):
     factor: int = 0
     level: str = ""
     runs: int = 0
+
+
+def packed(values: Sequence[Value]) -> bytes:
+    """Values in little memory, since a namespace has a million of them; fewer than 256."""
+    columns = zip_longest(*values, fillvalue=math.nan)
+    return bytes([len(values)]) + array("d", chain(*columns)).tobytes()
+
+
+def unpacked(series: bytes) -> list[Value]:
+    """The values again; of factors that some lack it is not known what they were."""
+    count, numbers = series[0], array("d", series[1:]).tolist()
+    return [tuple(numbers[at::count]) for at in range(count)]
 
 
 def typical_of(several: Iterable[Sequence[Value]]) -> list[Value]:

@@ -17,7 +17,9 @@ from kfp_placement_engine.history.series import (
     Value,
     factors_of,
     median,
+    packed,
     typical_of,
+    unpacked,
 )
 from kfp_placement_engine.model.forecast import Basis, Forecast, Level
 from kfp_placement_engine.model.history import PastStep, StepIdentity
@@ -66,7 +68,8 @@ class _Step:
         runs: in how many runs it was seen.
         last_run: number of the last of these among the runs of its pipeline.
         log_seconds: what it takes, whatever the iteration.
-        iterations: the last values of each iteration; that which was seen last is at the end.
+        iterations: the last values of each iteration, packed; that which was seen last is at the
+            end.
     """
 
     component: str = ""
@@ -74,7 +77,7 @@ class _Step:
     runs: int = 0
     last_run: int = 0
     log_seconds: float = 0.0
-    iterations: dict[str, list[Value]] = field(default_factory=dict)
+    iterations: dict[str, bytes] = field(default_factory=dict)
 
     def observe(self, run: Sequence[tuple[StepIdentity, Value]]) -> None:
         """Learn from its iterations in one run."""
@@ -85,16 +88,16 @@ class _Step:
                 identity.component,
                 identity.image,
             )
-            values = [*self.iterations.pop(name or "", ()), value]
+            values = [*unpacked(self.iterations.pop(name or "", packed(()))), value]
             room = max(_LEAST_OF_ITERATION, _VALUES_OF_STEP // (1 + len(self.iterations)))
-            self.iterations[name or ""] = values[-min(KEPT, room) :]
+            self.iterations[name or ""] = packed(values[-min(KEPT, room) :])
         # A new one: one that entries were taken out of stays twice as large.
         self.iterations = dict([*self.iterations.items()][-MOST_ITERATIONS:])
         self.log_seconds = median([value[0] for value in self.typical()])
 
     def typical(self) -> list[Value]:
         """What its iterations take, those seen last."""
-        return typical_of([*self.iterations.values()][-_MOST_ALIKE:])
+        return typical_of(map(unpacked, [*self.iterations.values()][-_MOST_ALIKE:]))
 
 
 class StepTimes:
@@ -197,9 +200,10 @@ class StepTimes:
         step = self._steps.get(identity.key)
         if step is not None:
             name = identity.iteration
-            values = None if name is None else step.iterations.get(name)
-            if values is None:
+            series = None if name is None else step.iterations.get(name)
+            if series is None:
                 return _estimate(step.typical(), Level.STEP, factors, step.runs)
+            values = unpacked(series)
             return _estimate(values, Level.ITERATION, factors, min(step.runs, len(values)))
         for common in _in_common(identity):
             steps = self._steps_with(common)
