@@ -12,7 +12,7 @@ nor written: clocks jump, and anybody may write a status.
 
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainSerializer, WithJsonSchema
 
 from kfp_placement_engine.contract.fields import Moment, ObjectName, ResourceModel
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
@@ -24,20 +24,28 @@ MAX_ROWS = 20_000
 Path = Annotated[str, Field(min_length=1, max_length=512)]
 """Path of a step or loop. What has a longer one is left out: cut, it would be another one's."""
 
-Seconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]
+MOST_SECONDS = 31 * 86_400.0
+"""Of a step; what took longer is not believed."""
+
+Seconds = Annotated[float, Field(strict=True, ge=0, le=MAX_DURATION_SECONDS)]
 """How long something took, or was to take."""
 
 _Digest = Annotated[str, Field(max_length=64)]
 """Digest of what users wrote, which may hold secrets; "" = there is none."""
 
-_Bytes = Annotated[int, Field(ge=0, le=2**60)]
-"""At most an exbibyte."""
+_Size = Annotated[float, Field(strict=True, ge=0, le=2**60)]
+"""In bytes, at most an exbibyte."""
 
-_Argument = Annotated[float, Field(ge=-LARGEST_ARGUMENT, le=LARGEST_ARGUMENT)]
+Memory = Annotated[_Size, Field(ge=1)]
+"""Likewise, of what a step used, had or asked for."""
+
+_Argument = Annotated[float, Field(strict=True, ge=-LARGEST_ARGUMENT, le=LARGEST_ARGUMENT)]
 
 
 class IterationRow(NamedTuple):
-    """What one iteration of a step teaches; a step outside loops has one.
+    """What one iteration of a step teaches, at least one of seconds, peak and killed bytes.
+
+    A step outside loops has one.
 
     Attributes:
         seconds: run time x declared speed of its node; None = it did not end well.
@@ -49,13 +57,23 @@ class IterationRow(NamedTuple):
         arguments: those that are numbers, in the order of their names.
     """
 
-    seconds: Seconds | None = None
-    node: Annotated[int, Field(ge=0)] | None = None
+    seconds: Annotated[Seconds, Field(le=MOST_SECONDS)] | None = None
+    node: Annotated[int, Field(strict=True, ge=0)] | None = None
     key: _Digest = ""
-    input_bytes: _Bytes | None = None
-    peak_bytes: _Bytes | None = None
-    killed_bytes: _Bytes | None = None
+    input_bytes: _Size | None = None
+    peak_bytes: Memory | None = None
+    killed_bytes: Memory | None = None
     arguments: Annotated[tuple[_Argument, ...], Field(max_length=MOST_ARGUMENTS)] = ()
+
+
+def _telling(row: IterationRow) -> IterationRow:
+    if row.seconds is row.peak_bytes is row.killed_bytes is None:
+        raise ValueError("has neither seconds nor peak or killed bytes")
+    return row
+
+
+TellingRow = Annotated[IterationRow, AfterValidator(_telling)]
+"""An iteration that teaches something."""
 
 
 class StepRow(NamedTuple):
@@ -71,11 +89,11 @@ class StepRow(NamedTuple):
     path: Path
     component: _Digest
     image: _Digest
-    iterations: Annotated[tuple[IterationRow, ...], Field(max_length=MAX_ROWS)]
-    asked_bytes: _Bytes | None = None
+    iterations: Annotated[tuple[TellingRow, ...], Field(min_length=1, max_length=MAX_ROWS)]
+    asked_bytes: Memory | None = None
 
 
-LoopRow = tuple[Path, Annotated[int, Field(ge=0, le=1_000_000)]]
+LoopRow = tuple[Path, Annotated[int, Field(strict=True, ge=0, le=1_000_000)]]
 """Path of a loop, and how many iterations it had; of a loop within loops the median."""
 
 

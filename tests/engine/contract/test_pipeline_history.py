@@ -13,7 +13,7 @@ from kfp_placement_engine.contract.pipeline_history import MAX_HISTORY_BYTES, Pi
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity
+from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity, text_digest
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 MOMENT = "2026-11-20T10:23:05Z"
@@ -98,7 +98,9 @@ NAN, INFINITE = float("nan"), float("inf")
         {"input_bytes": -1.0},
         {"peak_bytes": INFINITE},
         {"killed_bytes": 2.0**63},
-        {"asked_bytes": NAN},
+        {"peak_bytes": 0},
+        {"seconds": 32 * 86_400.0},
+        {"seconds": None},
         {"arguments": (1.0, NAN)},
         {"arguments": (1.0,) * 5},
         {"step": "n" * 513},
@@ -108,6 +110,15 @@ NAN, INFINITE = float("nan"), float("inf")
 def test_a_step_that_cannot_be_true_is_not_written(odd):
     (run,) = kept(a_past_run(0, [a_step(**{"step": "odd", **odd}), a_step("a", "", 5)]))
     assert [(each.identity.step, each.seconds) for each in run.steps] == [("a", 5)]
+
+
+def test_iterations_that_cannot_be_true_cost_the_others_nothing():
+    right = a_step("loop", "b" * 8, asked_bytes=GIB)
+    bad = [a_step("loop", "a" * 8, -1.0), a_step("loop", "c" * 8, None, asked_bytes=NAN)]
+    (run,) = kept(a_past_run(0, [bad[0], right]))
+    assert run.steps == (right,)
+    (run,) = kept(a_past_run(0, [right, *bad]))
+    assert run.steps == (replace(right, asked_bytes=None),)
 
 
 def test_of_a_run_what_cannot_be_true_is_not_written():
@@ -130,7 +141,9 @@ def test_what_is_written_can_be_read_again():
         ],
         loops={"loop": 7, "loop[*].inner": 0},
     )
-    (written,) = history_status([run]).model_dump(mode="json", by_alias=True)["runs"]
+    train, *others = run.steps
+    of_fractions = replace(run, steps=(replace(train, asked_bytes=2 * GIB + 0.3), *others))
+    (written,) = history_status([of_fractions]).model_dump(mode="json", by_alias=True)["runs"]
     assert written["nodes"] == ["n0", "n1"]
     assert written["loops"] == [["loop", 7], ["loop[*].inner", 0]]
     assert written["steps"] == [
@@ -145,16 +158,26 @@ for _ in range(100_000):
     DEEP = [DEEP]
 
 BAD_ITERATIONS = [
-    *([bad] for bad in (-5, "20m", NAN, 1e308, 10**400, 10**5000, [1], DEEP)),
-    *([1, bad] for bad in (-2, "n0", [0], 0.5)),
+    *([bad] for bad in (-5, "20m", "1.5", True, NAN, 1e308, 32 * 86_400, 10**5000, [1], DEEP)),
+    *([1, bad] for bad in (-2, "n0", "0", False, [0], 0.5)),
     *([1, 0, bad] for bad in (7, ["a"], "a" * 65)),
-    *([1, 0, "", None, bad] for bad in (-1, "1Gi", [1], 2**63, NAN)),
+    *([1, 0, "", None, bad] for bad in (-1, 0, "1Gi", "1", True, [1], 2**63, NAN)),
     *([1, 0, "", None, None, None, bad] for bad in ("123", {"epochs": 5}, [NAN], [2**63], [1] * 5)),
+    [],
+    [None, 0, "a", 1],
     [None] * 8,
     "abc",
     5,
 ]
-BAD_STEPS = [[], ["train"], [7, "", "", []], ["", "", "", []], ["n" * 513, "", "", []], DEEP]
+BAD_STEPS = [
+    [],
+    ["train"],
+    ["train", "", "", []],
+    [7, "", "", []],
+    ["", "", "", []],
+    ["n" * 513, "", "", []],
+    DEEP,
+]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +191,9 @@ def test_a_step_that_cannot_be_read_or_true_refuses_the_object_and_is_named(step
         a_history(a_run(steps=[["first", "", "", [[12.5]]], steps]))
 
 
-@pytest.mark.parametrize("row", [[], ["a"], ["a", -1], ["a", 1e300], ["a", 2.5], [0, 1]], ids=repr)
+@pytest.mark.parametrize(
+    "row", [[], ["a"], ["a", -1], ["a", 1e300], ["a", 2.5], ["a", "3"], [0, 1]], ids=repr
+)
 def test_loops_that_cannot_be_read_or_true_are_named(row):
     with pytest.raises(InputError, match=r"status\.runs\.0\.loops\.1"):
         a_history(a_run(loops=[["loop", 3], row]))
@@ -193,12 +218,26 @@ def test_forgotten_steps_do_not_count():
     assert [each.identity.step for each in found.steps] == ["other"]
 
 
-def test_a_thousand_steps_of_several_runs_are_kept():
-    runs = [
-        a_past_run(run, [a_step(f"step-{each}", input_bytes=5e7 + each) for each in range(1_000)])
-        for run in range(5)
-    ]
-    assert [len(run.steps) for run in kept(*runs)] == [1_000] * 5
+@pytest.mark.parametrize(
+    ("tasks", "items", "runs"), [(1_000, 1, 3), (500, 10, 3), (50, 100, 5), (2_500, 4, 1)]
+)
+def test_of_large_pipelines_every_task_is_kept(tasks, items, runs):
+    def digest(number: int) -> str:
+        return text_digest(f"{number}")[:8]
+
+    def steps(run: int) -> Iterable[PastStep]:
+        for task in range(tasks):
+            name, code = f"prepare-features-{task}", (digest(task), digest(task % 3))
+            for item in range(items):
+                key = digest(item) if items > 1 else ""
+                identity = StepIdentity("taxi", name, key, *code)
+                node = f"nitos-edge-node-{(task + item) % 9}"
+                yield PastStep(identity, 41.5 + run + item, node, 5e7 + task)
+
+    found = kept(*(a_past_run(number, steps(number)) for number in range(8)))
+    assert len(found) >= runs
+    for each in found:
+        assert len({step.identity.step for step in each.steps}) == tasks
 
 
 def test_loops_of_long_names_cost_neither_their_run_nor_those_before():
