@@ -1,7 +1,8 @@
 """Our custom resources, as the controller, the command line and tests read and write them.
 
 The CRDs in `deploy` are the source; a test keeps these models equal to them. Fields are only
-ever added, and those of a newer revision are skipped.
+ever added, and those of a newer revision are skipped; rows of a PipelineHistory with more entries
+than are known are refused.
 """
 
 from typing import TypeVar

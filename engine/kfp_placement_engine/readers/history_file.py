@@ -54,7 +54,7 @@ def _objects(documents: Iterable[Any]) -> Iterator[Any]:
 
 def _read(parsed: Any) -> PipelineHistory:
     found = read_resource(PipelineHistory, parsed)
-    # Planners of later versions write more into the status; people write the spec.
+    # Fields of the status that planners of later versions add are skipped; people write the spec.
     for place, known in unknown_fields(found.spec, parsed["spec"]):
         fields = ", ".join(known)
         raise InputError(f"spec.{place:.120} is not a field; known are {fields:.200}")
