@@ -16,7 +16,7 @@ MOST_STEPS = 10_000
 """Steps of a namespace; those that were not seen for longest go first."""
 
 MOST_RUNS = 30
-"""Last runs of a step that are known."""
+"""Last runs of a step whose use is known."""
 
 _EXTRA, _EXTRA_OF_RUNS = 0.05, 0.2
 """How much more is asked for than was used, as shares: this, and this over the number of runs."""
@@ -25,18 +25,18 @@ _AFTER_LARGEST, _AFTER_KILL = 1.1, 2.0
 """After a kill, the first of these that is more: times the largest use, times what it had."""
 
 
-class _Use(NamedTuple):
-    """What all iterations of a step used in one run, in bytes, at most.
+class _Step(NamedTuple):
+    """What is known of a step, whatever its iteration, in bytes.
 
     Attributes:
-        peak: the most memory; None = that was not measured.
-        killed: with how much it was killed; None = it was not.
-        asked: what it asked for; None = nothing, or unknown.
+        peaks: the most memory that it used in each of the last runs in which that was measured.
+        killed: with how much it was killed in the last run; None = it was not.
+        asked: what it asked for in that; None = nothing, or unknown.
     """
 
-    peak: float | None
-    killed: float | None
-    asked: float | None
+    peaks: tuple[float, ...] = ()
+    killed: float | None = None
+    asked: float | None = None
 
 
 class MemoryHistory:
@@ -44,7 +44,7 @@ class MemoryHistory:
 
     def __init__(self) -> None:
         """Begin with nothing known."""
-        self._steps: Recent[tuple[str, str], tuple[_Use, ...]] = Recent(MOST_STEPS)
+        self._steps: Recent[tuple[str, str], _Step] = Recent(MOST_STEPS)
 
     def observe(self, run: PastRun) -> None:
         """Learn from a run that has ended."""
@@ -52,26 +52,27 @@ class MemoryHistory:
         for each in run.steps:
             found[each.identity.key].append(each)
         for key, iterations in found.items():
-            use = _Use(
-                peak=_largest(each.peak_bytes for each in iterations),
-                killed=_largest(each.killed_bytes for each in iterations),
-                asked=_largest(each.asked_bytes for each in iterations),
-            )
             # Of steps that nobody has measured nothing is kept.
             if key in self._steps or any(each.tells_memory for each in iterations):
-                self._steps.use(key, (*self._steps.get(key, ()), use)[-MOST_RUNS:])
+                peak = _largest(each.peak_bytes for each in iterations)
+                peaks = self._steps.get(key, _Step()).peaks
+                step = _Step(
+                    peaks=peaks if peak is None else (*peaks, peak)[-MOST_RUNS:],
+                    killed=_largest(each.killed_bytes for each in iterations),
+                    asked=_largest(each.asked_bytes for each in iterations),
+                )
+                self._steps.use(key, step)
 
     def predict(self, identity: StepIdentity) -> MemoryForecast | None:
         """What a step should ask for, whatever its iteration; None = nothing was seen of it."""
-        uses = self._steps.get(identity.key)
-        if uses is None:
+        step = self._steps.get(identity.key)
+        if step is None:
             return None
-        last, peaks = uses[-1], [each.peak for each in uses if each.peak is not None]
-        largest = max(peaks, default=None)
-        ask = None if largest is None else largest * (1 + _EXTRA + _EXTRA_OF_RUNS / len(peaks))
-        if last.killed is not None:
-            ask = max(ask or 0.0, after_kill(last.killed, largest))
-        return MemoryForecast(ask, largest, len(peaks), last.killed, last.asked)
+        runs, largest = len(step.peaks), max(step.peaks, default=None)
+        ask = None if largest is None else largest * (1 + _EXTRA + _EXTRA_OF_RUNS / runs)
+        if step.killed is not None:
+            ask = max(ask or 0.0, after_kill(step.killed, largest))
+        return MemoryForecast(ask, largest, runs, step.killed, step.asked)
 
 
 def after_kill(had_bytes: float, largest_bytes: float | None) -> float:
