@@ -208,7 +208,7 @@ def test_it_ends_where_argo_can_execute_it(installation, submitted, argo_program
     wait_until(
         lambda: phase(installation, run, team) in placed,
         f"the placement to be {placed}",
-        20,
+        60,
         lambda: placement(installation, run, team),
     )
     if awkward.reason is not None:

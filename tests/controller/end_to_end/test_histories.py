@@ -186,7 +186,7 @@ def test_a_step_whose_pod_was_lost_teaches_what_its_last_attempt_took(installati
     """Argo tries it again; the pod of its first attempt is gone."""
     with installation.namespace({PIPELINES_LABEL: ALL_PIPELINES}) as team:
         workflow = with_marks(
-            a_run("local_execution_pipeline_with_retry"), lambda _: Mark(duration="16s")
+            a_run("local_execution_pipeline_with_retry"), lambda _: Mark(duration="30s")
         )
         run = installation.submit(workflow, team)
         wait_until(partial(runs_for_long, installation, run, team), "the step to have run", 60)
