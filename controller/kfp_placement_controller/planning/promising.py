@@ -63,12 +63,13 @@ class Promising:
         One that waits for its start does not go on.
         """
         made_at = run.run.promises.made_at
-        if self._news(run) is None:
-            if run.reading.forecast is None:
-                return False
-            if made_at is not None and run.run.waits_to_begin:
-                return False
-        return not lasts(PAUSE_SECONDS, made_at, now)
+        # First, as it costs nothing: this is asked of all runs before each decision.
+        if lasts(PAUSE_SECONDS, made_at, now):
+            return False
+        if self._news(run) is not None:
+            return True
+        goes_on = made_at is None or not run.run.waits_to_begin
+        return goes_on and run.reading.forecast is not None
 
     def _news(self, run: PlannedRun) -> KnownPast | None:
         """Return the past of a run that began before it was known, or is not promised by it.
