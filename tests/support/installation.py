@@ -216,10 +216,23 @@ class Installation(ClusterOfRuns):
         return scrape(self._ports[name])
 
     def restart(self, name: str) -> None:
-        """Start a process again, if need be after its end, and wait until it is ready."""
-        self._processes[name].stop()
-        self._processes[name].start()
+        """Start a process again, if need be after its end, and wait until it is ready.
+
+        kube-scheduler waits for its Lease too. Until that of the one before has run out, its age
+        may still become too old, and the flag of a living scheduler come off again.
+        """
+        process = self._processes[name]
+        process.stop()
+        renewed = self._scheduler_renewed() if name == SCHEDULER else ""
+        process.start()
         self.wait_ready(name)
+        if name == SCHEDULER:
+            wait_until(lambda: self._scheduler_renewed() != renewed, "the scheduler to lead", 60)
+
+    def _scheduler_renewed(self) -> str:
+        """When kube-scheduler has last renewed its Lease."""
+        lease = self.api.get("coordination.k8s.io/v1", "Lease", _SCHEDULER_OF_PLANE, NAMESPACE)
+        return str(lease["spec"]["renewTime"])
 
     def wait_ready(self, name: str) -> None:
         """Wait until a process says that it is ready.
@@ -252,7 +265,7 @@ class Installation(ClusterOfRuns):
             WaitError: something is missing, and stays so.
         """
         if not self._processes[SCHEDULER].running:
-            self._processes[SCHEDULER].start()
+            self.restart(SCHEDULER)
         for name in (*self._ports, SCHEDULER):
             self.wait_ready(name)
         wait_until(partial(self._is_led, "plan"), "a planner to lead", 60)
