@@ -46,19 +46,17 @@ def size(history: Json) -> int:
 
 
 def a_run(number: int, **changes: Any) -> Json:
-    digests = ["3f6c1d0a", "91b0c77d"]
-    steps = [
-        [f"for-loop-1/step-{step}", *digests, [[61.5, step % 50, f"{number:08x}", 52_428_800]]]
-        for step in range(200)
-    ]
-    nodes = [f"worker-{number}.example.com" for number in range(50)]
+    steps = [[step, [[61.5, step % 50, f"{number:08x}", 52_428_800]]] for step in range(200)]
     run = {"uid": f"run-{number}", "endedAt": MOMENT, "seconds": 1385.2}
-    return {**run, "nodes": nodes, "steps": steps, **changes}
+    return {**run, "steps": steps, **changes}
 
 
 def a_large_status() -> Json:
     """Of as many runs as make 256 KiB, of 200 steps on 50 nodes."""
-    status: Json = {"runs": []}
+    nodes = [f"worker-{number}.example.com" for number in range(50)]
+    digests = ["3f6c1d0a", "91b0c77d"]
+    steps = [[f"for-loop-1/step-{step}", *digests] for step in range(200)]
+    status: Json = {"nodes": nodes, "steps": steps, "runs": []}
     while size(status) < MOST_BYTES:
         status["runs"].append(a_run(len(status["runs"])))
     return status
@@ -127,8 +125,10 @@ def test_specs_that_make_no_sense_are_refused(api, history, spec, message):
 @pytest.mark.parametrize(
     ("status", "message"),
     [
-        ({"runs": [a_run(0, steps=[[0] * 6])]}, r"runs\[0\].steps\[0\]"),
+        ({"runs": [a_run(0, steps=[[0] * 3])]}, r"runs\[0\].steps\[0\]"),
         ({"runs": [a_run(0, steps=["train"])]}, r"runs\[0\].steps\[0\]"),
+        ({"steps": [["train"] * 5]}, r"status.steps\[0\]"),
+        ({"nodes": [""]}, r"status.nodes\[0\]"),
         ({"runs": [a_run(0, endedAt="now")]}, "endedAt"),
         ({"runs": [a_run(0, plannedSeconds=1e308)]}, "plannedSeconds"),
         ({"runs": [a_run(0, steps=[[]] * 20_001)]}, "steps"),

@@ -300,8 +300,8 @@ def test_live_past_runs_without_a_cluster(tmp_path, monkeypatch):
 
 def test_a_row_that_somebody_has_broken_refuses_the_file_and_is_named(tmp_path):
     raw = history_object(runs_of(TAXI, 9))
-    raw["status"]["runs"][3]["steps"][0][3][0][0] = -5
-    with pytest.raises(RunError, match=r"'taxi': status\.runs\.3\.steps\.0\.3\.0\.0: must be"):
+    raw["status"]["runs"][3]["steps"][0][1][0][0] = -5
+    with pytest.raises(RunError, match=r"'taxi': status\.runs\.3\.steps\.0\.1\.0\.0: must be"):
         planned(history_file(tmp_path / "broken.json", raw))
 
 

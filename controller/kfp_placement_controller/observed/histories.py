@@ -97,4 +97,4 @@ def _without_rows(raw: Mapping[str, Any]) -> dict[str, Any]:
     """An object without what takes long to read, and may never be asked for."""
     status = raw.get("status") or {}
     runs = [{**run, "steps": [], "loops": []} for run in status.get("runs") or ()]
-    return {**raw, "status": {**status, "runs": runs}}
+    return {**raw, "status": {**status, "nodes": [], "steps": [], "runs": runs}}

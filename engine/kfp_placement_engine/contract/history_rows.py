@@ -1,10 +1,13 @@
-"""One ended run in a PipelineHistory: its steps are rows, since thousands must fit.
+"""Ended runs in a PipelineHistory: their steps are rows, since thousands must fit.
 
 ::
 
-    steps: [path, component, image, [iteration, ...], asked bytes]
-    an iteration of it: [seconds, node, key, input bytes, peak bytes, killed bytes, arguments]
-    loops: [path, iterations]
+    steps of the pipeline: [path, component, image, asked bytes]
+    steps of a run: [step, [iteration, ...]]
+    an iteration: [seconds, node, key, input bytes, peak bytes, killed bytes, arguments]
+    loops of a run: [path, iterations]
+
+Runs name steps and nodes by their index in the lists of the pipeline.
 
 Entries that say nothing are left out at the end of a row. What these types refuse is neither read
 nor written: clocks jump, and anybody may write a status.
@@ -49,7 +52,7 @@ class IterationRow(NamedTuple):
 
     Attributes:
         seconds: run time x declared speed of its node; None = it did not end well.
-        node: index of its node in those of the run; None = unknown.
+        node: index of its node; None = unknown.
         key: what tells it from others.
         input_bytes: size of its inputs.
         peak_bytes: the most memory that it used.
@@ -77,20 +80,30 @@ TellingRow = Annotated[IterationRow, AfterValidator(_telling)]
 
 
 class StepRow(NamedTuple):
-    """A step of a run.
+    """A step of the pipeline; one whose code or memory has changed is another one.
 
     Attributes:
         path: the same for all iterations of a loop.
-        component, image: what it ran.
-        iterations: at least one.
-        asked_bytes: the memory that it asked for; None = nothing, or unknown.
+        component, image: what it runs.
+        asked_bytes: the memory that it asks for; None = nothing, or unknown.
     """
 
     path: Path
-    component: _Digest
-    image: _Digest
-    iterations: Annotated[tuple[TellingRow, ...], Field(min_length=1, max_length=MAX_ROWS)]
+    component: _Digest = ""
+    image: _Digest = ""
     asked_bytes: Memory | None = None
+
+
+class RanRow(NamedTuple):
+    """A step of a run.
+
+    Attributes:
+        step: index of the step.
+        iterations: at least one.
+    """
+
+    step: Annotated[int, Field(strict=True, ge=0)]
+    iterations: Annotated[tuple[TellingRow, ...], Field(min_length=1, max_length=MAX_ROWS)]
 
 
 LoopRow = tuple[Path, Annotated[int, Field(strict=True, ge=0, le=1_000_000)]]
@@ -112,6 +125,16 @@ def _row_schema(entries: int) -> WithJsonSchema:
     return WithJsonSchema({"type": "array", "maxItems": entries, "items": anything})
 
 
+Nodes = Annotated[tuple[ObjectName, ...], Field(max_length=MAX_ROWS)]
+"""Names of nodes."""
+
+Steps = Annotated[
+    tuple[Annotated[StepRow, PlainSerializer(_written), _row_schema(4)], ...],
+    Field(max_length=MAX_ROWS),
+]
+"""Steps of a pipeline."""
+
+
 class RecordedRun(ResourceModel):
     """A run that has ended."""
 
@@ -127,11 +150,8 @@ class RecordedRun(ResourceModel):
     planned_seconds: Seconds | None = Field(default=None, alias="plannedSeconds")
     """The same by the plan with which it began; missing = that rested on assumed run times."""
 
-    nodes: tuple[ObjectName, ...] = Field(default=(), max_length=MAX_ROWS)
-    """Nodes that its rows name by their index here."""
-
     steps: Annotated[
-        tuple[Annotated[StepRow, PlainSerializer(_written), _row_schema(5)], ...],
+        tuple[Annotated[RanRow, PlainSerializer(_written), _row_schema(2)], ...],
         Field(max_length=MAX_ROWS),
     ] = ()
     """Steps that ended well, or were killed for memory."""

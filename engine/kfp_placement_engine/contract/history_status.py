@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from kfp_placement_engine.contract.history_rows import (
     IterationRow,
     LoopRow,
     Memory,
+    RanRow,
     RecordedRun,
     Seconds,
     StepRow,
@@ -60,66 +62,86 @@ def history_status(
     widths = (Counter(step.identity.step for step in run.steps).values() for run in latest)
     most, iterations = MAX_ROWS, min(MOST_ITERATIONS, max(chain([1], *widths)))
     kept = _fitting(latest, most, iterations)
-    while len(kept) < min(FEWEST_RUNS if iterations > 1 else 1, len(latest)):
+    while len(kept.runs) < min(FEWEST_RUNS if iterations > 1 else 1, len(latest)):
         if iterations > 1:
             iterations //= 2
         else:
             most //= 2
         kept = _fitting(latest, most, iterations)
-    ends = sorted(run.seconds for run in kept if run.seconds is not None)
+    ends = sorted(run.seconds for run in kept.runs if run.seconds is not None)
     return PipelineHistoryStatus(
-        runs=tuple(reversed(kept)),
-        runs_seen=len(kept) if runs_seen is None else runs_seen,
+        nodes=kept.nodes,
+        steps=kept.steps,
+        runs=kept.runs[::-1],
+        runs_seen=len(kept.runs) if runs_seen is None else runs_seen,
         typical=ends[len(ends) // 2] if ends else None,
         range=f"{format_duration(ends[0])}-{format_duration(ends[-1])}" if ends else None,
-        last_run_at=kept[0].ended_at if kept else None,
+        last_run_at=kept.runs[0].ended_at if kept.runs else None,
     )
 
 
-def _fitting(latest: Iterable[PastRun], most: int, of_step: int) -> list[RecordedRun]:
-    """As many runs as fit, the last one first.
+@dataclass(frozen=True)
+class _Kept:
+    """Runs, the last one first, and what they name by its index."""
+
+    runs: tuple[RecordedRun, ...] = ()
+    nodes: tuple[str, ...] = ()
+    steps: tuple[StepRow, ...] = ()
+
+
+def _fitting(latest: Iterable[PastRun], most: int, of_step: int) -> _Kept:
+    """As many runs as fit.
 
     Args:
-        latest: the runs, in the same order.
+        latest: the runs, the last one first.
         most: steps of one run, and loops.
         of_step: iterations of each step.
     """
-    kept, left_bytes = list[RecordedRun](), MAX_HISTORY_BYTES - _OBJECT_BYTES
+    kept, nodes, steps = _Kept(), dict[str, int](), dict[StepRow, int]()
+    used_bytes = _OBJECT_BYTES
     for run in latest:
-        recorded = _recorded(run, most, of_step)
-        left_bytes -= json_bytes(recorded.model_dump(mode="json", by_alias=True))
-        if left_bytes < 0:
+        recorded = _recorded(run, nodes, steps, most, of_step)
+        used_bytes += json_bytes(recorded.model_dump(mode="json", by_alias=True))
+        if used_bytes + json_bytes([*nodes, *steps]) > MAX_HISTORY_BYTES:
             break
-        kept.append(recorded)
+        kept = _Kept((*kept.runs, recorded), tuple(nodes), tuple(steps))
     return kept
 
 
-def _recorded(run: PastRun, most: int, of_step: int) -> RecordedRun:
+def _recorded(
+    run: PastRun, nodes: dict[str, int], steps: dict[StepRow, int], most: int, of_step: int
+) -> RecordedRun:
+    """The part of a run that is kept.
+
+    Args:
+        run: what it teaches.
+        nodes: each with its index; new ones are added.
+        steps: likewise.
+        most: steps of one run, and loops.
+        of_step: iterations of each step.
+    """
     iterations: defaultdict[str, list[PastStep]] = defaultdict(list)
     for step in run.steps:
         iterations[step.identity.step].append(step)
-    nodes: dict[str, int] = {}
-    steps = filter(None, (_step_row(each, nodes, of_step) for each in iterations.values()))
+    rows = filter(None, (_ran_row(each, nodes, steps, of_step) for each in iterations.values()))
     loops = filter(None, (_valid(_LOOP, each) for each in run.loops.items()))
     return RecordedRun(
         uid=run.uid,
         ended_at=run.ended_at,
         seconds=_valid(_SECONDS, _rounded(run.seconds, 1)),
         planned_seconds=_valid(_SECONDS, _rounded(run.planned_seconds, 1)),
-        steps=tuple(islice(steps, most)),
+        steps=tuple(islice(rows, most)),
         loops=tuple(islice(loops, most)),
-        nodes=tuple(nodes),
     )
 
 
-def _step_row(iterations: list[PastStep], nodes: dict[str, int], most: int) -> StepRow | None:
-    """The row of a step; None = nothing of it can be true.
-
-    Args:
-        iterations: all of one step.
-        nodes: names, each with its index; new ones are added.
-        most: how many iterations are kept, of those that can be true.
-    """
+def _ran_row(
+    iterations: list[PastStep], nodes: dict[str, int], steps: dict[StepRow, int], most: int
+) -> RanRow | None:
+    """The row of a step, arguments as above; None = nothing of it can be true."""
+    identity, asked_bytes = iterations[-1].identity, iterations[-1].asked_bytes
+    asked = _valid(_MEMORY, _rounded(asked_bytes))
+    step = _valid(_STEP, (identity.step, identity.component, identity.image, asked))
     rows = (
         (
             _rounded(each.seconds, 1),
@@ -132,11 +154,10 @@ def _step_row(iterations: list[PastStep], nodes: dict[str, int], most: int) -> S
         )
         for each in iterations
     )
-    kept = filter(None, (_valid(_ITERATION, row) for row in rows))
-    last = iterations[-1]
-    of_step = (last.identity.step, last.identity.component, last.identity.image)
-    asked = _valid(_MEMORY, _rounded(last.asked_bytes))
-    return _valid(_STEP, (*of_step, (*islice(kept, most),), asked))
+    possible = tuple(islice(filter(None, (_valid(_ITERATION, row) for row in rows)), most))
+    if step is None or not possible:
+        return None
+    return RanRow(steps.setdefault(step, len(steps)), possible)
 
 
 def _valid(kind: TypeAdapter[T], value: object) -> T | None:

@@ -6,9 +6,9 @@ The planner writes the status, people the spec, by which runs are forgotten.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from kfp_placement_engine.contract.fields import (
     Border,
@@ -19,7 +19,7 @@ from kfp_placement_engine.contract.fields import (
     Resource,
     ResourceModel,
 )
-from kfp_placement_engine.contract.history_rows import Path, RecordedRun
+from kfp_placement_engine.contract.history_rows import Nodes, Path, RecordedRun, Steps
 from kfp_placement_engine.model.history import PastRun, PastStep, StepIdentity, text_digest
 from kfp_placement_engine.model.run_graph import Step
 
@@ -102,6 +102,12 @@ EndedRun = TypeVar("EndedRun", RecordedRun, PastRun)
 class PipelineHistoryStatus(ResourceModel):
     """What has been seen."""
 
+    nodes: Nodes = ()
+    """Nodes that runs name by their index here."""
+
+    steps: Steps = ()
+    """Steps that runs name by their index here."""
+
     runs: tuple[RecordedRun, ...] = Field(default=(), max_length=1000)
     """The last runs, the oldest first."""
 
@@ -116,6 +122,14 @@ class PipelineHistoryStatus(ResourceModel):
 
     last_run_at: Moment | None = None
     """When the last of them ended."""
+
+    @model_validator(mode="after")
+    def _has_all_steps(self) -> Self:
+        for number, run in enumerate(self.runs):
+            for row in run.steps:
+                if row.step >= len(self.steps):
+                    raise ValueError(f"runs.{number}.steps names {row.step}, which steps lacks")
+        return self
 
 
 class PipelineHistory(Resource):
@@ -139,8 +153,9 @@ class PipelineHistory(Resource):
         return tuple(self._past_run(run) for run in self.runs_that_count(keep_days))
 
     def _past_run(self, run: RecordedRun) -> PastRun:
-        pipeline, nodes = self.spec.pipeline, dict(enumerate(run.nodes))
+        pipeline, nodes = self.spec.pipeline, dict(enumerate(self.status.nodes))
         forgotten = {each.step for each in self.spec.forget_steps if run.ended_at < each.before}
+        ran = ((self.status.steps[row.step], row.iterations) for row in run.steps)
         steps = (
             PastStep(
                 StepIdentity(pipeline, step.path, each.key, step.component, step.image),
@@ -152,9 +167,9 @@ class PipelineHistory(Resource):
                 each.killed_bytes,
                 step.asked_bytes,
             )
-            for step in run.steps
+            for step, iterations in ran
             if step.path not in forgotten
-            for each in step.iterations
+            for each in iterations
         )
         return PastRun(
             uid=run.uid,

@@ -213,11 +213,11 @@ def test_whatever_somebody_writes_is_visible_and_hides_no_others(live, kept):
 
 def test_a_history_with_a_row_that_cannot_be_read_does_not_count(live, kept):
     raw = history_object(taxi_runs(LAST))
-    raw["status"]["runs"][0]["steps"].append(["train", "", "", [[-5]]])
+    raw["status"]["runs"][0]["steps"].append([0, [[-5]]])
     kept.put(HISTORIES, raw)
     result = live("history")
     told = " ".join(result.stderr.split())
-    assert "PipelineHistory 'taxi': status.runs.0.steps.3.3.0.0: must be greater than" in told
+    assert "PipelineHistory 'taxi': status.runs.0.steps.3.1.0.0: must be greater than" in told
     assert "it does not count" in told
     assert result.exit_code == 0
     assert "taxi" not in result.stdout

@@ -12,7 +12,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -261,15 +261,15 @@ def _history(number: int, sizes: HistorySizes) -> dict[str, Any]:
         "metadata": {"name": pipeline, "namespace": f"ns-{number % sizes.namespaces}"},
         "spec": {"pipeline": pipeline},
         "status": {
-            "runs": list(_runs(number, sizes, rng, steps)),
+            "nodes": [f"n{each}" for each in range(NODES)],
+            "steps": steps,
+            "runs": list(_runs(number, sizes, rng)),
             "runsSeen": sizes.runs,
         },
     }
 
 
-def _runs(
-    number: int, sizes: HistorySizes, rng: random.Random, steps: Sequence[tuple[str, str, str]]
-) -> Iterator[dict[str, Any]]:
+def _runs(number: int, sizes: HistorySizes, rng: random.Random) -> Iterator[dict[str, Any]]:
     expected = STEP_SECONDS * sizes.steps / BESIDE_EACH_OTHER
     for run in range(sizes.runs):
         ended_at = START - timedelta(days=sizes.runs - run, minutes=number % 1440)
@@ -279,10 +279,9 @@ def _runs(
             "endedAt": ended_at.isoformat(),
             "plannedSeconds": round(expected, 1),
             "seconds": round(expected * slow, 1),
-            "nodes": [f"n{each}" for each in range(NODES)],
             "steps": [
                 [
-                    *step,
+                    step,
                     [
                         [
                             round(STEP_SECONDS * slow * rng.lognormvariate(0, NOISE), 1),
@@ -290,7 +289,7 @@ def _runs(
                         ]
                     ],
                 ]
-                for step in steps
+                for step in range(sizes.steps)
             ],
         }
 

@@ -143,12 +143,14 @@ def test_what_is_written_can_be_read_again():
     )
     train, *others = run.steps
     of_fractions = replace(run, steps=(replace(train, asked_bytes=2 * GIB + 0.3), *others))
-    (written,) = history_status([of_fractions]).model_dump(mode="json", by_alias=True)["runs"]
-    assert written["nodes"] == ["n0", "n1"]
+    status = history_status([of_fractions]).model_dump(mode="json", by_alias=True)
+    assert status["nodes"] == ["n0", "n1"]
+    assert status["steps"] == [["train", "", "", 2 * GIB], ["loop"]]
+    (written,) = status["runs"]
     assert written["loops"] == [["loop", 7], ["loop[*].inner", 0]]
     assert written["steps"] == [
-        ["train", "", "", [[1, 0, "", None, GIB, None, [10, 0.001, -1]]], 2 * GIB],
-        ["loop", "", "", [[1, 0, "a" * 8, 0, 3, 2 * GIB], [None, 1, "b" * 8, None, None, GIB]]],
+        [0, [[1, 0, "", None, GIB, None, [10, 0.001, -1]]]],
+        [1, [[1, 0, "a" * 8, 0, 3, 2 * GIB], [None, 1, "b" * 8, None, None, GIB]]],
     ]
     assert kept(run) == [run]
 
@@ -169,26 +171,32 @@ BAD_ITERATIONS = [
     "abc",
     5,
 ]
-BAD_STEPS = [
-    [],
-    ["train"],
-    ["train", "", "", []],
-    [7, "", "", []],
-    ["", "", "", []],
-    ["n" * 513, "", "", []],
-    DEEP,
-]
+BAD_RUNS_STEPS = [[], [0], [0, []], [-1, [[12.5]]], ["0", [[12.5]]], DEEP]
+BAD_STEPS = [[], [7], [""], ["n" * 513], ["train", 7], ["train", "", "", 0], ["train"] * 5, DEEP]
 
 
 @pytest.mark.parametrize(
-    "steps",
-    [*BAD_STEPS, *(["train", "", "", [[12.5], row]] for row in BAD_ITERATIONS)],
-    ids=lambda steps: None,
+    ("row", "place"),
+    [
+        *((bad, "") for bad in BAD_RUNS_STEPS),
+        *(([0, [[12.5], bad]], r"\.1\.1") for bad in BAD_ITERATIONS),
+    ],
+    ids=lambda _: None,
 )
-def test_a_step_that_cannot_be_read_or_true_refuses_the_object_and_is_named(steps):
-    place = r"\.3\.1" if len(steps) == 4 and steps[3] else ""
+def test_a_row_that_cannot_be_read_or_true_refuses_the_object_and_is_named(row, place):
     with pytest.raises(InputError, match=rf"'taxi': status\.runs\.0\.steps\.1{place}"):
-        a_history(a_run(steps=[["first", "", "", [[12.5]]], steps]))
+        a_history({"steps": [["first"]], **a_run(steps=[[0, [[12.5]]], row])})
+
+
+@pytest.mark.parametrize("row", BAD_STEPS, ids=lambda _: None)
+def test_so_does_a_step_of_the_pipeline(row):
+    with pytest.raises(InputError, match=r"'taxi': status\.steps\.1"):
+        a_history({"steps": [["first"], row], **a_run()})
+
+
+def test_so_does_a_run_with_a_step_that_is_not_there():
+    with pytest.raises(InputError, match=r"'taxi': status: .*runs\.0\.steps names 1"):
+        a_history({"steps": [["first"]], **a_run(steps=[[0, [[12.5]]], [1, [[12.5]]]])})
 
 
 @pytest.mark.parametrize(
@@ -200,7 +208,8 @@ def test_loops_that_cannot_be_read_or_true_are_named(row):
 
 
 def test_a_node_that_is_not_there_is_unknown():
-    (run,) = a_history(a_run(steps=[["train", "", "", [[1, 5]]]])).past_runs()
+    status = {"nodes": ["n0"], "steps": [["train"]], **a_run(steps=[[0, [[1, 5]]]])}
+    (run,) = a_history(status).past_runs()
     assert run.steps[0].node == ""
 
 
@@ -286,7 +295,7 @@ def test_one_run_with_a_wrong_date_hides_no_others(days, counted):
 )
 def test_all_that_the_api_server_takes_to_forget_counts(moment, counts):
     steps = [{"step": "train", "before": moment}]
-    status = a_run(steps=[["train", "", "", [[5]]]])
+    status = {"steps": [["train"]], **a_run(steps=[[0, [[5]]]])}
     of_step = a_history(status, forgetSteps=steps)
     assert [len(run.steps) for run in of_step.past_runs()] == [counts]
     history = a_history(status, forgetBefore=moment)
