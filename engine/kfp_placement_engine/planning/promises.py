@@ -15,7 +15,7 @@ from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step,
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.planning.learned_times import RunForecast
 
-_USUAL = math.log(1.1)
+_USUAL = math.log(1.15)
 """By up to this runs take longer or less in all of their parts; by more, in some of them."""
 
 _POWER = 0.5
@@ -103,10 +103,11 @@ def _ranges(
 ) -> Callable[[float], TimeRange]:
     """Return what says when something happens that the plan of now has at a time.
 
-    The end that was promised at the start holds as long as that plan allows it: waits may be over,
-    or still to come. It is no earlier, though, than the plan says, nor later than runs take longer,
-    twice. Where runs take far longer than planned, all of that may be still to come, and nothing is
-    known better for being near.
+    Where runs take about as long as planned, what is left takes longer by the same factor. Where
+    they take far longer, waits may be over, or still to come: the end that was promised at the
+    start holds as long as that plan allows it, no earlier than the plan says, nor later than runs
+    take longer, twice. All of that may be still to come, and nothing is known better for being
+    near.
 
     Args:
         outlook: how the run goes on.
@@ -117,9 +118,10 @@ def _ranges(
     ratio = first_seconds / max(planned_seconds, 1e-9)
     planned_left = outlook.end_seconds - from_seconds
     expected_left = first_seconds + outlook.begin_seconds - from_seconds
-    least, most = min(1.0, ratio) * planned_left, max(1.0, ratio) ** 2 * planned_left
-    left = min(max(expected_left, least), most)
-    power = _POWER / max(1.0, abs(math.log(ratio)) / _USUAL)
+    usual_left, off = ratio * planned_left, abs(math.log(ratio))
+    allowed = math.exp(off) if off > _USUAL else 1.0
+    left = min(max(expected_left, usual_left / allowed), usual_left * allowed)
+    power = _POWER / max(1.0, off / _USUAL)
 
     def range_of(seconds: float) -> TimeRange:
         ahead_seconds = seconds - from_seconds

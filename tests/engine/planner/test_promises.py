@@ -1,6 +1,6 @@
 """What is promised of runs, before and while they run."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -69,7 +69,8 @@ def test_a_promise_is_the_plan_as_past_runs_have_followed_theirs():
     learned = with_history(CHAIN, a_past())
     found = promised(learned)
     assert found.planned_seconds == pytest.approx(400)
-    assert found.ends == learned.forecast.ends.predict(found.planned_seconds)
+    expected = learned.forecast.ends.predict(found.planned_seconds)
+    assert astuple(found.ends) == pytest.approx(astuple(expected))
     assert found.ends.typical_seconds == pytest.approx(440)
     starts = [found.steps[f"s{each}"].starts.typical_seconds for each in range(4)]
     assert starts == pytest.approx([0, 110, 220, 330])
@@ -92,23 +93,38 @@ def test_the_confidence_that_was_asked_for_is_that_of_all_ranges():
     assert ends[0].ends.high_seconds < ends[1].ends.high_seconds
 
 
-def test_the_first_end_holds_as_long_as_the_plan_of_what_is_left_allows_it():
-    learned = with_history(CHAIN, a_past())
+def end_half_way(learned, now):
+    """The end that is promised when two of four steps are done, and what was promised at first."""
     first = promised(learned).ends
+    of_then = Promise(ends=first.later(-now), planned_seconds=400.0 - now)
+    done = {"s0": DONE, "s1": DONE}
+    return promised(learned, done, now, of_then).ends.later(now), first
 
-    def end(progress, now):
-        of_then = Promise(ends=first.later(-now), planned_seconds=400.0 - now)
-        return promised(learned, progress, now, of_then).ends.later(now)
 
-    in_time = end({"s0": DONE, "s1": DONE}, 220.0)
-    assert in_time.typical_seconds == pytest.approx(440)
-    assert in_time.high_seconds - in_time.low_seconds < first.high_seconds - first.low_seconds
-    # A step was quick: the rest may still wait, as runs do. Past values are kept to seven digits.
-    early = end({"s0": DONE, "s1": DONE}, 150.0)
-    assert 150 + 200 < early.typical_seconds <= 150 + 1.1**2 * 200 + 1e-3
-    # All of it is late: no earlier than the plan of now.
-    late = end({"s0": DONE, "s1": DONE}, 600.0)
-    assert late.typical_seconds == pytest.approx(800)
+@pytest.mark.parametrize("now", [150.0, 220.0, 600.0])
+def test_where_runs_go_nearly_as_planned_the_rest_takes_that_much_longer(now):
+    found, first = end_half_way(with_history(CHAIN, a_past()), now)
+    assert found.typical_seconds == pytest.approx(now + 1.1 * 200)
+    assert found.high_seconds - found.low_seconds < first.high_seconds - first.low_seconds
+
+
+@pytest.mark.parametrize(
+    ("now", "typical_seconds"),
+    [
+        (300.0, 600.0),
+        # Steps were quick: the rest may still wait, as runs do, but no longer than that.
+        (150.0, 600.0),
+        (100.0, 100.0 + 1.5**2 * 200),
+        # All of it is late: no earlier than the plan of now.
+        (600.0, 800.0),
+    ],
+)
+def test_else_the_first_end_holds_as_long_as_the_plan_of_what_is_left_allows_it(
+    now, typical_seconds
+):
+    found, first = end_half_way(with_history(CHAIN, a_past(end=600.0)), now)
+    assert found.typical_seconds == pytest.approx(typical_seconds)
+    assert found.high_seconds - found.low_seconds <= first.high_seconds - first.low_seconds
 
 
 def test_what_has_happened_is_no_range():
