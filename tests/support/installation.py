@@ -223,16 +223,22 @@ class Installation(ClusterOfRuns):
         """
         process = self._processes[name]
         process.stop()
-        renewed = self._scheduler_renewed() if name == SCHEDULER else ""
+        before = self._scheduler_lease() if name == SCHEDULER else None
         process.start()
         self.wait_ready(name)
-        if name == SCHEDULER:
-            wait_until(lambda: self._scheduler_renewed() != renewed, "the scheduler to lead", 60)
 
-    def _scheduler_renewed(self) -> str:
-        """When kube-scheduler has last renewed its Lease."""
-        lease = self.api.get("coordination.k8s.io/v1", "Lease", _SCHEDULER_OF_PLANE, NAMESPACE)
-        return str(lease["spec"]["renewTime"])
+        def leads() -> bool:
+            process.check()
+            return self._scheduler_lease() != before
+
+        if before is not None:
+            wait_until(leads, "the scheduler to lead", 60)
+
+    def _scheduler_lease(self) -> JsonObject | None:
+        """The Lease that kube-scheduler renews; None = it has never led."""
+        name = _SCHEDULER_OF_PLANE
+        lease = self.api.find("coordination.k8s.io/v1", "Lease", name, NAMESPACE)
+        return None if lease is None else lease["spec"]
 
     def wait_ready(self, name: str) -> None:
         """Wait until a process says that it is ready.

@@ -26,7 +26,7 @@ STEPS_AT_ONCE = 100
 STEPS_FOR_A_NEW_RUN = 2 * STEPS_AT_ONCE
 """Steps learned from when a run comes: of a small past, before its first plan."""
 
-BYTES_PER_STEP = 1_000
+BYTES_PER_STEP = 125
 """This many bytes of an object take as long to be read as one step takes to be learned from."""
 
 MOST_NAMESPACES, MOST_PIPELINES = 50, 500

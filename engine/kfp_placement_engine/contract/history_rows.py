@@ -42,6 +42,8 @@ _Size = Annotated[float, Field(strict=True, ge=0, le=2**60)]
 Memory = Annotated[_Size, Field(ge=1)]
 """Likewise, of what a step used, had or asked for."""
 
+_Index = Annotated[int, Field(strict=True, ge=0, lt=MAX_ROWS)]
+
 _Argument = Annotated[float, Field(strict=True, ge=-LARGEST_ARGUMENT, le=LARGEST_ARGUMENT)]
 
 
@@ -61,7 +63,7 @@ class IterationRow(NamedTuple):
     """
 
     seconds: Annotated[Seconds, Field(le=MOST_SECONDS)] | None = None
-    node: Annotated[int, Field(strict=True, ge=0)] | None = None
+    node: _Index | None = None
     key: _Digest = ""
     input_bytes: _Size | None = None
     peak_bytes: Memory | None = None
@@ -102,7 +104,7 @@ class RanRow(NamedTuple):
         iterations: at least one.
     """
 
-    step: Annotated[int, Field(strict=True, ge=0)]
+    step: _Index
     iterations: Annotated[tuple[TellingRow, ...], Field(min_length=1, max_length=MAX_ROWS)]
 
 
@@ -110,10 +112,10 @@ LoopRow = tuple[Path, Annotated[int, Field(strict=True, ge=0, le=1_000_000)]]
 """Path of a loop, and how many iterations it had; of a loop within loops the median."""
 
 
-def _written(entry: Any) -> Any:
+def written(entry: Any) -> Any:
     """Write a row, or an entry of one: whole numbers without a point, nothing empty at the end."""
     if isinstance(entry, tuple):
-        entries = [*map(_written, entry)]
+        entries = [*map(written, entry)]
         while entries and entries[-1] in ("", None, []):
             entries.pop()
         return entries
@@ -129,7 +131,7 @@ Nodes = Annotated[tuple[ObjectName, ...], Field(max_length=MAX_ROWS)]
 """Names of nodes."""
 
 Steps = Annotated[
-    tuple[Annotated[StepRow, PlainSerializer(_written), _row_schema(4)], ...],
+    tuple[Annotated[StepRow, PlainSerializer(written), _row_schema(4)], ...],
     Field(max_length=MAX_ROWS),
 ]
 """Steps of a pipeline."""
@@ -151,7 +153,7 @@ class RecordedRun(ResourceModel):
     """The same by the plan with which it began; missing = that rested on assumed run times."""
 
     steps: Annotated[
-        tuple[Annotated[RanRow, PlainSerializer(_written), _row_schema(2)], ...],
+        tuple[Annotated[RanRow, PlainSerializer(written), _row_schema(2)], ...],
         Field(max_length=MAX_ROWS),
     ] = ()
     """Steps that ended well, or were killed for memory."""

@@ -18,6 +18,7 @@ from kfp_placement_engine.contract.history_rows import (
     Seconds,
     StepRow,
     TellingRow,
+    written,
 )
 from kfp_placement_engine.contract.pipeline_history import (
     MAX_HISTORY_BYTES,
@@ -35,7 +36,7 @@ FEWEST_RUNS = 5
 """More are kept if there is room for them as they are."""
 
 _OBJECT_BYTES = 2_000
-"""Of what an object says beside its runs."""
+"""Of what an object says beside runs, steps and nodes."""
 
 _STEP: TypeAdapter[StepRow] = TypeAdapter(StepRow)
 _ITERATION: TypeAdapter[IterationRow] = TypeAdapter(TellingRow)
@@ -102,7 +103,7 @@ def _fitting(latest: Iterable[PastRun], most: int, of_step: int) -> _Kept:
     for run in latest:
         recorded = _recorded(run, nodes, steps, most, of_step)
         used_bytes += json_bytes(recorded.model_dump(mode="json", by_alias=True))
-        if used_bytes + json_bytes([*nodes, *steps]) > MAX_HISTORY_BYTES:
+        if used_bytes + json_bytes([*nodes, *map(written, steps)]) > MAX_HISTORY_BYTES:
             break
         kept = _Kept((*kept.runs, recorded), tuple(nodes), tuple(steps))
     return kept
@@ -142,22 +143,28 @@ def _ran_row(
     identity, asked_bytes = iterations[-1].identity, iterations[-1].asked_bytes
     asked = _valid(_MEMORY, _rounded(asked_bytes))
     step = _valid(_STEP, (identity.step, identity.component, identity.image, asked))
-    rows = (
-        (
-            _rounded(each.seconds, 1),
-            nodes.setdefault(each.node[:253], len(nodes)) if each.node else None,
-            each.identity.iteration or "",
-            _rounded(each.input_bytes),
-            _rounded(each.peak_bytes),
-            _rounded(each.killed_bytes),
-            each.arguments,
-        )
-        for each in iterations
-    )
-    possible = tuple(islice(filter(None, (_valid(_ITERATION, row) for row in rows)), most))
-    if step is None or not possible:
+    if step is None:
         return None
-    return RanRow(steps.setdefault(step, len(steps)), possible)
+    rows = filter(None, (_iteration_row(each, nodes) for each in iterations))
+    possible = tuple(islice(rows, most))
+    return RanRow(steps.setdefault(step, len(steps)), possible) if possible else None
+
+
+def _iteration_row(iteration: PastStep, nodes: dict[str, int]) -> IterationRow | None:
+    node = iteration.node[:253]
+    row = (
+        _rounded(iteration.seconds, 1),
+        nodes.get(node, len(nodes)) if node else None,
+        iteration.identity.iteration or "",
+        _rounded(iteration.input_bytes),
+        _rounded(iteration.peak_bytes),
+        _rounded(iteration.killed_bytes),
+        iteration.arguments,
+    )
+    possible = _valid(_ITERATION, row)
+    if possible is not None and node:
+        nodes.setdefault(node, len(nodes))
+    return possible
 
 
 def _valid(kind: TypeAdapter[T], value: object) -> T | None:

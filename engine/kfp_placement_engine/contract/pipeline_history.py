@@ -126,9 +126,9 @@ class PipelineHistoryStatus(ResourceModel):
     @model_validator(mode="after")
     def _has_all_steps(self) -> Self:
         for number, run in enumerate(self.runs):
-            for row in run.steps:
+            for at, row in enumerate(run.steps):
                 if row.step >= len(self.steps):
-                    raise ValueError(f"runs.{number}.steps names {row.step}, which steps lacks")
+                    raise ValueError(f"runs.{number}.steps.{at}.0: there is no step {row.step}")
         return self
 
 
@@ -153,14 +153,14 @@ class PipelineHistory(Resource):
         return tuple(self._past_run(run) for run in self.runs_that_count(keep_days))
 
     def _past_run(self, run: RecordedRun) -> PastRun:
-        pipeline, nodes = self.spec.pipeline, dict(enumerate(self.status.nodes))
+        pipeline, nodes = self.spec.pipeline, self.status.nodes
         forgotten = {each.step for each in self.spec.forget_steps if run.ended_at < each.before}
         ran = ((self.status.steps[row.step], row.iterations) for row in run.steps)
         steps = (
             PastStep(
                 StepIdentity(pipeline, step.path, each.key, step.component, step.image),
                 each.seconds,
-                "" if each.node is None else nodes.get(each.node, ""),
+                "" if each.node is None or each.node >= len(nodes) else nodes[each.node],
                 each.input_bytes,
                 each.arguments,
                 each.peak_bytes,

@@ -171,7 +171,10 @@ BAD_ITERATIONS = [
     "abc",
     5,
 ]
-BAD_RUNS_STEPS = [[], [0], [0, []], [-1, [[12.5]]], ["0", [[12.5]]], DEEP]
+BAD_RUNS_STEPS = [
+    *([], [0], [0, []], DEEP),
+    *([bad, [[12.5]]] for bad in (-1, "0", 0.5, True, 20_000, 10**4000)),
+]
 BAD_STEPS = [[], [7], [""], ["n" * 513], ["train", 7], ["train", "", "", 0], ["train"] * 5, DEEP]
 
 
@@ -195,7 +198,9 @@ def test_so_does_a_step_of_the_pipeline(row):
 
 
 def test_so_does_a_run_with_a_step_that_is_not_there():
-    with pytest.raises(InputError, match=r"'taxi': status: .*runs\.0\.steps names 1"):
+    with pytest.raises(
+        InputError, match=r"'taxi': status: .*runs\.0\.steps\.1\.0: there is no step 1"
+    ):
         a_history({"steps": [["first"]], **a_run(steps=[[0, [[12.5]]], [1, [[12.5]]]])})
 
 
@@ -219,6 +224,35 @@ def test_a_run_that_somebody_has_added_twice_counts_once():
     assert len(a_history(status).past_runs()) == 1
 
 
+def test_a_step_whose_code_or_memory_changes_keeps_what_each_run_had():
+    step = a_step("train", asked_bytes=GIB)
+    code = [("c0", "i0"), ("c1", "i0"), ("c1", "i1"), ("c1", "i1"), ("c0", "i0")]
+    steps = [
+        replace(step, identity=StepIdentity("taxi", "train", "", *each), asked_bytes=asked)
+        for each, asked in zip(code, (GIB, GIB, GIB, None, GIB), strict=True)
+    ]
+    runs = [a_past_run(number, [each]) for number, each in enumerate(steps)]
+    assert kept(*runs) == runs
+    assert len(history_status(runs).steps) == 4
+
+
+def test_nothing_is_left_of_runs_for_which_there_is_no_room():
+    def steps(run: int) -> Iterable[PastStep]:
+        for number in range(400):
+            step = a_step(f"run-{run}-step-{number}-{'n' * 50}")
+            yield replace(step, node=f"node-{run}")
+
+    status = history_status(a_past_run(number, steps(number)) for number in range(20))
+    assert 5 < len(status.runs) < 20
+    assert len(status.steps) == 400 * len(status.runs)
+    assert len(status.nodes) == len(status.runs)
+
+
+def test_a_node_of_an_iteration_that_cannot_be_true_is_not_written():
+    odd = replace(a_step("train", seconds=-1.0), node="n1")
+    assert history_status([a_past_run(0, [odd, a_step("other")])]).nodes == ("n0",)
+
+
 def test_forgotten_steps_do_not_count():
     run = a_past_run(0, [a_step("train", peak_bytes=GIB), a_step("other", peak_bytes=GIB)])
     status = history_status([run]).model_dump(mode="json", by_alias=True)
@@ -228,7 +262,8 @@ def test_forgotten_steps_do_not_count():
 
 
 @pytest.mark.parametrize(
-    ("tasks", "items", "runs"), [(1_000, 1, 3), (500, 10, 3), (50, 100, 5), (2_500, 4, 1)]
+    ("tasks", "items", "runs"),
+    [(1_000, 1, 3), (500, 10, 3), (50, 100, 5), (2_500, 4, 1), (3_300, 1, 1)],
 )
 def test_of_large_pipelines_every_task_is_kept(tasks, items, runs):
     def digest(number: int) -> str:
