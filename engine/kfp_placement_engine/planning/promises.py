@@ -15,7 +15,7 @@ from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step,
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.planning.learned_times import RunForecast
 
-_USUAL = math.log(1.15)
+_USUAL = math.log(1.1)
 """By up to this runs take longer or less in all of their parts; by more, in some of them."""
 
 _POWER = 0.5

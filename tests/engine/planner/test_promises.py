@@ -103,8 +103,8 @@ def end_half_way(learned, now):
 
 @pytest.mark.parametrize("now", [150.0, 220.0, 600.0])
 def test_where_runs_go_nearly_as_planned_the_rest_takes_that_much_longer(now):
-    found, first = end_half_way(with_history(CHAIN, a_past()), now)
-    assert found.typical_seconds == pytest.approx(now + 1.1 * 200)
+    found, first = end_half_way(with_history(CHAIN, a_past(end=420.0)), now)
+    assert found.typical_seconds == pytest.approx(now + 1.05 * 200)
     assert found.high_seconds - found.low_seconds < first.high_seconds - first.low_seconds
 
 
