@@ -82,8 +82,8 @@ def read_histories(
         namespace: which one; "" = all.
 
     Returns:
-        The histories; and of a cluster, in which others do not suffer from a broken one, in words
-        what does not count.
+        The histories; and in words what does not count: of a cluster those that cannot be read, of
+        a file other namespaces where it has nothing else.
 
     Raises:
         ClusterError: the cluster refuses, gives no answer, or has no histories.
@@ -99,7 +99,10 @@ def read_histories(
     if not isinstance(given, Package):
         given = package_file(str(given), history_file.MAX_FILE_BYTES)
     found = history_file.read_histories(given.data, name=given.name)
-    return [each for each in found if namespace in ("", each.metadata.namespace or namespace)], []
+    own = [each for each in found if namespace in ("", each.metadata.namespace or namespace)]
+    named = listed(sorted({each.metadata.namespace or "" for each in found}), _SHOWN)
+    where = f"{given.name} has no run of namespace {namespace}, but of {named}"
+    return own, [where] if found and not own else []
 
 
 def read_past(

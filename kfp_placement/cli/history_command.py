@@ -97,8 +97,8 @@ def history(
     is_one = pipeline is not None and file is None and output is None
     if (forget or steps or yes) and not (forget and is_one):
         raise click.UsageError(
-            "--forget, alone or with --step and --yes, is for one PIPELINE of a cluster: name it,"
-            " without --file and --output"
+            "--step and --yes go with --forget, and --forget is for one PIPELINE of a cluster: name"
+            " it, without --file and --output"
         )
     from kfp_placement.cli.output import check_target, format_for
 

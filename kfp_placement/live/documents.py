@@ -203,4 +203,4 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         # Our own words, too, are plain text.
         return str(value) or None
-    return value
+    return round(value, 6) if isinstance(value, float) else value

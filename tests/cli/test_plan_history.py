@@ -145,10 +145,10 @@ def test_the_table_says_how_many_past_runs_count(plan, history, tmp_path):
 
 
 def test_a_file_of_another_namespace_has_no_run(plan, history):
-    (message,) = unseen_pipelines(
-        json.loads(plan("--history", history, *EXACT, "-n", "team-b", "-o", "json").stdout)
-    )
+    shown = plan("--history", history, *EXACT, "-n", "team-b", "-o", "json").stdout
+    (message,) = unseen_pipelines(json.loads(shown))
     assert message == "no past run of pipeline 'taxi' counts in namespace team-b, nor of another"
+    assert "has no run of namespace team-b, but of team-a" in shown
 
 
 def test_of_several_namespaces_the_one_of_the_run_is_named_with_an_option(plan, tmp_path):

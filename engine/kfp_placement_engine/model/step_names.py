@@ -42,6 +42,7 @@ class StepNames:
             noun: what they are, for messages.
         """
         self._noun = noun
+        self._nouns = f"{noun}s".replace(" or ", "s or ")
         self._names: set[str] = set()
         self._of_task: dict[str, list[str]] = {}
         self._display: dict[str, str] = {}
@@ -96,13 +97,13 @@ class StepNames:
         text = wanted if isinstance(wanted, str) else repr(wanted)
         several = list(self._short(text))
         if len(several) > 1:
-            count = f"{len(several)} {self._noun}s are"
+            count = f"{len(several)} {self._nouns} are"
             return f"{count} called {text!r:.120}; name one of {listed(several)}"
         close = self._close(text)
         if close:
             return f"there is no {self._noun} {text!r:.120}; did you mean {_either(close)}?"
         known = (
-            f"{self._noun}s: {listed(list(self._of_task))}" if self._of_task else "the run has none"
+            f"{self._nouns}: {listed(list(self._of_task))}" if self._of_task else "the run has none"
         )
         return f"there is no {self._noun} {text!r:.120}; {known}"
 
