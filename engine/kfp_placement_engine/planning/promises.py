@@ -104,10 +104,10 @@ def _ranges(
     """Return what says when something happens that the plan of now has at a time.
 
     Where runs take about as long as planned, what is left takes longer by the same factor. Where
-    they take far longer, waits may be over, or still to come: the end that was promised at the
-    start holds as long as that plan allows it, no earlier than the plan says, nor later than runs
-    take longer, twice. All of that may be still to come, and nothing is known better for being
-    near.
+    they do not, waits may be over, or still to come: the end that was promised at the start holds
+    as long as that plan allows it, no earlier than the plan says, nor later than runs take longer,
+    twice. In between it is a mean of both. Where runs take far longer, all of that may be still to
+    come, and nothing is known better for being near.
 
     Args:
         outlook: how the run goes on.
@@ -118,10 +118,11 @@ def _ranges(
     ratio = first_seconds / max(planned_seconds, 1e-9)
     planned_left = outlook.end_seconds - from_seconds
     expected_left = first_seconds + outlook.begin_seconds - from_seconds
-    usual_left, off = ratio * planned_left, abs(math.log(ratio))
-    allowed = math.exp(off) if off > _USUAL else 1.0
-    left = min(max(expected_left, usual_left / allowed), usual_left * allowed)
-    power = _POWER / max(1.0, off / _USUAL)
+    least, most = min(1.0, ratio) * planned_left, max(1.0, ratio) ** 2 * planned_left
+    held_left, usual_left = min(max(expected_left, least), most), ratio * planned_left
+    unusual = abs(math.log(ratio)) / _USUAL
+    left = usual_left + min(max(unusual - 1.0, 0.0), 1.0) * (held_left - usual_left)
+    power = _POWER / max(1.0, unusual)
 
     def range_of(seconds: float) -> TimeRange:
         ahead_seconds = seconds - from_seconds

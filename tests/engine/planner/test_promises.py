@@ -93,8 +93,9 @@ def test_the_confidence_that_was_asked_for_is_that_of_all_ranges():
     assert ends[0].ends.high_seconds < ends[1].ends.high_seconds
 
 
-def end_half_way(learned, now):
-    """The end that is promised when two of four steps are done, and what was promised at first."""
+def end_half_way(end, now):
+    """What is promised when two of four steps are done, of runs that end then; and at first."""
+    learned = with_history(CHAIN, a_past(end=end))
     first = promised(learned).ends
     of_then = Promise(ends=first.later(-now), planned_seconds=400.0 - now)
     done = {"s0": DONE, "s1": DONE}
@@ -103,28 +104,40 @@ def end_half_way(learned, now):
 
 @pytest.mark.parametrize("now", [150.0, 220.0, 600.0])
 def test_where_runs_go_nearly_as_planned_the_rest_takes_that_much_longer(now):
-    found, first = end_half_way(with_history(CHAIN, a_past(end=420.0)), now)
+    found, first = end_half_way(420.0, now)
     assert found.typical_seconds == pytest.approx(now + 1.05 * 200)
     assert found.high_seconds - found.low_seconds < first.high_seconds - first.low_seconds
 
 
 @pytest.mark.parametrize(
-    ("now", "typical_seconds"),
+    ("end", "now", "typical_seconds"),
     [
-        (300.0, 600.0),
+        (600.0, 300.0, 600.0),
         # Steps were quick: the rest may still wait, as runs do, but no longer than that.
-        (150.0, 600.0),
-        (100.0, 100.0 + 1.5**2 * 200),
+        (600.0, 150.0, 600.0),
+        (600.0, 100.0, 100.0 + 1.5**2 * 200),
         # All of it is late: no earlier than the plan of now.
-        (600.0, 800.0),
+        (600.0, 600.0, 800.0),
+        # Runs take half as long as planned: the rest takes all of its time at most, or half.
+        (200.0, 100.0, 200.0),
+        (200.0, 150.0, 150.0 + 0.5 * 200),
+        (200.0, 0.0, 200.0),
     ],
 )
 def test_else_the_first_end_holds_as_long_as_the_plan_of_what_is_left_allows_it(
-    now, typical_seconds
+    end, now, typical_seconds
 ):
-    found, first = end_half_way(with_history(CHAIN, a_past(end=600.0)), now)
+    found, first = end_half_way(end, now)
     assert found.typical_seconds == pytest.approx(typical_seconds)
     assert found.high_seconds - found.low_seconds <= first.high_seconds - first.low_seconds
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_between_the_two_a_promise_is_a_mean_of_both(share):
+    ratio = 1.1 ** (1 + share)
+    found, _ = end_half_way(ratio * 400.0, 600.0)
+    usual, held = 600 + ratio * 200, 800
+    assert found.typical_seconds == pytest.approx(usual + share * (held - usual), rel=1e-4)
 
 
 def test_what_has_happened_is_no_range():
