@@ -1,5 +1,6 @@
 """How long steps take by what ended ones took."""
 
+import gc
 import random
 import tracemalloc
 
@@ -211,8 +212,10 @@ def test_a_wide_loop_takes_little_memory():
         known = StepTimes()
         for run in runs:
             known.observe(run)
+        # Python keeps small tuples for later ones; how many depends on what ran before.
+        gc.collect()
         taken = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
     assert known.predict(wide[0]) is not None
-    assert taken < 400_000
+    assert taken < 250_000
