@@ -147,7 +147,11 @@ def _ran_row(
         return None
     rows = filter(None, (_iteration_row(each, nodes) for each in iterations))
     possible = tuple(islice(rows, most))
-    return RanRow(steps.setdefault(step, len(steps)), possible) if possible else None
+    if not possible:
+        return None
+    index = steps.setdefault(step, len(steps))
+    # Where other runs have taken all rows there is no room for this one either.
+    return RanRow(index, possible) if index < MAX_ROWS else None
 
 
 def _iteration_row(iteration: PastStep, nodes: dict[str, int]) -> IterationRow | None:

@@ -248,6 +248,12 @@ def test_nothing_is_left_of_runs_for_which_there_is_no_room():
     assert len(status.nodes) == len(status.runs)
 
 
+def test_an_older_run_of_far_more_steps_than_there_is_room_for_goes():
+    before = a_past_run(0, [a_step(f"b{each:x}") for each in range(19_999)])
+    run = a_past_run(1, [a_step(f"a{each:x}") for each in range(3_000)])
+    assert kept(before, run) == [run]
+
+
 def test_a_node_of_an_iteration_that_cannot_be_true_is_not_written():
     odd = replace(a_step("train", seconds=-1.0), node="n1")
     assert history_status([a_past_run(0, [odd, a_step("other")])]).nodes == ("n0",)
