@@ -100,9 +100,10 @@ def read_histories(
         given = package_file(str(given), history_file.MAX_FILE_BYTES)
     found = history_file.read_histories(given.data, name=given.name)
     own = [each for each in found if namespace in ("", each.metadata.namespace or namespace)]
+    if own or not found:
+        return own, []
     named = listed(sorted({each.metadata.namespace or "" for each in found}), _SHOWN)
-    where = f"{given.name} has no run of namespace {namespace}, but of {named}"
-    return own, [where] if found and not own else []
+    return [], [f"{given.name} has no run of namespace {namespace}, but of {named}"]
 
 
 def read_past(

@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.render.plan_json import number
 from kfp_placement_engine.views.history import PipelineDetails, PipelineTimes
 from kfp_placement_engine.views.queues import QueueView
 from kfp_placement_engine.views.runs import RunView
@@ -203,4 +204,4 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         # Our own words, too, are plain text.
         return str(value) or None
-    return round(value, 6) if isinstance(value, float) else value
+    return number(value) if isinstance(value, float) else value

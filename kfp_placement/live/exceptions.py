@@ -12,6 +12,9 @@
         └── ClusterExpiredError      too old to be watched from
 """
 
+import contextlib
+from collections.abc import Iterator
+
 from kfp_placement.exceptions import PlacementError
 
 
@@ -41,3 +44,19 @@ class ClusterConflictError(ClusterError):
 
 class ClusterExpiredError(ClusterError):
     """The version to go on from is gone; list again."""
+
+
+@contextlib.contextmanager
+def allowed_by(role: str) -> Iterator[None]:
+    """Name the ClusterRole that allows what is tried, if it is refused.
+
+    Args:
+        role: name of the ClusterRole.
+
+    Raises:
+        ClusterForbiddenError: it is refused.
+    """
+    try:
+        yield
+    except ClusterForbiddenError as error:
+        raise ClusterForbiddenError(f"{error}; the ClusterRole {role} allows it") from error

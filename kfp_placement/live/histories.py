@@ -6,8 +6,8 @@ from itertools import islice
 
 from kfp_placement.live.exceptions import (
     ClusterAmbiguousError,
-    ClusterForbiddenError,
     ClusterMissingError,
+    allowed_by,
 )
 from kfp_placement.live.kinds import HISTORIES, Api, JsonObject, our_objects
 from kfp_placement_engine.contract.pipeline_history import (
@@ -102,9 +102,5 @@ def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: dateti
     metadata = history.metadata
     # Lists are replaced as a whole, so nobody may have written another one in between.
     patch = {"metadata": {"resourceVersion": metadata.resource_version}, "spec": forgotten}
-    try:
+    with allowed_by("kfp-placement-edit-history"):
         api.patch(HISTORIES, metadata.name or "", metadata.namespace or "", patch)
-    except ClusterForbiddenError as error:
-        raise ClusterForbiddenError(
-            f"{error}; the ClusterRole kfp-placement-edit-history allows it"
-        ) from error

@@ -8,6 +8,7 @@ from kfp_placement.live.exceptions import (
     ClusterError,
     ClusterForbiddenError,
     ClusterMissingError,
+    allowed_by,
 )
 from kfp_placement.live.kinds import (
     RUN_QUEUES,
@@ -145,12 +146,8 @@ def ask_to_preempt(api: Api, view: QueueView, now: datetime) -> None:
 
 def _ask(api: Api, view: QueueView, annotation: str, at: datetime) -> None:
     patch = {"metadata": {"annotations": {annotation: time_text(at)}}}
-    try:
+    with allowed_by("kfp-placement-operate-queues"):
         api.patch(RUN_REQUESTS, view.key.name, view.key.namespace, patch)
-    except ClusterForbiddenError as error:
-        raise ClusterForbiddenError(
-            f"{error}; the ClusterRole kfp-placement-operate-queues allows it"
-        ) from error
 
 
 def _place(view: QueueView) -> tuple[object, ...]:
