@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from kfp_placement_engine import AnyOf, GeneticParams, MaxSchedules, PlacementProblem, Result, solve
 from kfp_placement_engine.exceptions import EngineError
-from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from kfp_placement_engine.search.stop import SearchProgress, StoppingCriterion
+from kfp_placement_engine.units.durations import parse_duration
 
 MOST_SCHEDULES = 10**9
 MOST_SECONDS = 86_400.0

@@ -14,8 +14,8 @@ from kfp_placement._files import write_whole
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.exceptions import PlacementError
 from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
-from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.objective import MakespanWithin, parse_makespan_within
+from kfp_placement_engine.units.durations import parse_duration
 from kfp_placement_engine.views.formatting import visible
 
 Echo = Callable[[str], None]

@@ -21,8 +21,8 @@ from benchmarks.outcomes import Outcome, by_budget
 from benchmarks.processes import on_one_thread
 from benchmarks.tables import Table, percent
 from kfp_placement_engine import Cluster, Node, RunGraph, Step
-from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import DataInput
+from kfp_placement_engine.plans.progress import Progress
 
 CASES = 200
 

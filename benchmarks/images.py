@@ -18,10 +18,10 @@ from benchmarks.tables import Page, Table, machine, percent
 from kfp_placement.cli.output import check_target
 from kfp_placement_engine import Cluster, Node, RunGraph, plan_run, read_run_file
 from kfp_placement_engine.exceptions import InputNotFoundError
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.images import canonical
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.plans.plan import Plan
 
 FOLDER = Path("kfp-2.17.0", "pipelines")
 NODES = 5

@@ -27,7 +27,7 @@ from benchmarks.tables import Page, Table, machine, percent
 from kfp_placement.cli.output import check_target
 from kfp_placement.cli.progress import LiveLine
 from kfp_placement_engine.model.objective import ResourceWeights
-from kfp_placement_engine.model.progress import Progress
+from kfp_placement_engine.plans.progress import Progress
 
 MOST_SEEDS = 10_000
 MOST_CASES = 1_000_000

@@ -30,7 +30,7 @@ from benchmarks.tables import Page, Table, machine
 from kfp_placement.cli.output import check_target
 from kfp_placement.cli.progress import LiveLine
 from kfp_placement_engine import BASELINES, GeneticParams, MaxRuntime, lower_bound, solve
-from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.paper_genetic import gene_values
 

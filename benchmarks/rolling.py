@@ -37,7 +37,7 @@ from kfp_placement.cli.output import check_target
 from kfp_placement.cli.progress import LiveLine
 from kfp_placement_engine import MaxSchedules
 from kfp_placement_engine.exceptions import InputNotFoundError
-from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.search.stop import StoppingCriterion
 
 NOISES = (0.6, 0.3, 0.0)

@@ -12,7 +12,7 @@ from benchmarks.found import Found, Row, rows_of, schedule_text
 from benchmarks.outcomes import Outcome, outcome_of, references_of
 from kfp_placement._files import write_whole
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.search.simulation import Schedule
 
 Find = Callable[[str, Instance, Budget, int], Found]

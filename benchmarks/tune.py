@@ -39,7 +39,7 @@ from benchmarks.tuning.trials import TrialLog, run_trials
 from kfp_placement.cli.output import check_target
 from kfp_placement.cli.progress import LiveLine
 from kfp_placement_engine import GeneticParams
-from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.plans.progress import Progress, no_progress
 
 MOST_INSTANCES, MOST_NUMBER = 10_000, 1_000_000_000
 MOST_WORKERS = 64

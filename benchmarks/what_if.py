@@ -25,15 +25,15 @@ from kfp_placement.cli.output import check_target
 from kfp_placement_engine import Cluster, MaxRuntime, Node, PlanOptions, RunGraph, plan_run, solve
 from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.changes import Change
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.run_graph import ClaimUse, RunClaim
-from kfp_placement_engine.model.what_if import Suggestions
-from kfp_placement_engine.planning.applied_changes import with_changes
-from kfp_placement_engine.planning.best_changes import best_changes
 from kfp_placement_engine.planning.plan_options import lowering_options_of
-from kfp_placement_engine.planning.single_changes import SuggestionParams, single_changes
 from kfp_placement_engine.planning.warm_start import replayed
+from kfp_placement_engine.planning.what_if.applied_changes import with_changes
+from kfp_placement_engine.planning.what_if.best_changes import best_changes
+from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
+from kfp_placement_engine.plans.changes import Change
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.what_if import Suggestions
 
 STEPS, NODES = 100, 50
 DISPATCHES = ("ready", "ordered")

@@ -11,9 +11,9 @@ from kfp_placement.clusters.reading import known_cluster
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.histories import LIVE, HistorySource
 from kfp_placement.planning import PlanRequest
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.promise import parse_confidence
 from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.plans.assumptions import Assumptions
 
 _Reader = Callable[[str, str, object], Any]
 """Checks what a function is given for an option; takes the names of both, for messages."""
@@ -112,7 +112,7 @@ _READERS: Mapping[str, _Reader] = {
     "arguments": _MAPPING,
     "assume_cached": _names,
     "assumptions": _instance(
-        Assumptions, "kfp_placement_engine.model.assumptions.Assumptions(...)"
+        Assumptions, "kfp_placement_engine.plans.assumptions.Assumptions(...)"
     ),
     "budget": _mark_values.duration,
     "compare": _names,

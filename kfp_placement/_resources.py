@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kfp_placement.exceptions import ConflictError, MarkValueError
 from kfp_placement.workers import DEFAULT_ACCELERATOR
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.quantities import parse_resource
+from kfp_placement_engine.units.quantities import parse_resource
 
 if TYPE_CHECKING:
     from kfp import dsl

@@ -7,10 +7,10 @@ from kfp_placement._package import Package, package_file
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import KEEP_DAYS
-from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.plans.progress import Progress
+from kfp_placement_engine.units.times import time_text
 
 # Pydantic and what learns take long to import, and most plans are made without.
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def read_past(
         others = sorted(name for name, each in pipelines.items() if each.runs_that_count(keep_days))
         text = _why_none_counts(pipeline, namespace, forgotten, others)
         notices.append(Notice("unseen-pipeline", text))
-    from kfp_placement_engine.planning.stored_past import past_of
+    from kfp_placement_engine.planning.past_runs.stored_past import past_of
 
     given = source.given
     name = given.name if isinstance(given, Package) else given or LIVE

@@ -16,8 +16,6 @@ from kfp_placement.histories import NO_PAST, HistorySource, KnownPast, read_past
 from kfp_placement.remedies import with_remedies
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepError
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.overrides import (
@@ -29,15 +27,17 @@ from kfp_placement_engine.planning.overrides import (
 from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.planning.policy_options import followed, options_on, with_type_defaults
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers import read_run
 from kfp_placement_engine.readers.options import ReadOptions
 
 # What plans again after changes is imported when somebody asks for it: most plans are made once.
 if TYPE_CHECKING:
-    from kfp_placement_engine.model.changes import Change
     from kfp_placement_engine.model.history import LearnedWidth
-    from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
-    from kfp_placement_engine.planning.learned_times import RunForecast
+    from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
+    from kfp_placement_engine.plans.changes import Change
+    from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestions
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class PreparedRun:
             UnknownLoopError: a loop that the run does not have.
             UnknownStepError: a step that the run does not have.
         """
-        from kfp_placement_engine.planning.applied_changes import with_changes
+        from kfp_placement_engine.planning.what_if.applied_changes import with_changes
 
         run, cluster = with_changes(self.run, self.cluster, changes)
         return replace(self, run=run, cluster=cluster)
@@ -152,7 +152,7 @@ class PreparedRun:
         Raises:
             EngineError: as for `after`.
         """
-        from kfp_placement_engine.planning.what_if import what_if
+        from kfp_placement_engine.planning.what_if.answers import what_if
 
         options = replace(self.options, limits=True)
         answer = what_if(self.run, self.cluster, present, changes, options, progress)
@@ -167,7 +167,7 @@ class PreparedRun:
             present: the plan that `plan` has made.
             progress: told how far it is.
         """
-        from kfp_placement_engine.planning.best_changes import best_changes
+        from kfp_placement_engine.planning.what_if.best_changes import best_changes
 
         return best_changes(self.run, self.cluster, present, self.options, progress)
 
@@ -290,7 +290,7 @@ def _with_learned_widths(request: PlanRequest, run: RunGraph, past: KnownPast) -
     """
     if past.past is None:
         return run
-    from kfp_placement_engine.planning.learned_widths import learned_widths
+    from kfp_placement_engine.planning.past_runs.learned_widths import learned_widths
 
     widths = learned_widths(run, past.past)
     if not widths:
@@ -319,8 +319,8 @@ def _with_history(
     if past.past is None:
         return run, None
     # Here and not above: most plans are made without, and it takes long to import.
-    from kfp_placement_engine.planning.learned_times import with_history
-    from kfp_placement_engine.planning.learned_widths import left_out_notices
+    from kfp_placement_engine.planning.past_runs.learned_times import with_history
+    from kfp_placement_engine.planning.past_runs.learned_widths import left_out_notices
 
     policy = request.cluster.policy
     stated = None if policy is None or policy.history is None else policy.history.confidence
@@ -332,7 +332,7 @@ def _with_history(
 def _told(plan: Plan, prepared: PreparedRun) -> Plan:
     """Return the plan with its promise, the policy's part, and what lets steps onto a node."""
     if prepared.forecast is not None:
-        from kfp_placement_engine.planning.promises import outlook_of, promise_of
+        from kfp_placement_engine.planning.past_runs.promises import outlook_of, promise_of
 
         promise = promise_of(outlook_of(plan), prepared.run, prepared.forecast)
         plan = replace(plan, promise=promise)

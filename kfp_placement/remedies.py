@@ -16,12 +16,12 @@ from kfp_placement_engine.model.constraints import (
     matches_affinity,
     untolerated_taint,
 )
-from kfp_placement_engine.model.durations import given_round_trip_text
-from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.quantities import shown_value
-from kfp_placement_engine.model.resources import free_room, lacking, with_pod
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.units.durations import given_round_trip_text
+from kfp_placement_engine.units.quantities import shown_value
+from kfp_placement_engine.units.resources import free_room, lacking, with_pod
 
 SOURCES = frozenset({"kfp-package", "argo-workflow"})
 """Runs that are written in Python with kfp."""

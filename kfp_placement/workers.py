@@ -7,7 +7,7 @@ from typing import TypeVar
 from kfp_placement import _mark_values
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement_engine.model.demand import PodGroup
-from kfp_placement_engine.model.quantities import parse_cpu, parse_quantity
+from kfp_placement_engine.units.quantities import parse_cpu, parse_quantity
 
 DEFAULT_ACCELERATOR = "nvidia.com/gpu"
 """The resource name of accelerators of which only the number is given."""

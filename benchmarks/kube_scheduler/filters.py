@@ -12,7 +12,7 @@ from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from benchmarks.kube_scheduler.topology_spread import SpreadFilter
 from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.model.constraints import objection
-from kfp_placement_engine.model.resources import lacking
+from kfp_placement_engine.units.resources import lacking
 
 
 class PodFilter:

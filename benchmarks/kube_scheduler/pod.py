@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.constraints import holds
-from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import NodeAffinity, Requirement, Toleration
+from kfp_placement_engine.units.resources import Resources
 
 ANY_ADDRESS = "0.0.0.0"
 """A host port without an address is taken on all addresses of the node."""

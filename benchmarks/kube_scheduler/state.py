@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from benchmarks.kube_scheduler.pod import HostPort, Pod
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.resources import add_to, free_room, with_pod
+from kfp_placement_engine.units.resources import add_to, free_room, with_pod
 
 # The old name wins where a node has both (`component-helpers/node/topology`).
 _ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")

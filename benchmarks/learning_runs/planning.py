@@ -21,7 +21,7 @@ from kfp_placement_engine.history import Past
 from kfp_placement_engine.lowering import LoweringOptions, lower
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.run_graph import DurationSource
-from kfp_placement_engine.planning.learned_times import with_history
+from kfp_placement_engine.planning.past_runs.learned_times import with_history
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.search.simulation import simulate, simulate_policy
 from kfp_placement_engine.search.solve import solve

@@ -14,7 +14,7 @@ from benchmarks.learning_runs.played import PASSED, PlayedRun, times_of
 from benchmarks.learning_runs.traces import Order, Trace
 from kfp_placement_engine import Cluster, LoweringOptions, Node, RunGraph, Step, lower
 from kfp_placement_engine.history import Past
-from kfp_placement_engine.planning.learned_times import with_history
+from kfp_placement_engine.planning.past_runs.learned_times import with_history
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.search.simulation import simulate_policy
 

@@ -20,8 +20,8 @@ from benchmarks.data import data_files
 from kfp_placement_engine import Step
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.exceptions import InputNotFoundError
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import PastStep, text_digest
+from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.views.formatting import counted
 
 FOLDER = "cws-runs"

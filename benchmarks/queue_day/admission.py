@@ -22,7 +22,7 @@ from kfp_placement_controller.queueing.runs import (
 from kfp_placement_engine.contract.run_queue import RunQueueSpec
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import (
+from kfp_placement_engine.units.resources import (
     Resources,
     add_to,
     raise_to,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from benchmarks.rolling_runs.tasks import State, Task
-from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.triggers import MOST_PATIENCE
+from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.triggers import MOST_PATIENCE
 
 
 @dataclass

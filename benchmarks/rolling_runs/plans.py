@@ -7,8 +7,8 @@ from benchmarks.rolling_runs.tasks import State, Task
 from kfp_placement_engine import Cluster, RunGraph, solve
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.planning.warm_start import warm_placement
+from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.search.stop import StoppingCriterion
 
 

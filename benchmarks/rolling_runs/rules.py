@@ -6,14 +6,14 @@ Each says which steps of a node's queue start now, as `node_queue.steps_to_start
 import math
 from collections.abc import Callable, Sequence
 
-from kfp_placement_engine.model.resources import (
+from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
+from kfp_placement_engine.units.resources import (
     Resources,
     add_to,
     fits,
     subtract_from,
     with_pod,
 )
-from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
 
 GateRule = Callable[[Sequence[QueuedStep], Sequence[RunningStep], Resources, float], list[int]]
 """Queue in the plan's order, running steps, free room and time -> positions that start."""

@@ -17,8 +17,6 @@ from benchmarks.rolling_runs.outcomes import Outcome, PlayedStep
 from benchmarks.rolling_runs.plans import Planner
 from benchmarks.rolling_runs.tasks import State, Task, tasks_of
 from kfp_placement_engine import MaxGenerations
-from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.resources import add_to, fits, free_room, subtract_from, with_pod
 from kfp_placement_engine.planning.expected_times import (
     ExpectedTimes,
     PlannedTimes,
@@ -26,7 +24,9 @@ from kfp_placement_engine.planning.expected_times import (
     expected_times,
 )
 from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
+from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.search.stop import StoppingCriterion
+from kfp_placement_engine.units.resources import add_to, fits, free_room, subtract_from, with_pod
 
 GENERATIONS = 20
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from benchmarks.rolling_runs.draws import Series
-from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.units.resources import Resources
 
 LINK_BYTES_PER_SECOND = Assumptions().link_bytes_per_second
 

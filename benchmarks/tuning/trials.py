@@ -27,7 +27,7 @@ from benchmarks.tuning import instances, projects
 from kfp_placement._files import unwritable
 from kfp_placement_engine import GeneticParams
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.progress import Progress
+from kfp_placement_engine.plans.progress import Progress
 
 _PRIMARY = 2
 """Index of the term that constants are chosen by: the completion time, see `search.fitness`."""

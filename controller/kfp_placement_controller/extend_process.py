@@ -23,7 +23,7 @@ from kfp_placement_controller.parts import working
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_controller.watches.extend_watches import ExtendObserver
-from kfp_placement_engine.model.durations import whole_seconds_text
+from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder

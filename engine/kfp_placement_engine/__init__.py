@@ -29,12 +29,12 @@ if TYPE_CHECKING:
         ReservedRun,
         StepProgress,
     )
-    from kfp_placement_engine.model.assumptions import Assumptions
     from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
-    from kfp_placement_engine.model.plan import Plan, PlannedStep, RunsPlan, reserved_run
     from kfp_placement_engine.model.run_graph import RunGraph, Step
     from kfp_placement_engine.planning.plan_options import PlanOptions
     from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
+    from kfp_placement_engine.plans.assumptions import Assumptions
+    from kfp_placement_engine.plans.plan import Plan, PlannedStep, RunsPlan, reserved_run
     from kfp_placement_engine.problem.placement import Placement
     from kfp_placement_engine.problem.problem import PlacementProblem
     from kfp_placement_engine.readers import (
@@ -110,12 +110,12 @@ _HOME = {
         "ReservedRun",
         "StepProgress",
     ),
-    "model.assumptions": ("Assumptions",),
     "model.cluster": ("Claim", "Cluster", "Node", "Taint"),
-    "model.plan": ("Plan", "PlannedStep", "RunsPlan", "reserved_run"),
     "model.run_graph": ("RunGraph", "Step"),
     "planning.plan_options": ("PlanOptions",),
     "planning.plan_runs": ("plan_run", "plan_runs"),
+    "plans.assumptions": ("Assumptions",),
+    "plans.plan": ("Plan", "PlannedStep", "RunsPlan", "reserved_run"),
     "problem.placement": ("Placement",),
     "problem.problem": ("PlacementProblem",),
     "readers": ("ReadOptions", "read_cluster", "read_cluster_file", "read_run", "read_run_file"),

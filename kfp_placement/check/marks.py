@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from kfp_placement.check.findings import Finding, Level
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.contract.types import near_marks
-from kfp_placement_engine.model.durations import marked_round_trip_text
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.units.durations import marked_round_trip_text
 
 _LABEL = f"{PIPELINES_LABEL}={ALL_PIPELINES}"
 """With it on its namespace a run needs no marks."""

@@ -11,11 +11,11 @@ from kfp_placement_engine.contract.pipeline_history import PipelineHistory, step
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.history.node_speeds import undeclared_speeds
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph
-from kfp_placement_engine.planning.learned_times import ENOUGH_RUNS, rests_on_own_runs
-from kfp_placement_engine.planning.memory_advice import MemoryProblem, step_advice
+from kfp_placement_engine.planning.past_runs.learned_times import ENOUGH_RUNS, rests_on_own_runs
+from kfp_placement_engine.planning.past_runs.memory_advice import MemoryProblem, step_advice
 from kfp_placement_engine.planning.plan_rows import sized_input
+from kfp_placement_engine.units.durations import format_duration
 
 MOST_OFF = 2.0
 """Hints that are too long or too short by more than this factor are named."""

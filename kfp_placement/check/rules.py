@@ -20,9 +20,9 @@ from kfp_placement_engine.contract.keys import (
     UNPLANNED_LABEL,
 )
 from kfp_placement_engine.model.constraints import shared_modes
-from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.views.formatting import counted
 
 _MARK_LABELS = frozenset({TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL, UNPLANNED_LABEL})

@@ -23,26 +23,26 @@ found, 4 a step is unschedulable (the output is still printed), 5 timed out.
 
 
 COMMANDS = {
-    "plan": "plan_command:plan",
-    "check": "check_command:check",
-    "cluster": "cluster_command:cluster",
-    "list": "list_command:list_runs",
-    "explain": "explain_command:explain",
-    "watch": "watch_command:watch",
-    "queue": "queue_command:queue",
-    "admit": "queue_command:admit",
-    "preempt": "queue_command:preempt",
-    "history": "history_command:history",
-    "release": "release_command:release",
-    "demo": "demo_command:demo",
-    "completion": "completion_command:completion",
+    "plan": "plan:plan",
+    "check": "check:check",
+    "cluster": "cluster:cluster",
+    "list": "list:list_runs",
+    "explain": "explain:explain",
+    "watch": "watch:watch",
+    "queue": "queue:queue",
+    "admit": "queue:admit",
+    "preempt": "queue:preempt",
+    "history": "history:history",
+    "release": "release:release",
+    "demo": "demo:demo",
+    "completion": "completion:completion",
 }
 """Command -> its module and name in it, imported when the command is meant."""
 
 
 @click.group(
     cls=PlacementGroup,
-    members={name: f"{__package__}.{place}" for name, place in COMMANDS.items()},
+    members={name: f"{__package__}.commands.{place}" for name, place in COMMANDS.items()},
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

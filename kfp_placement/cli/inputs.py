@@ -14,7 +14,7 @@ from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 if TYPE_CHECKING:
     from kfp_placement.clusters.reading import KnownCluster
     from kfp_placement.planning import PlanRequest
-    from kfp_placement_engine.model.progress import Progress
+    from kfp_placement_engine.plans.progress import Progress
 
 STDIN = "-"
 LIVE = "live"

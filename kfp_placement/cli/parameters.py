@@ -10,15 +10,15 @@ import click
 
 from kfp_placement._kube_versions import read_kube_version
 from kfp_placement_engine.exceptions import EngineError
-from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.objective import parse_makespan_within
 from kfp_placement_engine.model.promise import parse_confidence
 from kfp_placement_engine.planning.overrides import check_namespace
+from kfp_placement_engine.units.durations import parse_duration
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from kfp_placement_engine.model.changes import Change
+    from kfp_placement_engine.plans.changes import Change
 
 BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 """Schedulers that `--compare` knows."""

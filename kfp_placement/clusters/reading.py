@@ -10,7 +10,7 @@ import kfp_placement_engine.model.cluster as model
 from kfp_placement.clusters.examples import EXAMPLES, PREFIX, default_cluster, read_example
 from kfp_placement.exceptions import UsageError
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
-from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, read_file
 

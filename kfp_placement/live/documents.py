@@ -15,8 +15,8 @@ from pydantic.alias_generators import to_camel
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.render.plan_json import number
+from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.history import PipelineDetails, PipelineTimes
 from kfp_placement_engine.views.queues import QueueView
 from kfp_placement_engine.views.runs import RunView

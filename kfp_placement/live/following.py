@@ -9,8 +9,8 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
 )
 from kfp_placement.live.kinds import Api, JsonObject
-from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_kube.kinds import Kind
 
 MAX_REFUSALS = 5

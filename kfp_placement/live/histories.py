@@ -18,7 +18,7 @@ from kfp_placement_engine.contract.pipeline_history import (
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.step_names import StepNames, listed
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.formatting import shown
 
 MAX_HISTORIES = 20_000

@@ -10,7 +10,7 @@ from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_engine.history import MemoryHistory
 from kfp_placement_engine.model.step_names import task_of
-from kfp_placement_engine.planning.memory_advice import step_advice
+from kfp_placement_engine.planning.past_runs.memory_advice import step_advice
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.views.runs import RunView

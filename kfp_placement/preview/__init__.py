@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from kfp_placement.preview.planned import Preview
-    from kfp_placement_engine.model.assumptions import Assumptions
+    from kfp_placement_engine.plans.assumptions import Assumptions
 
 _CONFIDENCE_UNUSED = Notice(
     "confidence-unused",

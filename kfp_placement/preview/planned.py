@@ -18,9 +18,9 @@ from kfp_placement.exceptions import (
 from kfp_placement.planning import PreparedRun
 from kfp_placement.preview.promised import PreviewedStep, Range, previewed, range_of
 from kfp_placement.preview.what_if import Suggestions, WhatIf
-from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import StepNames, listed
+from kfp_placement_engine.plans.plan import Plan, PlannedStep
 from kfp_placement_engine.readers.changes import read_change
 from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
 from kfp_placement_engine.views.formatting import counted, duration, shown, visible

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.promise import TimeRange
+from kfp_placement_engine.plans.plan import Plan, PlannedStep
 from kfp_placement_engine.views.formatting import visible
 from kfp_placement_engine.views.plans import promises
 

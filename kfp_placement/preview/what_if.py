@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kfp_placement_engine.model import what_if as engine
-from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.plans import what_if as engine
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.render.text import table_lines
 from kfp_placement_engine.views.document import Document
 from kfp_placement_engine.views.plans.what_if import (

@@ -12,7 +12,7 @@ from benchmarks.tuning.trials import Measurement, Trial, TrialLog, measure, run_
 from kfp_placement.exceptions import RunError
 from kfp_placement_engine import GeneticParams
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.progress import no_progress
+from kfp_placement_engine.plans.progress import no_progress
 
 A_TRIAL = Trial("workflows", 1000, 0, Budget(schedules=60), GeneticParams())
 MEASURED = Measurement(12.5, 60, 0.01)

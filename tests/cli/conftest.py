@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kfp_placement.cli import cli
-from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.plans.plan import Plan
 from tests.support import recording
 from tests.support.plans import taxi_plan
 

@@ -12,9 +12,9 @@ import pytest
 from kfp_placement_controller import plan_process
 from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
 from kfp_placement_controller.connection import connect
+from kfp_placement_controller.histories.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.plan_process import PlanProcess, learning_needs, needs
-from kfp_placement_controller.planning.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.watches import watch_group
 from kfp_placement_kube.access import Need

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from kfp_placement_engine.model.limits import CriticalPiece, PieceKind, ScheduledStep
-from kfp_placement_engine.model.plan import Bound, Figures, Plan, PlannedDriver
 from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind, ScheduledStep
+from kfp_placement_engine.plans.plan import Bound, Figures, Plan, PlannedDriver
 from tests.support.plans import (
     a_plan,
     a_step,

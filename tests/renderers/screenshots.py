@@ -6,8 +6,8 @@ The lead case as a time line, and its preview in JupyterLab, light and dark.
 import tempfile
 from pathlib import Path
 
-from kfp_placement.cli.demo_stories import unequal_steps
-from kfp_placement_engine.model.plan import Plan
+from kfp_placement.cli.commands.demo_stories import unequal_steps
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.render.html import TIME_LINE_IN_NOTEBOOK
 from kfp_placement_engine.render.palette import PlaceColours
 from kfp_placement_engine.render.text import TextStyle

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.formatting import visible
 from kfp_placement_engine.views.plans.comparison import makespan, verdict
 from tests.renderers.jupyter import OUTPUT, jupyter_server, notebook_of

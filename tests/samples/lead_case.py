@@ -11,7 +11,6 @@ import numpy as np
 from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
@@ -21,6 +20,7 @@ from kfp_placement_engine.model.run_graph import (
 )
 from kfp_placement_engine.planning.overrides import with_durations
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.readers import read_cluster, read_run
 from kfp_placement_engine.search.baselines import schedules_of

@@ -13,7 +13,7 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.forecast import Level
 from kfp_placement_engine.model.run_graph import DurationSource
-from kfp_placement_engine.planning.learned_times import with_history
+from kfp_placement_engine.planning.past_runs.learned_times import with_history
 from kfp_placement_engine.readers import ReadOptions, read_run
 from kfp_placement_engine.readers.history_file import read_histories
 from kfp_placement_engine.render.plan_json import plan_json

@@ -7,9 +7,9 @@ import pytest
 from kfp_placement._package import Package
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.planning import PlanRequest, prepare
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.plans.assumptions import Assumptions
 from tests.support.builders import a_cluster, a_kfp_run, a_policy, a_run, a_step, nodes
 from tests.support.prepared_runs import prepared
 

@@ -20,8 +20,8 @@ from kfp_placement import (
     place,
     preview,
 )
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.step_names import task_of
+from kfp_placement_engine.plans.assumptions import Assumptions
 from tests.support.pipelines import one_step, work
 from tests.support.plans import a_plan, a_step, stuck_plan, taxi_plan, unplaced_step
 from tests.support.samples import SAMPLES, load_sample

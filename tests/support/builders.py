@@ -7,7 +7,6 @@ from typing import Any
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.run_graph import (
@@ -18,6 +17,7 @@ from kfp_placement_engine.model.run_graph import (
     RunGraph,
     Step,
 )
+from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import PlacementProblem
 
 GIBIBYTE = 2**30

@@ -10,8 +10,8 @@ from typing import Any
 
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.demand import Demand, PodGroup
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.plans.plan import Plan
 
 DRIVER = {"cpu": 100, "memory": 64 * 2**20}
 """What KFP's driver pods request."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.model.latency import is_ruled
-from kfp_placement_engine.model.plan import Bound, Figures, Plan, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
+from kfp_placement_engine.plans.plan import Bound, Figures, Plan, PlannedDriver, PlannedStep
 
 EDGE_NODES = ("nitos-cloud-node", "nitlab-edge-node", "home-edge-node")
 

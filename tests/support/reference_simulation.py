@@ -20,10 +20,10 @@ from benchmarks.kube_scheduler import pod as kube
 from benchmarks.kube_scheduler.model import KubeScheduler
 from benchmarks.kube_scheduler.state import SchedulerState
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.constraints import matches_any_term, objection
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, Step, StepKind
+from kfp_placement_engine.plans.assumptions import Assumptions
 
 MEBIBYTE = 2**20
 NO_REQUEST = {"cpu": 100, "memory": 200 * MEBIBYTE}

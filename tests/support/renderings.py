@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from kfp_placement_engine.model.limits import ScheduledStep
-from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.plans.limits import ScheduledStep
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.render.html import html_fragment, html_page
 from kfp_placement_engine.render.text import TextStyle, document_text
 from kfp_placement_engine.views.drawings import Bar, Lane, Schedule

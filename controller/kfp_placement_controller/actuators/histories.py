@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from kfp_placement_controller.actuators.objects import merge_patch
 from kfp_placement_controller.exceptions import SupersededError
-from kfp_placement_controller.kinds import PIPELINE_HISTORIES
-from kfp_placement_controller.planning.actions import (
+from kfp_placement_controller.histories.actions import (
     DeleteHistory,
     HistoryAction,
     HistoryAnswer,
     HistoryOutcome,
     WriteHistory,
 )
-from kfp_placement_controller.planning.said_once import SaidOnce
+from kfp_placement_controller.kinds import PIPELINE_HISTORIES
+from kfp_placement_controller.said_once import SaidOnce
 from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (

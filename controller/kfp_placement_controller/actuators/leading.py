@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_kube.exceptions import KubernetesError
 from kfp_placement_kube.lease import LeaderElection
 

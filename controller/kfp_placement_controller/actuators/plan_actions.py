@@ -20,20 +20,19 @@ from kfp_placement_controller.actuators.placements import (
 from kfp_placement_controller.actuators.policies import write_findings
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.exceptions import SupersededError
+from kfp_placement_controller.histories.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.kinds import PLACEMENTS, RUN_REQUESTS
+from kfp_placement_controller.learning.actions import AskMemory
 from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
-    AskMemory,
     CloseQueue,
-    DeleteHistory,
     DeletePod,
     DeleteRequest,
     ForgetRun,
     SayFindings,
-    WriteHistory,
     WritePlacement,
     WriteRequest,
 )

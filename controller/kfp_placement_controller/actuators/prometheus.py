@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlencode
 
-from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer, MemoryPod
+from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer, MemoryPod
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_kube.exceptions import GarbledError, KubeError
 from kfp_placement_kube.json_text import read_json

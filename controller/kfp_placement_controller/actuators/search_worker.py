@@ -15,7 +15,7 @@ from kfp_placement_controller.actuators.worker import Worker
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_engine.exceptions import EngineError
-from kfp_placement_engine.model.durations import whole_seconds_text
+from kfp_placement_engine.units.durations import whole_seconds_text
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_engine.model.resources import Resources, fits, minus, raise_to, with_pod
+from kfp_placement_engine.units.resources import Resources, fits, minus, raise_to, with_pod
 
 SETTLE_SECONDS = 0.15
 """In this time another scheduler has placed a pod that it can place, and we have seen it: on two

@@ -21,8 +21,8 @@ from kfp_placement_controller.extender.preferences import (
 )
 from kfp_placement_controller.extender.wire import MAX_SCORE
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_engine.model.durations import latency_text
 from kfp_placement_engine.model.latency import UNKNOWN_MS
+from kfp_placement_engine.units.durations import latency_text
 
 CANDIDATES = 4
 """Nodes that `filter` leaves where it has a choice; the scheduler scores each of them."""

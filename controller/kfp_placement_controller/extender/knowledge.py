@@ -18,7 +18,7 @@ from kfp_placement_engine.contract.resources import (
 )
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
-from kfp_placement_engine.model.resources import Resources, free_room, minus, with_pod
+from kfp_placement_engine.units.resources import Resources, free_room, minus, with_pod
 
 _DEFAULT_RULES = PlacementPolicySpec()
 

@@ -27,8 +27,8 @@ from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.resources import minus, plus, with_pod
 from kfp_placement_engine.model.round_trips import StatedPlace, node_latencies, places_by_name
+from kfp_placement_engine.units.resources import minus, plus, with_pod
 from kfp_placement_kube.change import Change
 
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})

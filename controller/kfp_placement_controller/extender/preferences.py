@@ -20,7 +20,7 @@ from kfp_placement_engine.model.latency import (
     policy_tolerance,
     policy_types,
 )
-from kfp_placement_engine.model.resources import Resources, room_beside
+from kfp_placement_engine.units.resources import Resources, room_beside
 
 _UNKNOWN_NODE = KnownNode(Node("", {}), {})
 _NOTHING: Resources = {}

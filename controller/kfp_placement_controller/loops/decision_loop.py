@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from kfp_placement_controller.clock import ClockWatch
 from kfp_placement_controller.loops.garbage import keep_what_is_there, look_less_often
 from kfp_placement_controller.loops.inbox import Inbox
-from kfp_placement_engine.model.durations import whole_seconds_text
+from kfp_placement_engine.units.durations import whole_seconds_text
 
 _LOG = logging.getLogger(__name__)
 

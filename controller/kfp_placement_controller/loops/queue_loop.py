@@ -19,7 +19,7 @@ from kfp_placement_controller.queueing.actions import SteeringAction
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.queueing.verdicts import RUNS
 from kfp_placement_engine.contract.run_queue import resources_of
-from kfp_placement_engine.model.quantities import in_base_units
+from kfp_placement_engine.units.quantities import in_base_units
 
 
 @dataclass

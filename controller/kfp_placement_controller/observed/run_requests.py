@@ -10,9 +10,9 @@ from kfp_placement_engine.contract.resources import RunRequest, read_resource
 from kfp_placement_engine.contract.run_request import RunRequestSpec, RunRequestStatus
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.times import read_moment
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.units.times import read_moment
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolu
 from kfp_placement_controller.sources.load import Load, NodeLoad
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
-from kfp_placement_engine.model.resources import is_less
 from kfp_placement_engine.model.round_trips import (
     Latencies,
     StatedPlace,
@@ -15,6 +14,7 @@ from kfp_placement_engine.model.round_trips import (
     latencies_to,
     with_places,
 )
+from kfp_placement_engine.units.resources import is_less
 
 
 @dataclass

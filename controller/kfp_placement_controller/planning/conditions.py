@@ -6,8 +6,8 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from kfp_placement_controller.planning.current_plan import CurrentPlan
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.current_plan import CurrentPlan
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
 from kfp_placement_engine.contract.resources import Condition

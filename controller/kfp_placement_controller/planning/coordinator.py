@@ -11,6 +11,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
+from kfp_placement_controller.histories.actions import HistoryAnswer
+from kfp_placement_controller.histories.histories import Histories
+from kfp_placement_controller.histories.known_pasts import STEPS_AT_ONCE, KnownPast
 from kfp_placement_controller.kinds import (
     LOCATIONS,
     PIPELINE_HISTORIES,
@@ -19,39 +22,31 @@ from kfp_placement_controller.kinds import (
     RUN_QUEUES,
     RUN_REQUESTS,
 )
+from kfp_placement_controller.learning.run_learning import RunLearning
+from kfp_placement_controller.learning.unplanned_runs import UnplannedRuns
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
-from kfp_placement_controller.planning.actions import (
-    Action,
-    Announce,
-    ForgetRun,
-    HistoryAnswer,
-    WritePlacement,
-)
+from kfp_placement_controller.planning.actions import Action, Announce, ForgetRun, WritePlacement
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.evaluations import Evaluations, FirstPlans
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.guard import Guard, QueueGuard
-from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.known_pasts import STEPS_AT_ONCE, KnownPast
-from kfp_placement_controller.planning.overheads import LearnedOverheads
-from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.promising import Promising
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.round_builder import RoundBuilder
-from kfp_placement_controller.planning.run_learning import RunLearning
-from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
-from kfp_placement_controller.planning.said_once import SaidOnce
-from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.planning.unplanned_runs import UnplannedRuns
+from kfp_placement_controller.runs.overheads import LearnedOverheads
+from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.said_once import SaidOnce
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec

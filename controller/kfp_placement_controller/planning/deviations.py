@@ -12,8 +12,8 @@ from kfp_placement_controller.observed.deviations import Deviation, why_left_out
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gates import Cause, OpenGate
-from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_kube.change import Change

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.planning.open_runs import OpenRun
-from kfp_placement_controller.planning.overheads import LearnedOverheads
-from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION, PlanningParams
-from kfp_placement_controller.planning.pauses import lasts
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.open_runs import OpenRun
+from kfp_placement_controller.runs.overheads import LearnedOverheads
+from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION, PlanningParams
+from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.keys import RunKey
 

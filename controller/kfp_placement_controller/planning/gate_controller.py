@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.latency_limits import hard_limit, limit_ms
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.cluster_state import ClusterState, RoundTrips
 from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gates import (
@@ -15,9 +16,8 @@ from kfp_placement_controller.planning.gates import (
     PlannedStep,
     releases,
 )
-from kfp_placement_controller.planning.open_runs import PlannedRun
-from kfp_placement_controller.planning.pauses import lasts
-from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.runs.open_runs import PlannedRun
+from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.lowering.pods import requests_of

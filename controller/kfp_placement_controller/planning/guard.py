@@ -12,8 +12,8 @@ from kfp_placement_controller.observed.liveness import (
 )
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import CloseQueue, DeletePod, SayFindings
-from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 from kfp_placement_engine.model.keys import QueueKey

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundResult
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
-from kfp_placement_engine.model.plan import Plan, RunsPlan
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_runs
 from kfp_placement_engine.planning.warm_start import WarmStart
+from kfp_placement_engine.plans.plan import Plan, RunsPlan
 
 
 def plan_round(asked: PlanningRound) -> RoundResult:

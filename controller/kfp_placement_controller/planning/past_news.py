@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.pauses import lasts
-from kfp_placement_controller.planning.run_needs import RunNeed
-from kfp_placement_controller.planning.unwritten_runs import HistoryKey
+from kfp_placement_controller.histories.histories import Histories
+from kfp_placement_controller.histories.unwritten_runs import HistoryKey
+from kfp_placement_controller.pauses import lasts
+from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_engine.contract.pipeline_history import history_name
 from kfp_placement_engine.model.keys import RunKey
 

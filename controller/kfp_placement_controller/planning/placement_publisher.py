@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import Announce, WritePlacement
 from kfp_placement_controller.planning.conditions import findings, phase
-from kfp_placement_controller.planning.current_plan import plan_of_placement
-from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.placement_object import (
     PlacementState,
     placement_of,
 )
-from kfp_placement_controller.planning.run_promises import RunPromises
-from kfp_placement_controller.planning.step_states import StepStatus
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.current_plan import plan_of_placement
+from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.run_promises import RunPromises
+from kfp_placement_controller.runs.step_states import StepStatus
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import ConditionType
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import PipelinePlacement

@@ -11,19 +11,19 @@ from kfp_placement_controller.metrics import (
     PLANS_AT_ONCE,
     STEPS_FORECAST,
 )
-from kfp_placement_controller.planning.current_plan import plan_in_force
 from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.open_runs import OpenRun, key_text
-from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
-from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.current_plan import plan_in_force
+from kfp_placement_controller.runs.open_runs import OpenRun, key_text
+from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.run_graph import StepKind
+from kfp_placement_engine.plans.plan import Plan
 
 _LOG = logging.getLogger(__name__)
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.known_pasts import KnownPast
-from kfp_placement_controller.planning.open_runs import PlannedRun
-from kfp_placement_controller.planning.pauses import lasts
+from kfp_placement_controller.histories.histories import Histories
+from kfp_placement_controller.histories.known_pasts import KnownPast
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.round_builder import RoundBuilder
-from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.said_once import SaidOnce
+from kfp_placement_controller.runs.open_runs import PlannedRun
+from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.said_once import SaidOnce
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.promise import Promise
-from kfp_placement_engine.planning.promises import outlook_of, promise_of
+from kfp_placement_engine.planning.past_runs.promises import outlook_of, promise_of
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
+from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey

@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.open_runs import OpenRun, PlannedRun, key_text
-from kfp_placement_controller.planning.overheads import LearnedOverheads
-from kfp_placement_controller.planning.parameters import MOST_LAG, PlanningParams
 from kfp_placement_controller.planning.rounds import PlanningRound
-from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun, key_text
+from kfp_placement_controller.runs.overheads import LearnedOverheads
+from kfp_placement_controller.runs.parameters import MOST_LAG, PlanningParams
+from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_runs
 from kfp_placement_engine.planning.policy_options import policy_options
+from kfp_placement_engine.plans.plan import Plan
 
 
 @dataclass

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.warm_start import WarmStart
+from kfp_placement_engine.plans.plan import Plan
 
 
 @dataclass(frozen=True)

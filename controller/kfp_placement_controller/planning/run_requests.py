@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
+from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
+from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
 from kfp_placement_controller.planning.defects import attempt
-from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.planning.past_news import PastNews
-from kfp_placement_controller.planning.pauses import lasts
 from kfp_placement_controller.planning.round_builder import RoundBuilder
-from kfp_placement_controller.planning.run_needs import RunNeed
-from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.runs.run_needs import RunNeed
+from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE

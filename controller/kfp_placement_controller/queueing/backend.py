@@ -14,7 +14,7 @@ from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.queueing.verdicts import Verdict
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.resources import Resources
 
 BY_KUEUE = "kueue"
 """What a run makes room for that Kueue has evicted."""

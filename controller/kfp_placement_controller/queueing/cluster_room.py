@@ -9,7 +9,7 @@ from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.resources import Resources, minus
+from kfp_placement_engine.units.resources import Resources, minus
 from kfp_placement_kube.change import Change
 
 NOT_FOR_RUNS = ("node.kubernetes.io/", "node-role.kubernetes.io/")

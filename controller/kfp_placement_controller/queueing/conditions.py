@@ -7,7 +7,7 @@ from typing import Any
 
 from kfp_placement_engine.contract.fields import ResourceStatus
 from kfp_placement_engine.contract.resources import Condition
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 
 MAX_MESSAGE_CHARACTERS = 1000
 

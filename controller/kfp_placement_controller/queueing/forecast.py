@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.queueing.builtin.admission import decide, in_order
 from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from kfp_placement_controller.queueing.conditions import ConditionFinding, statu
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.contract.run_queue import amounts_of
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.resources import Resources
 
 READY = "Ready"
 VALID = "Valid"

@@ -18,8 +18,8 @@ from kfp_placement_engine.contract.run_request import (
     StartRange,
 )
 from kfp_placement_engine.model.keys import QueueKey
-from kfp_placement_engine.model.quantities import format_resource
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.quantities import format_resource
+from kfp_placement_engine.units.times import time_text
 
 NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
 """Why a run is admitted that we have not let run."""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 if TYPE_CHECKING:
-    from kfp_placement_engine.model.resources import Resources
+    from kfp_placement_engine.units.resources import Resources
 
 NOT_KNOWN_YET = "waits for the planner to say what it needs"
 NO_RULES_KNOWN = "waits until its RunQueue is corrected: see its condition Valid"

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from kfp_placement_engine.contract.run_request import RequestReason
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.quantities import format_resource
+from kfp_placement_engine.units.quantities import format_resource
 
 
 class Rule(StrEnum):

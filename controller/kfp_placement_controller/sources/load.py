@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
-from kfp_placement_engine.model.resources import Resources, add_to, bounded, subtract_from, with_pod
+from kfp_placement_engine.units.resources import Resources, add_to, bounded, subtract_from, with_pod
 
 
 @dataclass

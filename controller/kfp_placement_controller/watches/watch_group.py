@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.durations import whole_seconds_text
+from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import PAGE_SIZE, KubeClient

@@ -28,15 +28,15 @@ from kfp_placement_engine.contract.hints import MAX_PRIORITY
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
-from kfp_placement_engine.model.durations import (
+from kfp_placement_engine.model.objective import MakespanWithin, parse_makespan_within
+from kfp_placement_engine.model.promise import confidence_text, parse_confidence
+from kfp_placement_engine.units.durations import (
     duration_text,
     latency_text,
     parse_duration,
     parse_latency_ms,
 )
-from kfp_placement_engine.model.objective import MakespanWithin, parse_makespan_within
-from kfp_placement_engine.model.promise import confidence_text, parse_confidence
-from kfp_placement_engine.model.quantities import format_resource, parse_cpu, parse_quantity
+from kfp_placement_engine.units.quantities import format_resource, parse_cpu, parse_quantity
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
 

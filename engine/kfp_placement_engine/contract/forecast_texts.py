@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable
 from datetime import datetime
 
-from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import CONFIDENCE, Promise, TimeRange, confidence_text
+from kfp_placement_engine.units.durations import format_duration
 
 _ALIKE = {
     Level.STEP: "other iterations",

@@ -15,13 +15,13 @@ from typing import Any, TypeGuard
 
 from kfp_placement_engine.exceptions import HintsError, QuantityError
 from kfp_placement_engine.model.demand import PodGroup
-from kfp_placement_engine.model.durations import (
+from kfp_placement_engine.units.durations import (
     exact_duration_text,
     exact_latency_text,
     parse_duration,
     parse_latency_ms,
 )
-from kfp_placement_engine.model.quantities import (
+from kfp_placement_engine.units.quantities import (
     format_resource,
     format_resources,
     parse_quantity,

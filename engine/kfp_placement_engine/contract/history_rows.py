@@ -18,8 +18,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, Field, PlainSerializer, WithJsonSchema
 
 from kfp_placement_engine.contract.fields import Moment, ObjectName, ResourceModel
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.history import LARGEST_ARGUMENT, MOST_ARGUMENTS
+from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 
 MAX_ROWS = 20_000
 """Rows of one list; objects that are not too large have fewer."""

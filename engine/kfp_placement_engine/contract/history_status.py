@@ -26,8 +26,8 @@ from kfp_placement_engine.contract.pipeline_history import (
     PipelineHistoryStatus,
 )
 from kfp_placement_engine.contract.placement_size import json_bytes
-from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.history import PastRun, PastStep
+from kfp_placement_engine.units.durations import format_duration
 
 MOST_ITERATIONS = 2_500
 """Of a step in one run, and half as many until `FEWEST_RUNS` fit."""

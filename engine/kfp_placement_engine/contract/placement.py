@@ -22,7 +22,6 @@ from kfp_placement_engine.contract.fields import (
 )
 from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
 from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.promise import (
     CONFIDENCE,
     LEAST_CONFIDENCE,
@@ -30,6 +29,7 @@ from kfp_placement_engine.model.promise import (
     Promise,
     TimeRange,
 )
+from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 
 Row = Annotated[tuple[Any, ...], Field(max_length=32)]
 """One step in a list of values; see `contract.rows`."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_engine.contract.policy import POLICY_NAME
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 
 
 @dataclass(frozen=True, slots=True)

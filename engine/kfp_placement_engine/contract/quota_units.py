@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.keys import RUNS_RESOURCE
 from kfp_placement_engine.model.demand import Demand
-from kfp_placement_engine.model.resources import Resources, is_extended, without_zeros
+from kfp_placement_engine.units.resources import Resources, is_extended, without_zeros
 
 MAX_POD_SETS = 8
 """Kueue refuses a Workload with more."""

@@ -22,8 +22,8 @@ from kfp_placement_engine.contract.fields import (
 )
 from kfp_placement_engine.contract.hints import MAX_PRIORITY
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.quantities import format_resource, parse_resource
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.quantities import format_resource, parse_resource
+from kfp_placement_engine.units.resources import Resources
 
 DEFAULT_QUEUE = "default"
 """Name of the RunQueue by which a namespace takes part, and of runs that name no other."""

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kfp_placement_engine.model.durations import format_duration, round_trip_text
-from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.reasons import Argument, Reason
 from kfp_placement_engine.model.step_state import Waiting, WaitingFor
+from kfp_placement_engine.units.durations import format_duration, round_trip_text
+from kfp_placement_engine.units.quantities import format_resource
 
 _LATENCY = (
     " to {location:text} of {node_count:nodes} with room: {latency_ms:milliseconds}"

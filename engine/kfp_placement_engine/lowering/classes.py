@@ -19,9 +19,9 @@ from kfp_placement_engine.lowering.volumes import VolumeRules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import latency_rule
-from kfp_placement_engine.model.resources import with_pod
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.problem.problem import Integers
+from kfp_placement_engine.units.resources import with_pod
 
 
 @dataclass(frozen=True)

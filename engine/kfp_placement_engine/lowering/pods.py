@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.latency import LatencyRule
-from kfp_placement_engine.model.resources import (
+from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
+from kfp_placement_engine.units.resources import (
     SCORED_DEFAULTS,
     Resources,
     add_to,
     bounded,
     raise_to,
 )
-from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
 
 LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
 """The kfp-launcher init container: no executor pod reserves less (KFP 2.17, container.go)."""

@@ -7,8 +7,8 @@ import numpy as np
 
 from kfp_placement_engine.lowering.tables import amounts
 from kfp_placement_engine.model.active_runs import ReservedRun
-from kfp_placement_engine.model.resources import with_pod
 from kfp_placement_engine.problem.problem import AXES, ELEMENTS, PlacementProblem, ProblemArrays
+from kfp_placement_engine.units.resources import with_pod
 
 
 def with_reservations(

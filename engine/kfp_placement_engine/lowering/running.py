@@ -9,7 +9,7 @@ from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.images import Images
 from kfp_placement_engine.lowering.tables import NodeTables
 from kfp_placement_engine.lowering.work import Work
-from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 

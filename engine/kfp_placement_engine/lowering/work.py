@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import DataInput, Step, StepKind
+from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import Booleans, Floats
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.units.resources import Resources
 
 
 class ProgressState(StrEnum):

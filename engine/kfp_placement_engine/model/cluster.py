@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.policy import PlanningPolicy
-from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
+from kfp_placement_engine.units.resources import Resources
 
 
 @dataclass(frozen=True)

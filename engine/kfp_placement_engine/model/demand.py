@@ -7,7 +7,7 @@ never run together.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)

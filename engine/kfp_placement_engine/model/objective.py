@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import PlanningError, QuantityError
-from kfp_placement_engine.model.durations import duration_text, parse_duration, plain_decimal
-from kfp_placement_engine.model.quantities import shown_value
+from kfp_placement_engine.units.durations import duration_text, parse_duration, plain_decimal
+from kfp_placement_engine.units.quantities import shown_value
 
 ENDS_EARLIEST = ("completion", "makespan")
 """Objectives under which a run that is planned alone ends as early as it can."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.quantities import shown_value
+from kfp_placement_engine.units.quantities import shown_value
 
 CONFIDENCE = 0.9
 """How often a range is to hold, unless somebody asks for another figure."""

@@ -13,7 +13,7 @@ from enum import StrEnum
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import LearnedWidth
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.resources import Resources
 
 
 class StepKind(StrEnum):

@@ -11,8 +11,8 @@ from itertools import groupby
 import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
-from kfp_placement_engine.model.limits import CriticalPiece, PieceKind
 from kfp_placement_engine.planning.waits import Wait, Waits
+from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind
 from kfp_placement_engine.problem.problem import Floats, Integers
 from kfp_placement_engine.search.simulation import Schedule
 

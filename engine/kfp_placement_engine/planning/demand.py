@@ -13,11 +13,11 @@ import numpy as np
 from kfp_placement_engine.lowering.pods import DRIVER_REQUESTS
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.demand import Demand, PodGroup
-from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.resources import MAX_SUM, Resources, is_extended, without_zeros
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_names import enclosing
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
+from kfp_placement_engine.units.resources import MAX_SUM, Resources, is_extended, without_zeros
 
 
 class DemandProfile:

@@ -13,7 +13,6 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import objection
 from kfp_placement_engine.model.latency import is_within
 from kfp_placement_engine.model.reasons import Argument, Reason, counted, reason
-from kfp_placement_engine.model.resources import free_room, lacking
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import (
@@ -25,6 +24,7 @@ from kfp_placement_engine.planning.alternatives import (
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Booleans
 from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.units.resources import free_room, lacking
 
 ALTERNATIVES = 3
 """Other nodes tried for a step."""

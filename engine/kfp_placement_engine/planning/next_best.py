@@ -7,13 +7,13 @@ import numpy as np
 
 from kfp_placement_engine.contract.rows import MAX_ALTERNATIVES
 from kfp_placement_engine.lowering import Lowered
-from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.planning.alternatives import (
     WHAT_IF_WORK,
     completions,
     moved,
     seconds_on_nodes,
 )
+from kfp_placement_engine.plans.plan import Alternative
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.simulation import Schedule

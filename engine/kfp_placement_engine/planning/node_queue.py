@@ -10,8 +10,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.resources import (
+from kfp_placement_engine.planning.room_over_time import RoomOverTime
+from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.units.resources import (
     Resources,
     add_to,
     fits,
@@ -19,7 +20,6 @@ from kfp_placement_engine.model.resources import (
     subtract_from,
     with_pod,
 )
-from kfp_placement_engine.planning.room_over_time import RoomOverTime
 
 MOST_KEPT = 200
 """Steps whose room is kept piece by piece of time; that of further ones is kept from now on.

@@ -11,9 +11,9 @@ from kfp_placement_engine.exceptions import (
     RequestError,
     UnknownStepError,
 )
-from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import StepNames
+from kfp_placement_engine.units.durations import parse_duration
 
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 

@@ -7,10 +7,10 @@ from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering import LoweringOptions
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
+from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.parameters import GeneticParams

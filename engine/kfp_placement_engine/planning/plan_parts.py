@@ -11,8 +11,6 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.limits import ScheduledStep
-from kfp_placement_engine.model.plan import Bound, Figures, Plan
 from kfp_placement_engine.planning.critical_path import critical_path
 from kfp_placement_engine.planning.plan_rows import (
     Explanations,
@@ -23,6 +21,8 @@ from kfp_placement_engine.planning.plan_rows import (
     used_assumptions,
 )
 from kfp_placement_engine.planning.resource_use import mean_use, resource_use
+from kfp_placement_engine.plans.limits import ScheduledStep
+from kfp_placement_engine.plans.plan import Bound, Figures, Plan
 from kfp_placement_engine.problem.problem import PlacementProblem, owners
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 from kfp_placement_engine.search.result import Result

@@ -12,22 +12,22 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.lowering.work import duration_of
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.model.image_sizes import UNKNOWN_IMAGE_BYTES, SizeSource
 from kfp_placement_engine.model.images import canonical
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
-from kfp_placement_engine.model.limits import Phases
-from kfp_placement_engine.model.plan import Alternative, PlannedDriver, PlannedStep
-from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.reasons import Reason, reason
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.plans.limits import Phases
+from kfp_placement_engine.plans.plan import Alternative, PlannedDriver, PlannedStep
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.units.durations import format_duration
+from kfp_placement_engine.units.quantities import format_resource
 
 _NAMED = 5
 """Names in a line that counts."""

@@ -20,8 +20,6 @@ from kfp_placement_engine.lowering import (
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.objective import MakespanWithin
-from kfp_placement_engine.model.plan import Bound, Plan, RunsPlan
-from kfp_placement_engine.model.progress import GenerationProgress, Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
@@ -32,6 +30,8 @@ from kfp_placement_engine.planning.plan_options import (
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
 from kfp_placement_engine.planning.warm_start import WarmStart, replayed, warm_placement
+from kfp_placement_engine.plans.plan import Bound, Plan, RunsPlan
+from kfp_placement_engine.plans.progress import GenerationProgress, Progress, no_progress
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import schedules_of

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import hard_limit_ms, policy_tolerance, policy_types
 from kfp_placement_engine.model.policy import (
@@ -23,6 +22,7 @@ from kfp_placement_engine.model.policy import (
 )
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
 from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.search.parameters import GeneticParams
 
 ValueT = TypeVar("ValueT")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kfp_placement_engine.bounds.lower_bound import usable_nodes
-from kfp_placement_engine.model.limits import ResourceUse
+from kfp_placement_engine.plans.limits import ResourceUse
 from kfp_placement_engine.problem.problem import (
     Booleans,
     Floats,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kfp_placement_engine.model.limits import PieceKind
+from kfp_placement_engine.plans.limits import PieceKind
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem, owners
 from kfp_placement_engine.search.simulation import Schedule
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
-from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, Integers
 from kfp_placement_engine.search.list_scheduling import list_schedule

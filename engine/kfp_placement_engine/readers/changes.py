@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kfp_placement_engine.exceptions import ChangeError, InputError
-from kfp_placement_engine.model.changes import (
+from kfp_placement_engine.plans.changes import (
     ACCESS_MODES,
     OFF,
     AddNodes,
@@ -19,10 +19,10 @@ from kfp_placement_engine.model.changes import (
     RemoveNodes,
     SetProperties,
 )
-from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
-from kfp_placement_engine.model.quantities import parse_memory, parse_resource
 from kfp_placement_engine.readers.forms import key_advice
 from kfp_placement_engine.readers.kubernetes.nodes import read_speed
+from kfp_placement_engine.units.durations import parse_duration, parse_latency_ms
+from kfp_placement_engine.units.quantities import parse_memory, parse_resource
 
 FORMS = (
     "+N of NODE",

@@ -22,11 +22,9 @@ from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.constraints import UNSCHEDULABLE_TAINT
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.policy import Actuator, PlanningPolicy
-from kfp_placement_engine.model.progress import Progress, no_progress
-from kfp_placement_engine.model.quantities import MIN_MEMORY_BYTES
-from kfp_placement_engine.model.resources import without_zeros
 from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
+from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers.cluster_model import (
     CLUSTER,
     KIND,
@@ -50,6 +48,8 @@ from kfp_placement_engine.readers.text.documents import (
     load_documents,
     read_file,
 )
+from kfp_placement_engine.units.quantities import MIN_MEMORY_BYTES
+from kfp_placement_engine.units.resources import without_zeros
 
 UNUSED_KEYS = frozenset(
     {

@@ -12,10 +12,7 @@ from kfp_placement_engine.contract.keys import (
     STORE_BANDWIDTH_LABEL,
 )
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
-from kfp_placement_engine.model.durations import exact_latency_text, exact_seconds_text
 from kfp_placement_engine.model.policy import PlanningPolicy
-from kfp_placement_engine.model.quantities import format_resource
-from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.cluster_file import node_term
@@ -26,6 +23,9 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
     read_speed,
 )
 from kfp_placement_engine.readers.text.yaml_text import yaml_text
+from kfp_placement_engine.units.durations import exact_latency_text, exact_seconds_text
+from kfp_placement_engine.units.quantities import format_resource
+from kfp_placement_engine.units.resources import Resources
 
 
 def write_cluster_file(cluster: Cluster) -> str:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
-from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.readers.place import kind_of
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
+from kfp_placement_engine.units.durations import parse_duration
 
 
 def read_durations(data: bytes, *, name: str) -> dict[str, float]:

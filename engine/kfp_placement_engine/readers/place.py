@@ -7,7 +7,7 @@ A `Place` is a chain of parts, and becomes text when a message needs it:
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
-from kfp_placement_engine.model.quantities import parse_resources
+from kfp_placement_engine.units.quantities import parse_resources
 
 MAX_COUNT = 2**31
 """The largest whole number that is read, where nothing else is said."""

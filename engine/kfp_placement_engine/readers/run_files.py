@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers.argo.keys import GROUP, WORKFLOW_KINDS
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.options import ReadOptions

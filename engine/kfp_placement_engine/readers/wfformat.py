@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError, LimitError
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.task_order import ordered
+from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 
 SOURCE = "wfformat"
 

@@ -16,10 +16,10 @@ import yaml
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.forecast import Basis
-from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.model.promise import TimeRange
-from kfp_placement_engine.model.quantities import format_resource, format_resources
-from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions, end_seconds
+from kfp_placement_engine.plans.plan import Figures, Plan, PlannedStep
+from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestions, end_seconds
+from kfp_placement_engine.units.quantities import format_resource, format_resources
 from kfp_placement_engine.views.plans.verdict import DEFAULT_SCHEDULER
 from kfp_placement_engine.views.plans.what_if import Answer
 

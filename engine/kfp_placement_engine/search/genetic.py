@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from kfp_placement_engine.model.progress import GenerationProgress
+from kfp_placement_engine.plans.progress import GenerationProgress
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem

@@ -11,7 +11,7 @@ the search is random placement.
 
 import numpy as np
 
-from kfp_placement_engine.model.progress import GenerationProgress
+from kfp_placement_engine.plans.progress import GenerationProgress
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
 from kfp_placement_engine.search.parameters import GeneticParams

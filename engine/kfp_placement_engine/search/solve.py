@@ -5,7 +5,7 @@ import time
 from itertools import chain
 
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.progress import GenerationProgress, no_generation_progress
+from kfp_placement_engine.plans.progress import GenerationProgress, no_generation_progress
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines.brute_force import best_of_all, count_plans

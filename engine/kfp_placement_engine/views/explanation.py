@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kfp_placement_engine.contract.keys import PLAN_GATE
-from kfp_placement_engine.model.durations import format_duration, round_trip_text
 from kfp_placement_engine.model.reasons import FAR_FROM_USERS, NEAR_USERS
 from kfp_placement_engine.model.step_state import StepState
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.durations import format_duration, round_trip_text
+from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.document import (
     Column,
     Document,

@@ -7,7 +7,7 @@ would act on (escape sequences, direction marks, line breaks) gets through as it
 import math
 from datetime import UTC, datetime
 
-from kfp_placement_engine.model.durations import (
+from kfp_placement_engine.units.durations import (
     format_addable_duration,
     format_duration,
     round_trip_figure,

@@ -16,9 +16,9 @@ from kfp_placement_engine.history import Past, RunEnds
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import PastStep, StepIdentity
 from kfp_placement_engine.model.promise import TimeRange
-from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.planning.memory_advice import memory_advice, memory_text
-from kfp_placement_engine.planning.stored_past import past_of
+from kfp_placement_engine.planning.past_runs.memory_advice import memory_advice, memory_text
+from kfp_placement_engine.planning.past_runs.stored_past import past_of
+from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.document import (
     Column,
     Document,

@@ -14,9 +14,9 @@ from kfp_placement_engine.contract.forecast_texts import (
 )
 from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.resources import Condition
-from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.promise import PromiseOutcome, TimeRange
 from kfp_placement_engine.model.step_state import StepState, WaitingFor
+from kfp_placement_engine.units.durations import format_duration
 from kfp_placement_engine.views.formatting import (
     NONE,
     age_text,

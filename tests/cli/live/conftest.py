@@ -55,6 +55,6 @@ def live(run, cluster, monkeypatch):
 
     monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", connect)
     for command in ("list", "explain", "watch", "queue", "history"):
-        monkeypatch.setattr(f"kfp_placement.cli.{command}_command.now", lambda: NOW)
+        monkeypatch.setattr(f"kfp_placement.cli.commands.{command}.now", lambda: NOW)
     run.connected = connected
     return run

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kfp_placement.cli import history_command
+from kfp_placement.cli.commands import history as history_command
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import HISTORIES
 from kfp_placement.schemas import schema
@@ -16,10 +16,10 @@ from kfp_placement_engine.contract.pipeline_history import PipelineHistory, hist
 from kfp_placement_engine.contract.resources import read_resource
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import TimeRange
-from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.planning.stored_past import past_of
+from kfp_placement_engine.planning.past_runs.stored_past import past_of
 from kfp_placement_engine.readers.history_file import read_histories
 from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
+from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.history import (
     LoopTimes,
     PipelineDetails,

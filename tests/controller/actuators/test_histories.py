@@ -7,14 +7,14 @@ from typing import Any, cast
 import pytest
 
 from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
-from kfp_placement_controller.observed.histories import observe_history
-from kfp_placement_controller.planning.actions import (
+from kfp_placement_controller.histories.actions import (
     DeleteHistory,
     HistoryAction,
     HistoryAnswer,
     HistoryOutcome,
     WriteHistory,
 )
+from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_engine.contract.pipeline_history import MAX_HISTORY_BYTES, PipelineHistory
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import read_resource

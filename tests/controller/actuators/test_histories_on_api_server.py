@@ -3,13 +3,13 @@
 import pytest
 
 from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
-from kfp_placement_controller.kinds import PIPELINE_HISTORIES
-from kfp_placement_controller.planning.actions import (
+from kfp_placement_controller.histories.actions import (
     DeleteHistory,
     HistoryAction,
     HistoryOutcome,
     WriteHistory,
 )
+from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.resources import read_resource
 from tests.controller.planning.past_runs import a_past_run

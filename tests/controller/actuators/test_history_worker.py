@@ -9,7 +9,7 @@ from kfp_placement_controller.actuators import histories
 from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.actuators.worker import Worker
-from kfp_placement_controller.planning.actions import (
+from kfp_placement_controller.histories.actions import (
     DeleteHistory,
     HistoryAnswer,
     HistoryOutcome,

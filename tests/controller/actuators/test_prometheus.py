@@ -12,7 +12,7 @@ from kfp_placement_controller.actuators.prometheus import (
     MOST_SECONDS,
     Prometheus,
 )
-from kfp_placement_controller.planning.actions import AskMemory, MemoryAnswer, MemoryPod
+from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer, MemoryPod
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.transport import Transport, TransportParams

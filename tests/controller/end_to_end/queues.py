@@ -6,8 +6,8 @@ from http import HTTPStatus
 from typing import Any
 
 from kfp_placement_engine.contract.keys import API_VERSION, QUEUE_INSTANCE
-from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from kfp_placement_engine.units.times import time_text
 from tests.controlplane.argo.small_workflows import dag, step, task, workflow
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until

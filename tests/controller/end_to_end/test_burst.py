@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.runs.parameters import PlanningParams
 from tests.controller.end_to_end.history import History, RunWrites, Written
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import is_marked

@@ -12,8 +12,8 @@ from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS, Reaso
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.quantities import parse_quantity
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
+from kfp_placement_engine.units.quantities import parse_quantity
 from tests.support.data import data_path
 from tests.support.kubernetes import pod_object
 

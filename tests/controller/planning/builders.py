@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kfp_placement_controller.observed.pods import ObservedPod, Owner
-from kfp_placement_controller.planning.run_pods import RunPod
-from kfp_placement_controller.planning.run_reading import read_run
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.run_pods import RunPod
+from kfp_placement_controller.runs.run_reading import read_run
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import observe_workflow
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kfp_placement_controller.actuators.histories import HistoryTask, HistoryWriter
 from kfp_placement_controller.actuators.plan_actions import REFUSED_REASON
+from kfp_placement_controller.histories.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES, PLACEMENT_METADATA
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.histories import observe_history
@@ -19,17 +20,15 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
-    DeleteHistory,
     DeletePod,
     SayFindings,
-    WriteHistory,
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import observe_workflow

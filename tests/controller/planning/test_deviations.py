@@ -6,19 +6,19 @@ import pytest
 
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gates import Cause, OpenGate
-from kfp_placement_controller.planning.run_reading import RunReading
-from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.current_plan import CurrentPlan
+from kfp_placement_controller.runs.run_reading import RunReading
+from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import PlannedRow
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.constraints import NOT_READY_TAINT
+from kfp_placement_engine.plans.assumptions import Assumptions
 from tests.controller.planning.builders import a_pod, a_policy, a_workflow, after, pod_change
 from tests.support.builders import a_node, a_run, a_step
 

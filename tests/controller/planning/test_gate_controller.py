@@ -4,7 +4,7 @@ from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Cause
-from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.keys import PLAN_GATE

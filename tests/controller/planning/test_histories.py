@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import run_learning
+from kfp_placement_controller.learning import run_learning
 from kfp_placement_controller.planning.actions import Action
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.placement import EndRange

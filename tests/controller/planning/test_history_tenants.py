@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY, generate_latest
 
+from kfp_placement_controller.histories.actions import WriteHistory
+from kfp_placement_controller.learning import kept_promises
 from kfp_placement_controller.metrics import PROMISE_COVERAGE
-from kfp_placement_controller.planning import kept_promises
-from kfp_placement_controller.planning.actions import (
-    Action,
-    WriteHistory,
-    WritePlacement,
-)
+from kfp_placement_controller.planning.actions import Action, WritePlacement
 from kfp_placement_controller.planning.rounds import PlanningRound
 from tests.controller.planning.builders import START
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from kfp_placement_controller.planning.overheads import RunningCentre
-from kfp_placement_controller.planning.tracked_run import HoldWatch
+from kfp_placement_controller.runs.overheads import RunningCentre
+from kfp_placement_controller.runs.tracked_run import HoldWatch
 from tests.controller.planning.builders import a_workflow, after
 from tests.controller.planning.played_cluster import PlayedCluster, a_coordinator
 from tests.controller.planning.test_recordings import a_cluster, recorded_workflow

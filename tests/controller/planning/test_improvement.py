@@ -5,7 +5,7 @@ import math
 import pytest
 
 from kfp_placement_controller.planning.improvement import gains
-from kfp_placement_engine.model.plan import RunsPlan
+from kfp_placement_engine.plans.plan import RunsPlan
 
 
 def planned(completions, latest=0.0, limit=math.inf, unplaced=0.0, latency=0.0) -> RunsPlan:

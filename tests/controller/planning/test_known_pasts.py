@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.observed.histories import MAX_OBJECT_BYTES, observe_history
-from kfp_placement_controller.planning import known_pasts
-from kfp_placement_controller.planning.actions import (
+from kfp_placement_controller.histories import known_pasts
+from kfp_placement_controller.histories.actions import (
     DeleteHistory,
     HistoryAnswer,
     HistoryOutcome,
     WriteHistory,
 )
-from kfp_placement_controller.planning.histories import Histories
-from kfp_placement_controller.planning.known_pasts import STEPS_AT_ONCE, KnownPast
+from kfp_placement_controller.histories.histories import Histories
+from kfp_placement_controller.histories.known_pasts import STEPS_AT_ONCE, KnownPast
+from kfp_placement_controller.observed.histories import MAX_OBJECT_BYTES, observe_history
 from kfp_placement_engine.contract.resources import PipelineHistory, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
@@ -25,8 +25,8 @@ from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import RunGraph, Step
-from kfp_placement_engine.planning.learned_times import LearnedRun, with_history
-from kfp_placement_engine.planning.stored_past import past_of
+from kfp_placement_engine.planning.past_runs.learned_times import LearnedRun, with_history
+from kfp_placement_engine.planning.past_runs.stored_past import past_of
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START
 from tests.controller.planning.past_runs import a_history, a_past_run

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning.actions import MemoryAnswer
-from kfp_placement_controller.planning.memory_peaks import (
+from kfp_placement_controller.learning.actions import MemoryAnswer
+from kfp_placement_controller.learning.memory_peaks import (
     PATIENCE_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
     SETTLING_SECONDS,
     MemoryPeaks,
 )
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.policy import MemorySource
 from tests.controller.planning.builders import a_pod, a_tracked_run, after

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from kfp_placement_controller.planning.current_plan import CurrentPlan
-from kfp_placement_controller.planning.overheads import (
+from kfp_placement_controller.runs.current_plan import CurrentPlan
+from kfp_placement_controller.runs.overheads import (
     WINDOW,
     LearnedOverheads,
     RunningCentre,
 )
-from kfp_placement_controller.planning.run_reading import RunReading
-from kfp_placement_controller.planning.step_states import StepStatus
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.run_reading import RunReading
+from kfp_placement_controller.runs.step_states import StepStatus
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo.workflows import WorkflowIndex
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.model.step_state import StepState
+from kfp_placement_engine.plans.assumptions import Assumptions
 from tests.controller.planning.builders import START, a_pod, a_workflow, after
 
 GRAPH = RunGraph(

@@ -11,7 +11,7 @@ import pytest
 
 from kfp_placement_controller.planning import promising
 from kfp_placement_engine.model.promise import Promise, StepPromise
-from kfp_placement_engine.planning import promises
+from kfp_placement_engine.planning.past_runs import promises
 from tests.controller.planning.noisy_cluster import NoisyCluster
 
 SMALL = 2

@@ -8,11 +8,11 @@ import pytest
 
 from kfp_placement_controller.planning import placement_object, placement_publisher
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.contract.resources import PlacementPolicy
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
+from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_run
 from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure
+from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.contract.resources import (

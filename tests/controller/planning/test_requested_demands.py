@@ -9,8 +9,8 @@ import pytest
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.step_state import ENDED_STATES
+from kfp_placement_engine.plans.plan import Plan
 from tests.controller.planning.test_recordings import LABELLED, recorded_workflow
 from tests.controller.planning.test_run_requests import QueuedCluster
 from tests.controller.planning.test_scenarios import a_step

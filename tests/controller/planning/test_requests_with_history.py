@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning import known_pasts, promising
+from kfp_placement_controller.histories import known_pasts
+from kfp_placement_controller.planning import promising
 from kfp_placement_controller.planning.past_news import NEWS_PAUSE_SECONDS
 from kfp_placement_controller.planning.run_requests import LONGEST_WAIT_SECONDS
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.model import promise
 from kfp_placement_engine.model.keys import RunKey
 from tests.controller.planning.noisy_cluster import NoisyCluster, a_coordinator, a_run

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from kfp_placement_controller.planning.run_promises import RunPromises
+from kfp_placement_controller.runs.run_promises import RunPromises
 from kfp_placement_engine.model.promise import Promise, StepPromise, TimeRange
 
 STEP = {"a": StepPromise(TimeRange(0, 0, 0), TimeRange(9, 10, 11))}

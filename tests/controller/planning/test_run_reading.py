@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from kfp_placement_controller.planning.run_reading import MAX_READINGS, read_on, read_run
+from kfp_placement_controller.runs.run_reading import MAX_READINGS, read_on, read_run
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import LimitError

@@ -10,7 +10,7 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.planning.actions import Action, DeleteRequest, WriteRequest
-from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION
+from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.argo.workflows import (
     MAX_DOCUMENT_BYTES,

@@ -11,12 +11,12 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.planning.parameters import PLANS_PER_EVALUATION, PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.rounds import RoundFailure
-from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.planning.triggers import MOST_PATIENCE
+from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION, PlanningParams
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.runs.triggers import MOST_PATIENCE
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
+from kfp_placement_controller.learning import unplanned_runs
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
-from kfp_placement_controller.planning import unplanned_runs
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS

@@ -2,13 +2,13 @@
 
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.observed.histories import observe_history
-from kfp_placement_controller.planning.actions import HistoryOutcome, WriteHistory
-from kfp_placement_controller.planning.unwritten_runs import (
+from kfp_placement_controller.histories.actions import HistoryOutcome, WriteHistory
+from kfp_placement_controller.histories.unwritten_runs import (
     MOST_STEPS,
     WRITE_PAUSE_SECONDS,
     UnwrittenRuns,
 )
+from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from tests.controller.planning.builders import START

@@ -19,7 +19,7 @@ from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_engine.contract.keys import RUNS_RESOURCE
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import ConflictError, NotFoundError
 from tests.controller.queueing.builders import GPU

@@ -10,7 +10,7 @@ from kfp_placement_controller.queueing.runs import (
 )
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.resources import Resources
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 QUEUE = QueueKey("team", "default")

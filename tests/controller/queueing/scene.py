@@ -27,7 +27,7 @@ from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.run_queue import RunQueueStatus
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS
 from tests.controller.planning.builders import a_pod

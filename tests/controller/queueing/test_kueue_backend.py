@@ -17,7 +17,7 @@ from kfp_placement_controller.queueing.kueue.actions import (
 from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 from tests.controller.queueing.builders import START
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
 from tests.controller.queueing.scene import a_queue, demand

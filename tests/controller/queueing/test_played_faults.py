@@ -18,7 +18,7 @@ from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 from kfp_placement_kube.change import Change
 from tests.controller.queueing.builders import START
 from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_quota, demand

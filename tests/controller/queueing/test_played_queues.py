@@ -9,7 +9,7 @@ from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.keys import QueueKey
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_quota, demand
 
 

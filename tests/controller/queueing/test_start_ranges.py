@@ -16,7 +16,7 @@ from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION
 from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
 from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 from tests.controller.queueing.builders import QUEUE, START, admitted, after, nodes, rules, waiting
 from tests.controller.queueing.scene import Played, a_queue, demand
 

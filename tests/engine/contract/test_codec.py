@@ -14,7 +14,7 @@ from kfp_placement_engine.contract.hints import (
 )
 from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.demand import PodGroup
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS, MAX_LATENCY_MS
+from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS, MAX_LATENCY_MS
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 sizes = st.dictionaries(texts, st.integers(0, 2**62), max_size=4)

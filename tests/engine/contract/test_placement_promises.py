@@ -4,8 +4,8 @@ import pytest
 
 from kfp_placement_engine.contract.placement import EndRange, FirstEnds
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
-from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.promise import Promise, TimeRange
+from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 
 ENDS, TIMES = {"low": "9m", "typical": "10m", "high": "12m"}, TimeRange(540.0, 600.0, 720.0)
 

@@ -13,7 +13,7 @@ from kfp_placement_engine.contract.quota_units import (
     units_needed,
 )
 from kfp_placement_engine.model.demand import Demand
-from kfp_placement_engine.model.resources import add_to, without_zeros
+from kfp_placement_engine.units.resources import add_to, without_zeros
 
 GPU, OTHER_GPU = "nvidia.com/gpu", "amd.com/gpu"
 RUN = QuotaUnits("run", 1, {"kfp-placement.dev/runs": 1})

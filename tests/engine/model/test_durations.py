@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.durations import (
+from kfp_placement_engine.units.durations import (
     MAX_DURATION_SECONDS,
     MAX_LATENCY_MS,
     duration_text,

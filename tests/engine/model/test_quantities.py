@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.durations import (
+from kfp_placement_engine.units.durations import (
     MAX_DURATION_SECONDS,
     MAX_LATENCY_MS,
     parse_duration,
     parse_latency_ms,
 )
-from kfp_placement_engine.model.quantities import (
+from kfp_placement_engine.units.quantities import (
     MAX_QUANTITY,
     format_resource,
     format_resources,

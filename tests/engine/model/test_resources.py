@@ -1,6 +1,6 @@
 """Sums of resources, and room on a node (noderesources/fit.go, fitsRequest)."""
 
-from kfp_placement_engine.model.resources import (
+from kfp_placement_engine.units.resources import (
     MAX_SUM,
     add_to,
     bounded,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.times import parse_time, time_text
+from kfp_placement_engine.units.times import parse_time, time_text
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

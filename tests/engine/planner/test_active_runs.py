@@ -18,11 +18,11 @@ from kfp_placement_engine.model.active_runs import (
     ReservedRun,
     StepProgress,
 )
-from kfp_placement_engine.model.plan import reserved_run
 from kfp_placement_engine.model.reasons import reason
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
+from kfp_placement_engine.plans.plan import reserved_run
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.simulation import simulate, simulate_policy

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
-from kfp_placement_engine.model.plan import Bound
 from kfp_placement_engine.planning import plan_runs as planning
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.plans.plan import Bound
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.stop import BoundReached, SearchProgress
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes

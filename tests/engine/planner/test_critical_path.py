@@ -15,12 +15,12 @@ from kfp_placement_engine.model.active_runs import (
     ReservedRun,
     StepProgress,
 )
-from kfp_placement_engine.model.limits import PieceKind
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.critical_path import critical_path
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
+from kfp_placement_engine.plans.limits import PieceKind
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.simulation import simulate
 from tests.engine.planner.begun_runs import OVERRUN, begun_cases

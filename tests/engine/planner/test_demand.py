@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.demand import Demand, PodGroup
-from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.demand import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
+from kfp_placement_engine.plans.plan import Plan, PlannedDriver, PlannedStep
 from tests.engine.planner.begun_runs import OVERRUN, begun_cases
 from tests.engine.planner.random_runs import cases
 from tests.support import plans

@@ -12,11 +12,11 @@ from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import Group, GroupKind
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from kfp_placement_engine.search.genetic import seeds_of

@@ -3,8 +3,12 @@
 import pytest
 
 from kfp_placement_engine.model.memory import MemoryForecast
-from kfp_placement_engine.model.quantities import format_resource
-from kfp_placement_engine.planning.memory_advice import memory_advice, memory_text, rounded_up
+from kfp_placement_engine.planning.past_runs.memory_advice import (
+    memory_advice,
+    memory_text,
+    rounded_up,
+)
+from kfp_placement_engine.units.quantities import format_resource
 
 MIB, GIB = 2**20, 2**30
 

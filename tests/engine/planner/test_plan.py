@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.contract.texts import REASON_TEXTS
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Taint
-from kfp_placement_engine.model.limits import Phases
 from kfp_placement_engine.model.run_graph import (
     DurationSource,
     Group,
@@ -26,6 +24,8 @@ from kfp_placement_engine.model.run_graph import (
 )
 from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
 from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.plans.limits import Phases
 from kfp_placement_engine.search.parameters import GeneticParams
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import MaxGenerations, PlanOptions, lower, plan_run, solve
 from kfp_placement_engine.model.active_runs import ActiveRun
-from kfp_placement_engine.model.changes import AddNodes
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.images import canonical
-from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.run_graph import (
     Group,
     GroupKind,
@@ -24,13 +22,15 @@ from kfp_placement_engine.model.run_graph import (
     StepKind,
 )
 from kfp_placement_engine.model.step_names import task_of
-from kfp_placement_engine.planning.applied_changes import with_changes
-from kfp_placement_engine.planning.best_changes import best_changes
 from kfp_placement_engine.planning.plan_options import lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.single_changes import SuggestionParams, single_changes
-from kfp_placement_engine.planning.what_if import what_if
+from kfp_placement_engine.planning.what_if.answers import what_if
+from kfp_placement_engine.planning.what_if.applied_changes import with_changes
+from kfp_placement_engine.planning.what_if.best_changes import best_changes
+from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
+from kfp_placement_engine.plans.changes import AddNodes
 from kfp_placement_engine.readers.changes import read_change
+from kfp_placement_engine.units.quantities import format_resource
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (
     ROUND_NUMBERS,

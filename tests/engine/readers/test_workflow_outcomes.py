@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.model.step_state import StepState
-from kfp_placement_engine.model.times import read_moment
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import (
@@ -22,6 +21,7 @@ from kfp_placement_engine.readers.argo.workflow_nodes import (
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunOutcome
+from kfp_placement_engine.units.times import read_moment
 from tests.support.data import data_path
 
 FOLDERS = [("argo-4.0.5", "kfp-2.17.0/workflows"), ("labelled/recordings", "labelled/workflows")]

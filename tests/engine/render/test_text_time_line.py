@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.model.limits import ScheduledStep
+from kfp_placement_engine.plans.limits import ScheduledStep
 from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.render.text_time_line import time_lines
 from tests.support.renderings import schedule_of

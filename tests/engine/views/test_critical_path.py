@@ -1,6 +1,6 @@
 """What limits a run, in few rows that people read."""
 
-from kfp_placement_engine.model.limits import CriticalPiece, PieceKind, ResourceUse
+from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind, ResourceUse
 from kfp_placement_engine.render.text import table_lines
 from kfp_placement_engine.views.plans.critical_path import limits_table
 from tests.support.plans import a_plan, a_step

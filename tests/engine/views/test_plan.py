@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_engine.model.latency import LatencyTolerance
-from kfp_placement_engine.model.plan import Figures
 from kfp_placement_engine.model.run_graph import DurationSource, Notice
+from kfp_placement_engine.plans.plan import Figures
 from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.views.plans.view import plan_view
 from tests.support.plans import (

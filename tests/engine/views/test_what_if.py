@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from kfp_placement.schemas import schema
-from kfp_placement_engine.model.plan import Figures
 from kfp_placement_engine.model.promise import Promise, TimeRange
-from kfp_placement_engine.model.what_if import ChangedPlan, Suggestion, Suggestions
+from kfp_placement_engine.plans.plan import Figures
+from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestion, Suggestions
 from kfp_placement_engine.readers.changes import read_change
 from kfp_placement_engine.render.plan_json import plan_document, plan_json, plan_yaml
 from kfp_placement_engine.render.terminal import width

@@ -12,7 +12,7 @@ from kfp_placement_controller.queueing.runs import (
 )
 from kfp_placement_controller.queueing.verdicts import GIVEN_BACK, Lack, Rule, Verdict, verdicts_of
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.resources import Resources
 
 _SECONDS_PER_HOUR = 3600.0
 

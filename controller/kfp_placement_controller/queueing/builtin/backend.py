@@ -16,7 +16,7 @@ from kfp_placement_controller.queueing.verdicts import GIVEN_BACK
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import Resources, add_to
+from kfp_placement_engine.units.resources import Resources, add_to
 
 _MOST_COMPARED = 20_000
 """Bounds the work of finding out whom a waiting run can make stop: runs that could, times runs that

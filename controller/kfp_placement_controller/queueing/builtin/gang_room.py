@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 from kfp_placement_engine.model.demand import PodGroup
-from kfp_placement_engine.model.resources import Resources, add_to, with_pod
+from kfp_placement_engine.units.resources import Resources, add_to, with_pod
 
 _Amounts = tuple[int, ...]
 

@@ -13,7 +13,7 @@ from kfp_placement_controller.queueing.runs import (
 from kfp_placement_controller.queueing.verdicts import RUNS, Lack, Rule
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey
-from kfp_placement_engine.model.resources import (
+from kfp_placement_engine.units.resources import (
     MAX_SUM,
     Resources,
     add_to,

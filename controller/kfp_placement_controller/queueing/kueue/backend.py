@@ -22,7 +22,7 @@ from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdicts_of
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import add_to
+from kfp_placement_engine.units.resources import add_to
 
 ResultT = TypeVar("ResultT")
 

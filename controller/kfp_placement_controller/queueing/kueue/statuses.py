@@ -12,7 +12,7 @@ from kfp_placement_controller.queueing.conditions import ConditionFinding, condi
 from kfp_placement_controller.queueing.kueue.actions import ApplyStatus, FieldManager
 from kfp_placement_engine.contract.quota_units import units_needed
 from kfp_placement_engine.model.demand import Demand
-from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.units.times import time_text
 
 MAX_MESSAGE_CHARACTERS = 1024
 """Of a check."""

@@ -25,8 +25,8 @@ from kfp_placement_engine.contract.quota_units import QuotaUnits, quota_units
 from kfp_placement_engine.contract.run_request import RequestedEnd
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.quantities import format_resources
-from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.units.quantities import format_resources
+from kfp_placement_engine.units.resources import Resources
 
 
 def for_run(

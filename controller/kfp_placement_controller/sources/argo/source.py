@@ -14,7 +14,6 @@ from kfp_placement_controller.sources.queue_source import JsonPatch, Operations,
 from kfp_placement_controller.sources.source import ObservedRun, PodRun, RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.times import read_moment
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.argo.executors import is_unmarked_executor
 from kfp_placement_engine.readers.argo.holds import (
@@ -31,6 +30,7 @@ from kfp_placement_engine.readers.argo.holds import (
     suspending_patch,
 )
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
+from kfp_placement_engine.units.times import read_moment
 
 MAX_PREEMPTED_CHARACTERS = 63
 """Kept from what a Workflow says of its preemption; a uid has 36."""

@@ -9,9 +9,9 @@ from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.keys import MAX_RUN_NAME_CHARACTERS, RUN_NAME_ANNOTATION
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.times import read_moment
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
+from kfp_placement_engine.units.times import read_moment
 from kfp_placement_kube.kinds import Kind
 
 WORKFLOWS = Kind(*WORKFLOW_NAMES)

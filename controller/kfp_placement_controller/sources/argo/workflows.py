@@ -16,7 +16,6 @@ from kfp_placement_controller.sources.source import ObservedRun, RunState, StepI
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.model.times import read_moment
 from kfp_placement_engine.readers.argo.holds import PENDING
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
@@ -25,6 +24,7 @@ from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_node
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import PodIdentity, RunIndex, RunOutcome
+from kfp_placement_engine.units.times import read_moment
 
 MAX_DOCUMENT_BYTES = 8 * 2**20
 """Of a Workflow's spec; etcd takes 1.5 MB, so a larger one was never stored."""

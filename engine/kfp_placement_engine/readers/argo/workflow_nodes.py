@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.times import read_moment
+from kfp_placement_engine.units.times import read_moment
 
 MAX_NODES = 300_000
 """Nodes read of one Workflow: a step has up to ten, a run up to 20,000 steps."""

@@ -11,16 +11,16 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.constraints import AWAY_KEYS, NOT_READY_TAINT, UNSCHEDULABLE_TAINT
-from kfp_placement_engine.model.durations import parse_latency_ms
 from kfp_placement_engine.model.images import normalised
-from kfp_placement_engine.model.quantities import (
-    parse_quantity,
-    parse_resource,
-)
-from kfp_placement_engine.model.resources import Resources, without_zeros
 from kfp_placement_engine.model.round_trips import location_labels
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.units.durations import parse_latency_ms
+from kfp_placement_engine.units.quantities import (
+    parse_quantity,
+    parse_resource,
+)
+from kfp_placement_engine.units.resources import Resources, without_zeros
 
 MAX_SPEED = 1000.0
 """A node faster than this against the reference node is a typing error."""

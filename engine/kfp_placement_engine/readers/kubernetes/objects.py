@@ -21,7 +21,6 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.resources import add_to, bounded, with_pod
 from kfp_placement_engine.model.round_trips import latencies_from_labels, with_places
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.fields import Fields
@@ -42,6 +41,7 @@ from kfp_placement_engine.readers.kubernetes.placement_objects import (
 )
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.place import Place, kind_of
+from kfp_placement_engine.units.resources import add_to, bounded, with_pod
 
 _KINDS = {
     "Node": "v1",

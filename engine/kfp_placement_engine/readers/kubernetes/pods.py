@@ -8,13 +8,13 @@ limit without a request is a request.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kfp_placement_engine.model.resources import (
+from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.units.resources import (
     SCORED_DEFAULTS,
     Resources,
     add_to,
     raise_to,
 )
-from kfp_placement_engine.readers.fields import Fields
 
 _PLAIN_NAMES = frozenset({"cpu", "memory", "ephemeral-storage"})
 _POD_LEVEL = ("cpu", "memory")

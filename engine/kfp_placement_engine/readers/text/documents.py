@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
-from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.text.yaml_events import load_yaml
 

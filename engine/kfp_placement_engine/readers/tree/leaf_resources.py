@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.quantities import MIN_MEMORY_BYTES, format_resource, parse_resource
-from kfp_placement_engine.model.resources import add_to
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
 from kfp_placement_engine.readers.tree.tasks import ResourceSpec
 from kfp_placement_engine.readers.tree.values import known_text
+from kfp_placement_engine.units.quantities import MIN_MEMORY_BYTES, format_resource, parse_resource
+from kfp_placement_engine.units.resources import add_to
 
 GAP = "{{"
 """Begins what KFP and Argo fill in at run time."""

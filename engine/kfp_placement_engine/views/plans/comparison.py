@@ -6,7 +6,7 @@ baseline are compared in words.
 
 import math
 
-from kfp_placement_engine.model.plan import Figures, Plan
+from kfp_placement_engine.plans.plan import Figures, Plan
 from kfp_placement_engine.views.document import Cell, Column, NumberColumn, Row, Table, Tone
 from kfp_placement_engine.views.formatting import NONE, counted, duration, finite, latency
 

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from kfp_placement_engine.model.limits import CriticalPiece, PieceKind
-from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.plans.limits import CriticalPiece, PieceKind
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.document import Column, NumberColumn, Row, Table
 from kfp_placement_engine.views.formatting import counted, duration, shown
 from kfp_placement_engine.views.plans.step_labels import told_names

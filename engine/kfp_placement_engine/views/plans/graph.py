@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kfp_placement_engine.model.plan import Plan, PlannedStep
+from kfp_placement_engine.plans.plan import Plan, PlannedStep
 from kfp_placement_engine.views.drawings import Box, Graph
 from kfp_placement_engine.views.formatting import counted
 from kfp_placement_engine.views.plans.detail import Detail

@@ -9,8 +9,8 @@ from kfp_placement_engine.contract.forecast_texts import (
     moment_text,
     range_text,
 )
-from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.promise import Promise, confidence_text
+from kfp_placement_engine.plans.plan import Plan, PlannedDriver, PlannedStep
 from kfp_placement_engine.views.formatting import duration, finite
 
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kfp_placement_engine.model.plan import PlannedStep
+from kfp_placement_engine.plans.plan import PlannedStep
 
 _CONTROL_FLOW = re.compile(
     r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[(?:\d+|\*)\])?"

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.plan import Plan, PlannedStep
-from kfp_placement_engine.model.quantities import format_resources
 from kfp_placement_engine.model.run_graph import StepKind
+from kfp_placement_engine.plans.plan import Plan, PlannedStep
+from kfp_placement_engine.units.quantities import format_resources
 from kfp_placement_engine.views.document import Cell, Column, NumberColumn, Row, Table, Tone
 from kfp_placement_engine.views.formatting import counted, duration, latency, noticeable
 from kfp_placement_engine.views.plans import promises

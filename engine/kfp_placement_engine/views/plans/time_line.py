@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import accumulate
 
-from kfp_placement_engine.model.limits import Phases, PieceKind, ScheduledStep
-from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.plans.limits import Phases, PieceKind, ScheduledStep
+from kfp_placement_engine.plans.plan import Plan, PlannedDriver, PlannedStep
 from kfp_placement_engine.views.drawings import Bar, Lane, Schedule, TimeLine
 from kfp_placement_engine.views.formatting import counted, duration, noticeable
 from kfp_placement_engine.views.plans import promises

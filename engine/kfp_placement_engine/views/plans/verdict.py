@@ -5,8 +5,8 @@ default scheduler are compared in words.
 """
 
 from kfp_placement_engine.model.objective import ENDS_EARLIEST
-from kfp_placement_engine.model.plan import Figures, Plan
 from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.plans.plan import Figures, Plan
 from kfp_placement_engine.views.formatting import counted, duration, finite, shown
 from kfp_placement_engine.views.plans.comparison import (
     breaks_more,

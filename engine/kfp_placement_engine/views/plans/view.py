@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.views.document import Document, Figure, Line, Note, Notes, Part, Tone
 from kfp_placement_engine.views.formatting import NONE, counted, duration
 from kfp_placement_engine.views.plans import promises

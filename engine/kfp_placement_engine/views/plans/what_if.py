@@ -2,8 +2,8 @@
 
 import math
 
-from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions, end_seconds
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestions, end_seconds
 from kfp_placement_engine.views.document import Column, Note, Notes, NumberColumn, Row, Table
 from kfp_placement_engine.views.formatting import NONE, counted, duration, shown
 from kfp_placement_engine.views.plans import promises

@@ -1,0 +1,173 @@
+"""What past runs have taught, namespace by namespace: read from PipelineHistories, and added to.
+
+The objects are the truth; what forecasts are made of is built from them (`known_pasts`). The
+process works on without: a run whose past is not built yet is planned as if it had none.
+"""
+
+import logging
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+
+from kfp_placement_controller.histories.actions import (
+    DeleteHistory,
+    HistoryAction,
+    HistoryAnswer,
+    HistoryOutcome,
+    WriteHistory,
+)
+from kfp_placement_controller.histories.known_pasts import KnownPast, KnownPasts
+from kfp_placement_controller.histories.unwritten_runs import HistoryKey, UnwrittenRuns
+from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_engine.contract.pipeline_history import PipelineHistorySpec, history_name
+from kfp_placement_engine.contract.policy import HistorySettings
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
+from kfp_placement_engine.model.policy import KEEP_DAYS
+from kfp_placement_kube.change import Change
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class Histories:
+    """The past of all namespaces.
+
+    Attributes:
+        enabled: whether it is installed; otherwise nothing is learned and nothing known.
+        keep_days: runs that ended more days before the last of their pipeline do not count.
+        json_bytes: size of all objects.
+        pasts: what the runs tell, as far as it has been built.
+    """
+
+    enabled: bool = False
+    keep_days: int = KEEP_DAYS
+    json_bytes: int = 0
+    _stored: dict[HistoryKey, ObservedHistory] = field(default_factory=dict)
+    _deleting: set[HistoryKey] = field(default_factory=set)
+    _unwritten: UnwrittenRuns = field(default_factory=UnwrittenRuns)
+    _is_readable: bool = True
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+
+    def __post_init__(self) -> None:
+        """Build nothing yet."""
+        self.pasts = KnownPasts(self._stored, self.keep_days, self._said)
+
+    def changed(self, change: Change[ObservedHistory]) -> None:
+        """An object is new, has changed or is gone."""
+        key, new, before = change.key, change.new, self._stored.pop(change.key, None)
+        self.json_bytes += (new.json_bytes if new else 0) - (before.json_bytes if before else 0)
+        is_ours = key in self._deleting
+        self._deleting.discard(key)
+        if new is None:
+            # What goes since there are too many counts until another planner leads.
+            if not is_ours:
+                self.pasts.outdated(key[0])
+            return
+        self._stored[key] = new
+        self._unwritten.seen(key, new)
+        if _is_continued(before, new):
+            self.pasts.add(key, new.ended.keys() - (before.ended if before else ()))
+        else:
+            self.pasts.outdated(key[0])
+
+    def readable(self, is_readable: bool) -> None:
+        """Whether the objects can be read; while they cannot, what has ended is only remembered.
+
+        What is known of a few runs would else be promised as if it were all.
+        """
+        if self._is_readable and not is_readable:
+            self._said.warning(
+                "PipelineHistories cannot be read; until they can, no past run counts for a plan"
+            )
+        self._is_readable = is_readable
+
+    @property
+    def objects(self) -> int:
+        """How many objects there are."""
+        return len(self._stored)
+
+    def use(self, settings: HistorySettings) -> None:
+        """Follow what the policy says from now on."""
+        if self.pasts.keep_days != settings.keep_days:
+            self.pasts.keep_days = settings.keep_days
+            self.pasts.outdated()
+
+    def past(self, namespace: str, pipeline: str) -> KnownPast | None:
+        """Return what is known of a pipeline; None = nothing yet, or it is still being built."""
+        if not (self.enabled and self._is_readable):
+            return None
+        without = f"runs of namespace {namespace} are planned without past ones"
+        key = (namespace, history_name(pipeline))
+        return self._said.guarded(without, partial(self.pasts.of_pipeline, key))
+
+    def knows(self, namespace: str, pipeline: str, uid: str, ended_at: datetime) -> bool:
+        """Whether a run that ended then has been learned from."""
+        before = self._ended_before((namespace, history_name(pipeline)), uid)
+        return before is not None and before >= ended_at.replace(microsecond=0)
+
+    def run_ended(self, namespace: str, run: PastRun) -> bool:
+        """Learn from a run, once; from one that was tried again as it ended last.
+
+        Returns:
+            Whether the run ended for the first time, so that its end counts.
+        """
+        if self.knows(namespace, run.pipeline, run.uid, run.ended_at):
+            return False
+        key = (namespace, history_name(run.pipeline))
+        is_new, stored = self._ended_before(key, run.uid) is None, self._stored.get(key)
+        if not is_new:
+            # Nobody knows how long it lay between its ends.
+            run = replace(run, seconds=None, planned_seconds=None)
+        elif stored is not None and stored.is_older(run):
+            return False
+        self._unwritten.add(namespace, run)
+        return is_new
+
+    def due(self, now: datetime) -> list[HistoryAction]:
+        """What must be written now; the leader alone asks."""
+        write = self._unwritten.due(now) if self._is_readable else None
+        if write is None:
+            return []
+        is_new = (write.namespace, history_name(write.pipeline)) not in self._stored
+        too_many = self._too_many(write.namespace) if is_new else []
+        return [*too_many, replace(write, keep_days=self.pasts.keep_days)]
+
+    def answered(self, answer: HistoryAnswer, now: datetime) -> None:
+        """What was due has been done, or has failed."""
+        action = answer.action
+        if isinstance(action, WriteHistory):
+            self._unwritten.answered(action, answer.outcome, now)
+        elif answer.outcome is not HistoryOutcome.DONE:
+            self._deleting.discard((action.namespace, action.name))
+        if answer.why:
+            what = f"PipelineHistories of namespace {action.namespace} are not written"
+            self._said.warning(
+                f"{what}, and what ends there teaches nothing until they are: {answer.why}"
+            )
+
+    def _ended_before(self, key: HistoryKey, uid: str) -> datetime | None:
+        """When a run has ended, as far as that was learned; None = it was not."""
+        stored = self._stored.get(key)
+        unwritten = self._unwritten.ended_at(key, uid)
+        return unwritten or (None if stored is None else stored.ended.get(uid))
+
+    def _too_many(self, namespace: str) -> list[DeleteHistory]:
+        """Objects that must go for one that is new: those whose last run is the oldest."""
+        own = {
+            key: each
+            for key, each in self._stored.items()
+            if key[0] == namespace and not each.is_going and key not in self._deleting
+        }
+        surplus = max(0, len(own) + 1 - MOST_PIPELINES)
+        oldest = sorted(own, key=lambda key: own[key].last_ended_at)[:surplus]
+        self._deleting.update(oldest)
+        return [DeleteHistory(*key) for key in oldest]
+
+
+def _is_continued(before: ObservedHistory | None, new: ObservedHistory) -> bool:
+    """Return whether of an object nothing is another but that runs have come or gone."""
+    if before is None:
+        return new.spec == PipelineHistorySpec(pipeline=new.spec.pipeline)
+    ended = before.ended.items()
+    return before.spec == new.spec and all(new.ended.get(uid, at) == at for uid, at in ended)

@@ -1,0 +1,271 @@
+"""What past runs tell of namespaces and of their pipelines, learned a little at a time.
+
+Of a namespace the last runs of all pipelines are learned from, and of a pipeline that is planned
+all its runs, apart: as for a plan before submission (`stored_past`). What is known answers until
+what replaces it has been built. Nothing is shared between namespaces.
+"""
+
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from kfp_placement_controller.histories.unwritten_runs import HistoryKey
+from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.history import Past
+from kfp_placement_engine.model.history import LearnedWidth, PastRun
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.past_runs.learned_times import LearnedRun, with_history
+from kfp_placement_engine.planning.past_runs.learned_widths import learned_widths
+from kfp_placement_engine.planning.past_runs.stored_past import last_runs
+
+STEPS_AT_ONCE = 100
+"""Steps learned from between two decisions, some 5 ms: what is learned keeps no plan waiting."""
+
+STEPS_FOR_A_NEW_RUN = 2 * STEPS_AT_ONCE
+"""Steps learned from when a run comes: of a small past, before its first plan."""
+
+BYTES_PER_STEP = 125
+"""This many bytes of an object take as long to be read as one step takes to be learned from."""
+
+MOST_NAMESPACES, MOST_PIPELINES = 50, 500
+"""Pasts that are kept; those asked for longest ago are built again when they are asked for."""
+
+
+class KnownPast:
+    """The past of one pipeline, or of one namespace; a defect in it stops no plan.
+
+    Attributes:
+        past: what its runs tell.
+        runs: number of runs learned from.
+        of_namespace: past of the namespace, if this is of one pipeline.
+        before: the past that answers until this one has been built.
+        is_built: whether all runs of the beginning have been learned from.
+        is_outdated: whether it must be built again.
+    """
+
+    def __init__(
+        self,
+        namespace: str,
+        stored: Collection[ObservedHistory],
+        keep_days: int,
+        said: SaidOnce,
+        of_namespace: "KnownPast | None",
+        before: "KnownPast | None",
+    ) -> None:
+        """Learn nothing yet.
+
+        Args:
+            namespace: of its runs.
+            stored: objects that hold the runs.
+            keep_days: runs that ended more days before the last of their pipeline do not count.
+            said: where warnings go.
+            of_namespace: past of the namespace, if this is of one pipeline.
+            before: what is known until this has been built.
+        """
+        self.past: Past = Past(of_namespace=None if of_namespace is None else of_namespace.past)
+        self.runs = 0
+        self.of_namespace = of_namespace
+        self.before = before
+        self.is_built = self.is_outdated = False
+        self._namespace = namespace
+        self._said = said
+        self._late: list[PastRun] = []
+        self._uids: set[str] = set()
+        self._work = self._build(stored, keep_days)
+
+    @property
+    def answer(self) -> "KnownPast | None":
+        """What is known by now; None = nothing yet."""
+        return self if self.is_built else self.before
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this is not about to be replaced."""
+        of_namespace = self.of_namespace
+        return not self.is_outdated and (of_namespace is None or of_namespace.is_current)
+
+    def build(self, steps: int) -> int:
+        """Go on; return how many steps are left of those that may be learned from now."""
+        for cost in self._work:
+            steps -= cost
+            if steps <= 0:
+                break
+        return max(0, steps)
+
+    def add(self, run: PastRun) -> None:
+        """Learn from a run that has ended; one that is not built yet learns from it at the end.
+
+        What a run taught that has gone and comes again cannot be taken back: all is built again.
+        """
+        if run.uid in self._uids:
+            (self.of_namespace or self).is_outdated = True
+        elif self.is_built:
+            self._observe(run)
+        else:
+            self._late.append(run)
+        if self.before is not None:
+            self.before.add(run)
+
+    def learned_widths(self, graph: RunGraph) -> Mapping[str, LearnedWidth]:
+        """Return what is known of the run's loops whose width nobody knows."""
+        return self._said.guarded(self._without, partial(learned_widths, graph, self.past)) or {}
+
+    def learned_run(self, graph: RunGraph, confidence: float) -> LearnedRun | None:
+        """Return the run with what is known of it; None = nothing is, which has been said.
+
+        Args:
+            graph: the run.
+            confidence: of the ranges that will be promised.
+        """
+        return self._said.guarded(
+            self._without, partial(with_history, graph, self.past, confidence)
+        )
+
+    @property
+    def _without(self) -> str:
+        """Effect of a defect in what is asked here."""
+        return f"runs of namespace {self._namespace} are planned without past ones"
+
+    def _build(self, stored: Collection[ObservedHistory], keep_days: int) -> Iterator[int]:
+        """Learn from the runs, the oldest first; yield what each part costs, in steps."""
+        counted = last_runs(each.ended for each in stored)
+        runs: list[PastRun] = []
+        left_out = f"a PipelineHistory of namespace {self._namespace} is left out"
+        for each in stored:
+            if not counted.isdisjoint(each.ended):
+                read = partial(_runs_of, self._namespace, each, counted, keep_days, self._said)
+                runs += self._said.guarded(left_out, read) or ()
+                yield each.json_bytes // BYTES_PER_STEP
+        # Runs that end meanwhile join the end of this list.
+        self._late = sorted(runs, key=lambda each: each.order) + self._late
+        for run in self._late:
+            self._observe(run)
+            yield len(run.steps)
+        self.is_built = True
+        self.before = None
+        self._late.clear()
+
+    def _observe(self, run: PastRun) -> None:
+        if run.uid in self._uids:
+            return
+        self._uids.add(run.uid)
+        self.runs += 1
+        what = f"namespace {self._namespace} learns nothing from some runs"
+        self._said.guarded(what, partial(self.past.observe, run))
+
+
+def _runs_of(
+    namespace: str,
+    stored: ObservedHistory,
+    counted: Container[str],
+    keep_days: int,
+    said: SaidOnce,
+) -> Sequence[PastRun]:
+    """Return the runs of an object that count and have these uids; none if it cannot be read."""
+    try:
+        return stored.read(counted).past_runs(keep_days)
+    except InputError as error:
+        said.warning(f"namespace {namespace}: {error}; it does not count")
+        return ()
+
+
+@dataclass
+class KnownPasts:
+    """The pasts of namespaces, and of pipelines.
+
+    Attributes:
+        stored: all objects.
+        keep_days: runs that ended more days before the last of their pipeline do not count.
+        said: where warnings go.
+    """
+
+    stored: Mapping[HistoryKey, ObservedHistory]
+    keep_days: int
+    said: SaidOnce
+    _known: dict[HistoryKey, KnownPast] = field(default_factory=dict)
+    """By pipeline, and by namespace under the name ""."""
+
+    def of_pipeline(self, key: HistoryKey) -> KnownPast | None:
+        """Return what is known of a pipeline; None = it is being built."""
+        of_namespace = self._asked_for((key[0], ""), None)
+        return None if of_namespace is None else self._asked_for(key, of_namespace)
+
+    @property
+    def is_building(self) -> bool:
+        """Whether something that was asked for is being built."""
+        return not all(past.is_built or past.is_outdated for past in self._known.values())
+
+    def awaits(self, namespace: str) -> bool:
+        """Return whether something of a namespace is built for the first time."""
+        return any(key[0] == namespace and not past.answer for key, past in self._known.items())
+
+    def add(self, key: HistoryKey, uids: Collection[str]) -> None:
+        """Learn from runs that have been added to an object: they have just ended."""
+        known = [each for each in (key, (key[0], "")) if each in self._known]
+        if not (known and uids):
+            return
+        for run in _runs_of(key[0], self.stored[key], uids, self.keep_days, self.said):
+            for each in known:
+                self._known[each].add(run)
+        for each in known:
+            if not self._known[each].is_built:
+                # What changes all the time lets the others be built first.
+                self._known[each] = self._known.pop(each)
+
+    def outdated(self, namespace: str = "") -> None:
+        """Build again, when it is asked for, what is known of a namespace; of all if none is named.
+
+        Its pipelines follow.
+        """
+        for (where, name), past in self._known.items():
+            if not name and namespace in ("", where):
+                past.is_outdated = True
+
+    def build(self, steps: int = STEPS_AT_ONCE) -> None:
+        """Go on with what is being built, first with what nothing answers for yet.
+
+        One after another: what is being built holds all its runs.
+
+        Args:
+            steps: that may be learned from now.
+        """
+        for past in sorted(self._known.values(), key=lambda each: each.before is not None):
+            if steps <= 0:
+                return
+            if not (past.is_built or past.is_outdated):
+                steps = past.build(steps)
+
+    def _asked_for(self, key: HistoryKey, of_namespace: KnownPast | None) -> KnownPast | None:
+        """Return what answers for a key; begin what is missing, and build at once what is small."""
+        past = self._known.get(key)
+        if past is None or past.is_outdated or past.of_namespace is not of_namespace:
+            before = None if past is None else past.answer
+            stored = self._objects_of(key)
+            past = KnownPast(key[0], stored, self.keep_days, self.said, of_namespace, before)
+            past.build(STEPS_FOR_A_NEW_RUN)
+            # Those that wait to be built come first.
+            self._known.pop(key, None)
+            self._known[key] = past
+            self._make_room(is_pipeline=bool(key[1]))
+        elif past.is_built:
+            # What was asked for last is the last to go.
+            self._known[key] = self._known.pop(key)
+        return past.answer
+
+    def _objects_of(self, key: HistoryKey) -> Collection[ObservedHistory]:
+        """Return the object of a pipeline; of the name "", all of its namespace."""
+        namespace, name = key
+        if name:
+            return [self.stored[key]] if key in self.stored else []
+        return [each for (where, _), each in self.stored.items() if where == namespace]
+
+    def _make_room(self, *, is_pipeline: bool) -> None:
+        """Let go what was asked for longest ago, of what is built."""
+        most = MOST_PIPELINES if is_pipeline else MOST_NAMESPACES
+        known = self._known.items()
+        idle = [key for key, past in known if past.is_built or past.is_outdated]
+        same = [key for key in idle if bool(key[1]) == is_pipeline]
+        for oldest in same[:-most]:
+            del self._known[oldest]

@@ -1,0 +1,145 @@
+"""Ended runs that no PipelineHistory has yet: bounded, and written one object after the other."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kfp_placement_controller.histories.actions import HistoryOutcome, WriteHistory
+from kfp_placement_controller.observed.histories import ObservedHistory
+from kfp_placement_controller.pauses import lasts
+from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
+from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
+
+_LOG = logging.getLogger(__name__)
+
+MOST_STEPS = 100_000
+"""Steps of runs that are kept until they are written, some 40 MB; the namespace that has most loses
+its oldest."""
+
+WRITE_PAUSE_SECONDS = 30.0
+"""Between two writes of one object. It doubles with each that fails."""
+
+LONGEST_PAUSE_SECONDS = 16 * WRITE_PAUSE_SECONDS
+"""Even what has failed for days is tried every eight minutes."""
+
+HistoryKey = tuple[str, str]
+"""Namespace, and name of the object."""
+
+
+@dataclass
+class _Unwritten:
+    """Runs of one pipeline, one at least.
+
+    Attributes:
+        runs: by uid.
+        is_sent: all were written, or refused for good; they stay until the object is seen.
+        pause_seconds: until the next try.
+    """
+
+    runs: dict[str, PastRun] = field(default_factory=dict)
+    is_sent: bool = False
+    pause_seconds: float = WRITE_PAUSE_SECONDS
+
+
+@dataclass
+class UnwrittenRuns:
+    """Runs of all pipelines; of each namespace the oldest go first if there are too many."""
+
+    _namespaces: dict[str, dict[str, _Unwritten]] = field(default_factory=dict)
+    _steps: Counter[str] = field(default_factory=Counter)
+    """Of all runs of a namespace."""
+    _tried_at: dict[HistoryKey, datetime] = field(default_factory=dict)
+    _is_writing: bool = False
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+
+    def add(self, namespace: str, run: PastRun) -> None:
+        """Keep a run until it has been written."""
+        name = history_name(run.pipeline)
+        if self.ended_at((namespace, name), run.uid) is not None:
+            self._drop(namespace, name, [run.uid])
+        own = self._namespaces.setdefault(namespace, {})
+        # What ended last is the last to go.
+        unwritten = own[name] = own.pop(name, _Unwritten())
+        unwritten.runs[run.uid], unwritten.is_sent = run, False
+        self._steps[namespace] += len(run.steps)
+        if len(unwritten.runs) > MAX_RUNS:
+            self._drop(namespace, name, [next(iter(unwritten.runs))])
+        if len(own) > MOST_PIPELINES:
+            self._lose_oldest(namespace)
+        while self._steps.total() > MOST_STEPS:
+            self._lose_oldest(max(self._steps, key=self._steps.__getitem__))
+
+    def ended_at(self, key: HistoryKey, uid: str) -> datetime | None:
+        """When a run has ended; None = it is not here."""
+        unwritten = self._of(key)
+        run = None if unwritten is None else unwritten.runs.get(uid)
+        return None if run is None else run.ended_at
+
+    def seen(self, key: HistoryKey, stored: ObservedHistory) -> None:
+        """An object is there: what it has need not be written."""
+        unwritten = self._of(key)
+        if unwritten is not None:
+            gone = [
+                uid
+                for uid, run in unwritten.runs.items()
+                if unwritten.is_sent or (uid in stored.ended and stored.ended[uid] >= run.ended_at)
+            ]
+            self._drop(*key, gone)
+
+    def due(self, now: datetime) -> WriteHistory | None:
+        """What must be written now, the namespaces in turn; it is answered before more is due."""
+        tried = self._tried_at.items()
+        self._tried_at = {key: at for key, at in tried if lasts(LONGEST_PAUSE_SECONDS, at, now)}
+        for namespace, own in () if self._is_writing else self._namespaces.items():
+            for name, unwritten in own.items():
+                tried_at = self._tried_at.get((namespace, name))
+                if unwritten.is_sent or lasts(unwritten.pause_seconds, tried_at, now):
+                    continue
+                # The others come first next time.
+                self._namespaces[namespace] = self._namespaces.pop(namespace)
+                self._is_writing = True
+                runs = tuple(unwritten.runs.values())
+                return WriteHistory(namespace, runs[0].pipeline, runs)
+        return None
+
+    def answered(self, write: WriteHistory, outcome: HistoryOutcome, now: datetime) -> None:
+        """A write that was due has been done, or has failed."""
+        key = (write.namespace, history_name(write.pipeline))
+        self._is_writing = False
+        self._tried_at[key] = now
+        if outcome is HistoryOutcome.NAMESPACE_GONE:
+            self._namespaces.pop(write.namespace, None)
+            del self._steps[write.namespace]
+        unwritten = self._of(key)
+        if unwritten is None:
+            return
+        if outcome is HistoryOutcome.FAILED:
+            unwritten.pause_seconds = min(2 * unwritten.pause_seconds, LONGEST_PAUSE_SECONDS)
+            return
+        unwritten.pause_seconds = WRITE_PAUSE_SECONDS
+        # If more have ended since, all are written next: what is written twice changes nothing.
+        sent = {run.uid: run for run in write.runs}
+        unwritten.is_sent = unwritten.runs.items() <= sent.items()
+
+    def _lose_oldest(self, namespace: str) -> None:
+        """Lose the runs of the pipeline that did not run for longest."""
+        name, oldest = next(iter(self._namespaces[namespace].items()))
+        self._drop(namespace, name, list(oldest.runs))
+        self._said.warning(
+            f"namespace {namespace}: more runs end than can be written; the oldest are lost"
+        )
+
+    def _drop(self, namespace: str, name: str, uids: Iterable[str]) -> None:
+        own = self._namespaces[namespace]
+        runs = own[name].runs
+        self._steps[namespace] -= sum(len(runs.pop(uid).steps) for uid in uids)
+        if not runs:
+            del own[name]
+        if not own:
+            del self._namespaces[namespace], self._steps[namespace]
+
+    def _of(self, key: HistoryKey) -> _Unwritten | None:
+        return self._namespaces.get(key[0], {}).get(key[1])

@@ -1,0 +1,1 @@
+"""Runs that have ended: what they teach later ones, and whether promises of them were kept."""

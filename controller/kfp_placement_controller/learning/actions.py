@@ -1,0 +1,51 @@
+"""What a Prometheus is asked about the memory of pods, and its answers: plain data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kfp_placement_engine.model.keys import RunKey
+
+
+@dataclass(frozen=True)
+class MemoryPod:
+    """A pod whose memory is asked for.
+
+    Attributes:
+        uid: identifier of the pod.
+        name: its name.
+        since_start_seconds: time since its step began.
+    """
+
+    uid: str
+    name: str
+    since_start_seconds: float
+
+
+@dataclass(frozen=True)
+class AskMemory:
+    """Ask Prometheus how much memory pods used; the answer comes later, or never.
+
+    Attributes:
+        url: address of the server.
+        run: the run that has ended; its namespace is that of the pods.
+        pods: those that ended well.
+    """
+
+    url: str
+    run: RunKey
+    pods: tuple[MemoryPod, ...]
+
+
+@dataclass(frozen=True)
+class MemoryAnswer:
+    """The answer to a question.
+
+    Attributes:
+        question: as it was asked.
+        peaks: bytes by uid of the pod, of those that the server knows.
+        failure: why there is no answer; "" = there is one.
+    """
+
+    question: AskMemory
+    peaks: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""

@@ -1,0 +1,59 @@
+"""Whether runs have ended when their first promise said; counted for the metrics."""
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from kfp_placement_controller.metrics import (
+    PROMISE_COVERAGE,
+    PROMISE_ERROR,
+    PROMISE_SHORTFALL,
+    RUN_PROMISES,
+)
+from kfp_placement_controller.runs.step_states import last_end
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.model.promise import PromiseOutcome
+
+LAST_RUNS = 100
+"""Of which the coverage is measured."""
+
+LEAST_RUNS = 20
+"""With fewer, that some promises were broken says nothing."""
+
+
+@dataclass
+class KeptPromises:
+    """How first promises have turned out."""
+
+    _ended: deque[tuple[bool, float]] = field(default_factory=lambda: deque(maxlen=LAST_RUNS))
+    """Whether the promise was kept, and its confidence."""
+
+    def ended(self, run: TrackedRun) -> None:
+        """Count a run that has ended; one that failed, or that nothing was promised of, does not.
+
+        Args:
+            run: as of its last evaluation.
+        """
+        promised = run.promises.first
+        ended_at = last_end(run.statuses.values())
+        if promised is None or promised.ends is None or ended_at is None:
+            return
+        if run.promises.is_counted or run.observed.state.end is not RunEnd.SUCCEEDED:
+            return
+        seconds = (ended_at - run.observed.submitted_at).total_seconds()
+        outcome = promised.ends.outcome(seconds)
+        RUN_PROMISES.labels(str(outcome)).inc()
+        PROMISE_ERROR.observe(abs(promised.ends.typical_seconds / max(1.0, seconds) - 1))
+        self._ended.append((outcome is PromiseOutcome.KEPT, promised.confidence))
+        if len(self._ended) >= LEAST_RUNS:
+            coverage, confidence = map(fmean, zip(*self._ended, strict=True))
+            PROMISE_COVERAGE.set(coverage)
+            PROMISE_SHORTFALL.set(round(confidence - coverage, 6))
+
+    def forget(self) -> None:
+        """Another planner counts from now on."""
+        self._ended.clear()
+        PROMISE_COVERAGE.set(math.nan)
+        PROMISE_SHORTFALL.set(math.nan)

@@ -1,0 +1,134 @@
+"""The most memory that the pods of ended runs used, as a Prometheus has seen it.
+
+It is asked once for each run, soon after its end. Only what is learned of that run waits for the
+answer, for less than a minute. A server that is missing, slow or wrong is warned of once.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer, MemoryPod
+from kfp_placement_controller.pauses import lasts
+from kfp_placement_controller.runs.run_pods import RunPod
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_engine.contract.policy import HistorySettings
+from kfp_placement_engine.model.policy import MemorySource
+from kfp_placement_engine.readers.run_outcomes import PodRole
+
+_LOG = logging.getLogger(__name__)
+
+SETTLING_SECONDS = 15.0
+"""Time from the end of a run until Prometheus has what its last pods used."""
+
+PATIENCE_SECONDS = 45.0
+"""Longest wait for an answer; then the run teaches what else is known of it."""
+
+PAUSE_AFTER_FAILURE_SECONDS = 300.0
+
+MOST_PODS = 2_000
+"""Pods of one run that are asked for."""
+
+_TELLING = 20
+"""If the server knows none of this many pods, it is the wrong one."""
+
+
+@dataclass
+class MemoryPeaks:
+    """Asks for the peaks of ended runs, one run at a time."""
+
+    _url: str = ""
+    _asked: AskMemory | None = None
+    _asked_of: TrackedRun | None = None
+    _asked_at: datetime | None = None
+    _failed_at: datetime | None = None
+    _unknown_pods: int = 0
+    _warned: bool = False
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+
+    def use(self, settings: HistorySettings) -> None:
+        """Ask the server that the policy names from now on."""
+        is_asked = settings.memory is MemorySource.PROMETHEUS
+        url = (is_asked and settings.prometheus_url) or ""
+        if self._url != url:
+            self._url = url
+            self._asked = self._failed_at = None
+            self._warned, self._unknown_pods = False, 0
+
+    def due(self, ended: Iterable[TrackedRun], now: datetime) -> AskMemory | None:
+        """Return the next question; None = there is none now.
+
+        Args:
+            ended: runs that teach nothing yet.
+            now: the time.
+        """
+        if self._asked is not None and not lasts(PATIENCE_SECONDS, self._asked_at, now):
+            self._has_failed(self._asked, "it has not answered in time", now)
+        if not self._url or self._asked is not None or self._pauses(now):
+            return None
+        for run in ended:
+            finished_at = run.observed.state.finished_at
+            if run.peaks is not None or finished_at is None:
+                continue
+            if (now - finished_at).total_seconds() < SETTLING_SECONDS:
+                continue
+            pods = tuple(_asked_for(each, now) for each in _ended_well(run))[:MOST_PODS]
+            if pods:
+                self._asked = AskMemory(self._url, run.key, pods)
+                self._asked_of, self._asked_at = run, now
+                return self._asked
+            run.peaks = {}
+        return None
+
+    def answered(self, answer: MemoryAnswer, now: datetime) -> None:
+        """Take an answer; pods that it does not name are unknown."""
+        asked, run = self._asked, self._asked_of
+        if asked is None or run is None or asked is not answer.question:
+            return
+        if answer.failure:
+            self._has_failed(asked, answer.failure, now)
+            return
+        self._asked = None
+        known = ((each.uid, answer.peaks.get(each.uid, 0.0)) for each in asked.pods)
+        run.peaks = {uid: peak for uid, peak in known if peak > 0}
+        self._unknown_pods = 0 if run.peaks else self._unknown_pods + len(asked.pods)
+        if self._unknown_pods >= _TELLING:
+            self._warn(asked, f"it knows none of {self._unknown_pods} pods")
+
+    def awaits(self, run: TrackedRun, now: datetime) -> bool:
+        """Return whether the peaks of an ended run may be known soon."""
+        if not self._url or run.peaks is not None or self._pauses(now):
+            return False
+        return lasts(SETTLING_SECONDS + PATIENCE_SECONDS, run.observed.state.finished_at, now)
+
+    def _pauses(self, now: datetime) -> bool:
+        return lasts(PAUSE_AFTER_FAILURE_SECONDS, self._failed_at, now)
+
+    def _has_failed(self, asked: AskMemory, why: str, now: datetime) -> None:
+        self._asked, self._failed_at = None, now
+        self._warn(asked, why)
+
+    def _warn(self, asked: AskMemory, why: str) -> None:
+        """Say it once for each address, whatever else goes wrong with it."""
+        if not self._warned:
+            self._warned = True
+            self._said.warning(
+                "peak memory is not learned, and no request is advised on: the Prometheus of"
+                f" history.prometheusURL, {asked.url}: {why}"
+            )
+
+
+def _ended_well(run: TrackedRun) -> Iterator[RunPod]:
+    """Yield the pods that have executed steps of a run."""
+    for each in run.pods:
+        is_executor = each.identity is not None and each.identity.role is PodRole.EXECUTOR
+        if is_executor and each.pod.phase == "Succeeded":
+            yield each
+
+
+def _asked_for(pod: RunPod, now: datetime) -> MemoryPod:
+    began_at = pod.running_at or pod.created_at
+    since_start_seconds = max(0.0, (now - began_at).total_seconds())
+    return MemoryPod(pod.pod.uid, pod.pod.name, since_start_seconds)

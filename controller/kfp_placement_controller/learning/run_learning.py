@@ -1,0 +1,139 @@
+"""What is done with runs that have ended: they teach later ones, and promises are held to them.
+
+Plans do without all of this: a defect in it is logged once, and hides no run.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from kfp_placement_controller.histories.actions import HistoryAction
+from kfp_placement_controller.histories.histories import Histories
+from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer
+from kfp_placement_controller.learning.ended_runs import ended_run
+from kfp_placement_controller.learning.kept_promises import KeptPromises
+from kfp_placement_controller.learning.memory_peaks import MemoryPeaks
+from kfp_placement_controller.learning.unplanned_runs import SETTLED_SECONDS, UnplannedRuns
+from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.pauses import lasts
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.keys import RunKey
+
+_LOG = logging.getLogger(__name__)
+
+LEARNED_AT_ONCE = 500
+"""Steps of ended runs that are looked at between two decisions, some 50 ms: a planner that starts
+may find hundreds of ended runs."""
+
+T = TypeVar("T")
+
+LearningAction = HistoryAction | AskMemory
+
+
+@dataclass
+class RunLearning:
+    """Learns from runs, once each.
+
+    Attributes:
+        histories: what has been learned; where that is not installed, nothing is.
+        nodes: by name, for what transfers take there.
+        unplanned: runs without a plan that wait to be learned from.
+        memory: most memory that pods used.
+        promises: how many have held.
+    """
+
+    histories: Histories
+    nodes: Mapping[str, Node]
+    unplanned: UnplannedRuns
+    memory: MemoryPeaks = field(default_factory=MemoryPeaks)
+    promises: KeptPromises = field(default_factory=KeptPromises)
+    _awaited: dict[RunKey, tuple[TrackedRun, datetime]] = field(default_factory=dict)
+    """Runs of which more may be known soon, and since when they are known to have ended."""
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+
+    def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
+        """Learn from a run if it has ended, as soon as all is known of it."""
+        if self.histories.enabled and run.observed.ended:
+            self._awaited.setdefault(run.key, (run, now))
+
+    def run_gone(self, key: RunKey, now: datetime) -> None:
+        """Nothing more will be known of a run."""
+        awaited = self._awaited.pop(key, None)
+        if awaited is not None:
+            self._guarded(partial(self._learn, awaited[0], now))
+
+    def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
+        """A run that gets no plan has ended."""
+        if self.histories.enabled:
+            self._guarded(partial(self.unplanned.add, run, now))
+
+    def memory_answered(self, answer: MemoryAnswer, now: datetime) -> None:
+        """Take what Prometheus says of the memory of pods, or why it does not."""
+        self._guarded(partial(self.memory.answered, answer, now))
+
+    def follow(self) -> None:
+        """Another leads from now on."""
+        self.promises.forget()
+        self._awaited.clear()
+
+    def learn_unplanned(self, now: datetime) -> None:
+        """Learn from runs without a plan; who only follows does, too, as it may lead soon."""
+        for ended in self._guarded(partial(self.unplanned.due, now)) or ():
+            self._guarded(partial(self._learn_unplanned, ended, now))
+
+    def due(self, now: datetime) -> list[LearningAction]:
+        """Return what must be asked and written now; the leader alone asks for it."""
+        if not self.histories.enabled:
+            return []
+        learned = 0
+        # In the order in which they ended, where a planner that starts finds many.
+        for run, since in sorted(self._awaited.values(), key=_ended_at):
+            if learned >= LEARNED_AT_ONCE:
+                break
+            awaits_memory = partial(self.memory.awaits, run, now)
+            if not (lasts(SETTLED_SECONDS, since, now) or self._guarded(awaits_memory)):
+                del self._awaited[run.key]
+                learned += self._guarded(partial(self._learn, run, now)) or 0
+        ended = [run for run, _since in self._awaited.values()]
+        question = self._guarded(partial(self.memory.due, ended, now))
+        writes = self._guarded(partial(self.histories.due, now)) or ()
+        return [*([] if question is None else [question]), *writes]
+
+    def _learn(self, run: TrackedRun, now: datetime) -> int:
+        """Learn from a run; returns how many steps have been looked at for that."""
+        finished_at, reading = run.observed.state.finished_at, run.reading
+        # Its object may be deleted by now: a label must not bring back what people have deleted.
+        if finished_at is None or reading is None or run.learned_end == finished_at:
+            return 0
+        if self.histories.knows(
+            run.key.namespace, reading.graph.name, run.observed.uid, finished_at
+        ):
+            # Of those that a new leader finds most have been learned from.
+            run.learned_end = finished_at
+            return 0
+        past = ended_run(run, self.nodes, now)
+        # If it is tried again, it is asked for again.
+        run.peaks = None
+        if past is not None:
+            run.learned_end = finished_at
+            if self.histories.run_ended(run.key.namespace, past):
+                self.promises.ended(run)
+        return len(run.statuses)
+
+    def _learn_unplanned(self, ended: EndedPipeline, now: datetime) -> None:
+        run = self.unplanned.read(ended, now)
+        if run is not None:
+            self._learn(run, now)
+
+    def _guarded(self, do: Callable[[], T]) -> T | None:
+        return self._said.guarded("nothing is learned from some runs", do)
+
+
+def _ended_at(awaited: tuple[TrackedRun, datetime]) -> datetime:
+    run, since = awaited
+    return run.observed.state.finished_at or since

@@ -1,0 +1,124 @@
+"""Runs that get no plan and have ended: each is read once, for what it teaches, and let go."""
+
+import logging
+from bisect import insort
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.run_reading import read_run
+from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.exceptions import InputError
+
+_LOG = logging.getLogger(__name__)
+
+MOST_BYTES = 64 * 2**20
+"""Of runs that wait to be learned from, packed: some 10,000 of 50 steps. The namespace that has
+most loses those that ended first."""
+
+MOST_BYTES_AT_ONCE = 50_000
+"""Of runs that are learned from between two decisions, packed; one is always taken."""
+
+SETTLED_SECONDS = 1.0
+"""The last pods of a run are heard of later than its end, as they are watched apart."""
+
+_LONG_AFTER = timedelta(minutes=1)
+
+
+@dataclass
+class UnplannedRuns:
+    """Runs that wait to be learned from; of each namespace what ended first comes and goes first.
+
+    Attributes:
+        sources: where they come from.
+        registry: the pods of all runs.
+        policy: says what is assumed of loops.
+        params: times and thresholds.
+    """
+
+    sources: RunSources
+    registry: RunRegistry
+    policy: Callable[[], PlacementPolicySpec]
+    params: PlanningParams
+    _unsettled: deque[tuple[datetime, EndedPipeline]] = field(default_factory=deque)
+    _waiting: dict[str, list[EndedPipeline]] = field(default_factory=dict)
+    """By namespace, in the order in which they ended."""
+    _bytes: Counter[str] = field(default_factory=Counter)
+    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+
+    def add(self, run: EndedPipeline, now: datetime) -> None:
+        """A run has ended."""
+        self._unsettled.append((now, run))
+        self._bytes[run.key.namespace] += len(run.packed)
+        while self._bytes.total() > MOST_BYTES:
+            self._settle(None)
+            largest = max(self._bytes, key=self._bytes.__getitem__)
+            self._take(largest)
+            self._said.warning(
+                f"namespace {largest}: more runs have ended than can be learned from; the oldest"
+                " are lost"
+            )
+
+    def next_at(self, now: datetime) -> datetime | None:
+        """When there is something to learn from; None = nothing waits."""
+        if self._waiting:
+            return now
+        unsettled = self._unsettled
+        return unsettled[0][0] + timedelta(seconds=SETTLED_SECONDS) if unsettled else None
+
+    def due(self, now: datetime) -> list[EndedPipeline]:
+        """A few runs that can be learned from now, those of all namespaces in turn."""
+        self._settle(now)
+        found: list[EndedPipeline] = []
+        left = MOST_BYTES_AT_ONCE
+        while self._waiting and left > 0:
+            found.append(self._take(next(iter(self._waiting))))
+            left -= len(found[-1].packed)
+        return found
+
+    def _settle(self, now: datetime | None) -> None:
+        """Runs whose last pods have been heard of by now; None = all of them.
+
+        Anybody may write when a run has ended, so that this decides among these alone.
+        """
+        while self._unsettled:
+            heard_at, run = self._unsettled[0]
+            # A clock that was set back must not stop this until it is where it was.
+            if now is not None and abs((now - heard_at).total_seconds()) < SETTLED_SECONDS:
+                return
+            self._unsettled.popleft()
+            waiting = self._waiting.setdefault(run.key.namespace, [])
+            insort(waiting, run, key=lambda each: each.ended_at)
+
+    def read(self, ended: EndedPipeline, now: datetime) -> TrackedRun | None:
+        """The run as if it had been followed to its end; None = it teaches nothing."""
+        source = next(each for each in self.sources if each.kind == ended.kind)
+        try:
+            observed = source.observe(ended.raw(), all_pipelines=True)
+            if observed is None:
+                return None
+            run = TrackedRun(observed, read_run(observed, self.policy()))
+        except InputError:
+            # What cannot be read could not be planned either.
+            return None
+        for pod in self.registry.pods_of(observed):
+            # Nobody has followed them: what they say themselves counts.
+            run.observe_pod(None, pod, now + _LONG_AFTER)
+        run.evaluate(self.policy(), now, self.params)
+        return run
+
+    def _take(self, namespace: str) -> EndedPipeline:
+        """Take the run of a namespace that ended first; its next one comes after the others'."""
+        own = self._waiting.pop(namespace)
+        run = own.pop(0)
+        self._bytes[namespace] -= len(run.packed)
+        if own:
+            self._waiting[namespace] = own
+        return run

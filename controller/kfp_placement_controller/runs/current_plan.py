@@ -1,0 +1,232 @@
+"""The plan of a run that is in force, as its PipelinePlacement holds it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.runs.step_states import StepStatus
+from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.contract.rows import PlannedRow
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.reasons import FAR_FROM_USERS
+from kfp_placement_engine.plans.plan import Plan, PlannedStep
+
+MAX_NAMED_NODES = 5000
+"""Nodes that a PipelinePlacement names, at most."""
+
+ON_ITS_WAY = timedelta(seconds=2)
+"""A pod may be placed by the plan before for this long after the next one has come into force."""
+
+
+@dataclass(frozen=True)
+class CurrentPlan:
+    """A plan in force.
+
+    Attributes:
+        revision: counts the plans of the run.
+        planned_at: when.
+        rows: by step name; of steps that have begun, those of the plan that placed them.
+        nodes: what the rows' positions mean.
+        expected_ends: of steps that had begun: when they are to end by this plan or the last that
+            said so, since the submission.
+        in_force_at: since when it counts; None = since before we led.
+        before: the plan before, with the rows of those steps that it had on other nodes.
+        dispatch: `ready` or `ordered`.
+        seed, generations: replay the search.
+        makespan_seconds: end of the last step, since the submission; None = nothing can be placed.
+        unschedulable: step -> why no node takes it.
+        latency_missed: steps planned beyond their latency rule.
+        pull_seconds: step -> time for its image.
+        quick: list scheduling only; a search has not improved it yet.
+    """
+
+    revision: int
+    planned_at: datetime
+    rows: Mapping[str, PlannedRow]
+    nodes: tuple[str, ...]
+    expected_ends: Mapping[str, float | None] = field(default_factory=dict)
+    in_force_at: datetime | None = None
+    before: "CurrentPlan | None" = None
+    dispatch: str = "ready"
+    seed: int = 0
+    generations: int = 0
+    makespan_seconds: float | None = None
+    unschedulable: Mapping[str, str] = field(default_factory=dict)
+    latency_missed: tuple[str, ...] = ()
+    pull_seconds: Mapping[str, float] = field(default_factory=dict)
+    quick: bool = False
+
+    def node_of(self, step: str) -> str | None:
+        """Where a step is planned."""
+        row = self.rows.get(step)
+        return None if row is None or row.node is None else self.nodes[row.node]
+
+    def start_of(self, step: str) -> float | None:
+        """When its pod must be bound, since the submission."""
+        row = self.rows.get(step)
+        return None if row is None else row.start_seconds
+
+    def finish_of(self, step: str) -> float | None:
+        """When it is to end, since the submission."""
+        if step in self.expected_ends:
+            return self.expected_ends[step]
+        row = self.rows.get(step)
+        return None if row is None else row.finish_seconds
+
+
+def plan_in_force(
+    plan: Plan,
+    before: CurrentPlan | None,
+    planned_at: datetime,
+    in_force_at: datetime,
+    begun: frozenset[str],
+    *,
+    quick: bool,
+) -> CurrentPlan:
+    """A fresh plan of the engine; steps that have begun keep what was planned for them.
+
+    Args:
+        plan: of the engine; its times count from the moment of planning.
+        before: the plan until now.
+        planned_at: that moment.
+        in_force_at: the time.
+        begun: steps that have started or ended by now, some perhaps while the plan was made.
+        quick: no search has improved it.
+    """
+    table = _NodeTable()
+    rows: dict[str, PlannedRow] = {}
+    expected_ends: dict[str, float | None] = {}
+    moved: dict[str, PlannedRow] = {}
+    positions = {name: position for position, name in enumerate(plan.cluster_nodes)}
+    to_new = table.translation(plan.cluster_nodes)
+    to_old = table.translation(before.nodes if before is not None else ())
+    # Where past runs tell of no step, hints and assumptions need not be told apart.
+    is_learned = any(step.duration_basis is not None for step in plan.steps)
+    for step in plan.steps:
+        known = before.rows.get(step.name) if before is not None else None
+        fresh = _row(step, plan, positions, is_learned=is_learned)
+        waits = step.progress is ProgressState.WAITING and step.name not in begun
+        if before is None or known is None:
+            rows[step.name] = fresh.with_nodes(to_new)
+        elif waits:
+            rows[step.name] = fresh.with_nodes(to_new)
+            if before.node_of(step.name) != step.node:
+                moved[step.name] = known
+        else:
+            rows[step.name] = known.with_nodes(to_old)
+            runs = step.progress is ProgressState.RUNNING
+            end = fresh.finish_seconds if runs else before.finish_of(step.name)
+            expected_ends[step.name] = end
+    ends = [expected_ends.get(name, row.finish_seconds) for name, row in rows.items()]
+    return CurrentPlan(
+        revision=1 if before is None else before.revision + 1,
+        planned_at=planned_at,
+        rows=rows,
+        nodes=tuple(table.names),
+        expected_ends=expected_ends,
+        in_force_at=in_force_at,
+        before=None if before is None else replace(before, rows=moved, before=None),
+        dispatch=plan.dispatch,
+        seed=plan.seed,
+        generations=plan.generations,
+        makespan_seconds=max((end for end in ends if end is not None), default=None),
+        unschedulable=dict(plan.unschedulable),
+        latency_missed=_latency_missed(plan),
+        pull_seconds={
+            step.name: step.image_pull_seconds for step in plan.steps if step.image_pull_seconds
+        },
+        quick=quick,
+    )
+
+
+def plan_of_placement(placement: PipelinePlacement) -> CurrentPlan:
+    """The plan that a PipelinePlacement holds; rows that cannot be read are left out."""
+    spec = placement.spec
+    return CurrentPlan(
+        revision=spec.revision,
+        planned_at=spec.planned_at,
+        rows={row.name: row for row in placement.planned_rows().rows if row is not None},
+        nodes=spec.nodes,
+        dispatch=spec.dispatch,
+        seed=spec.seed,
+        generations=spec.generations,
+        makespan_seconds=spec.makespan_seconds,
+    )
+
+
+def with_named_nodes(plan: CurrentPlan, names: Sequence[str]) -> CurrentPlan:
+    """The plan with these nodes in its list too: pods of the run are on them."""
+    new = [name for name in dict.fromkeys(names) if name and name not in plan.nodes]
+    if not new:
+        return plan
+    return replace(plan, nodes=(*plan.nodes, *new)[:MAX_NAMED_NODES])
+
+
+def as_placed(plan: CurrentPlan, statuses: Mapping[str, StepStatus]) -> CurrentPlan:
+    """The plan, where the one before has still placed steps, with its rows of these.
+
+    Args:
+        plan: in force.
+        statuses: of the steps.
+    """
+    before, since = plan.before, plan.in_force_at
+    if before is None or since is None:
+        return plan
+    table = _NodeTable(plan.nodes)
+    to_own = table.translation(before.nodes)
+    placed = {}
+    for name, row in before.rows.items():
+        status, wanted = statuses.get(name), before.node_of(name)
+        if status is None or status.started_at is None or status.node != wanted:
+            continue
+        if plan.node_of(name) != wanted and status.started_at <= since + ON_ITS_WAY:
+            placed[name] = row.with_nodes(to_own)
+    if not placed:
+        return plan
+    rows = {**plan.rows, **placed}
+    return replace(plan, revision=plan.revision + 1, rows=rows, nodes=tuple(table.names))
+
+
+class _NodeTable:
+    """The nodes that rows name, each once."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.names = list(names)
+        self._positions = {name: position for position, name in enumerate(names)}
+
+    def translation(self, nodes: Sequence[str]) -> Callable[[int], int]:
+        """Positions in that list to positions in this one."""
+
+        def translate(position: int) -> int:
+            name = nodes[position] if 0 <= position < len(nodes) else ""
+            if name not in self._positions:
+                self._positions[name] = len(self.names)
+                self.names.append(name)
+            return self._positions[name]
+
+        return translate
+
+
+def _row(
+    step: PlannedStep, plan: Plan, positions: Mapping[str, int], *, is_learned: bool
+) -> PlannedRow:
+    """A row of the engine's; its nodes are positions in the cluster's list."""
+    return PlannedRow(
+        name=step.name,
+        node=positions.get(step.node or ""),
+        start_seconds=_since_submission(step.start_seconds, plan),
+        finish_seconds=_since_submission(step.finish_seconds, plan),
+        reason=step.why,
+        alternatives=step.alternatives,
+        duration_source=str(step.duration_source) if is_learned else "",
+        duration_basis=step.duration_basis,
+    )
+
+
+def _since_submission(seconds: float | None, plan: Plan) -> float | None:
+    return None if seconds is None else max(0.0, seconds - plan.release_seconds)
+
+
+def _latency_missed(plan: Plan) -> tuple[str, ...]:
+    far = (step.name for step in plan.steps if step.why and step.why.code in FAR_FROM_USERS)
+    return tuple(far)

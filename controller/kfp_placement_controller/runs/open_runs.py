@@ -1,0 +1,236 @@
+"""Runs that can be planned: without a plan yet, or with the one that is in force."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from kfp_placement_controller.runs.current_plan import CurrentPlan
+from kfp_placement_controller.runs.run_reading import RunReading
+from kfp_placement_controller.runs.step_states import group_progress, step_progress
+from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.lowering.pods import requests_of
+from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.expected_times import PlannedTimes, times_by_now
+from kfp_placement_engine.planning.past_runs.promises import Outlook
+from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.units.resources import Resources
+
+if TYPE_CHECKING:
+    from kfp_placement_controller.runs.tracked_run import TrackedRun
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRun:
+    """A run that can be planned.
+
+    Attributes:
+        run: that it is.
+        reading: its graph.
+    """
+
+    run: "TrackedRun"
+    reading: RunReading
+
+    @property
+    def key(self) -> RunKey:
+        """Namespace and name."""
+        return self.run.key
+
+    @property
+    def observed(self) -> ObservedRun:
+        """Its object, as last seen."""
+        return self.run.observed
+
+    @property
+    def graph(self) -> RunGraph:
+        """Its steps."""
+        return self.reading.graph
+
+    @property
+    def weight(self) -> float:
+        """Of its completion among other runs: by the highest priority of its steps.
+
+        One for priority 0; above it grows with the priority, below it shrinks and stays above zero.
+        """
+        priority = max((step.priority for step in self.graph.steps), default=0.0)
+        return 1.0 + priority if priority >= 0 else 1.0 / (1.0 - priority)
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether it has no plan that can be followed."""
+        return self.run.plan is None or not self.run.is_whole or self.run.outdated
+
+    @property
+    def planned_nodes(self) -> Mapping[str, str | None]:
+        """Step -> the node where it is planned, or None."""
+        plan = self.run.plan
+        return {} if plan is None else {name: plan.node_of(name) for name in plan.rows}
+
+    def is_moved_by(self, plan: Plan) -> bool:
+        """Whether by a plan any step that has not begun goes elsewhere than now."""
+        before = self.run.plan
+        return before is None or any(
+            step.node != before.node_of(step.name)
+            for step in plan.steps
+            if (status := self.run.statuses.get(step.name)) is None or status.unstarted
+        )
+
+    def fits(self, plan: Plan) -> bool:
+        """Whether a plan is of the graph as it is now; loops may have got another width."""
+        return {step.name for step in plan.steps} == {step.name for step in self.graph.steps}
+
+    def active_run(self, now: datetime) -> ActiveRun:
+        """The run as the engine plans it from now on."""
+        run = self.run
+        return ActiveRun(
+            key=key_text(run.key),
+            graph=self.graph,
+            release_seconds=-(now - run.observed.submitted_at).total_seconds(),
+            weight=self.weight,
+            progress={name: step_progress(each, now) for name, each in run.statuses.items()},
+            group_progress=group_progress(self.graph, run.pods, now),
+        )
+
+
+class _PlannedRoom(NamedTuple):
+    """What a step takes by plan: from a time since the submission, for some seconds."""
+
+    step: str
+    node: str | None
+    start: float
+    seconds: float
+    requests: Resources
+
+
+_USUAL = Assumptions()
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRun(OpenRun):
+    """A run with a plan.
+
+    Attributes:
+        plan: in force.
+    """
+
+    plan: CurrentPlan
+
+    def waits_on(self, node: str) -> bool:
+        """Whether a step that has not started is planned on a node."""
+        return any(self.plan.node_of(name) == node for name in self._waiting())
+
+    def has_unplaced(self) -> bool:
+        """Whether a step that has not started is planned nowhere."""
+        return any(self.plan.node_of(name) is None for name in self._waiting())
+
+    def first_start(self) -> float | None:
+        """Planned start of the next step, since the submission; None = none is left."""
+        starts = (self.plan.start_of(name) for name in self._waiting())
+        return min((start for start in starts if start is not None), default=None)
+
+    def reserved(self, now: datetime) -> ReservedRun:
+        """The room that the plan in force takes from now on; none for what awaits its pod."""
+        statuses, is_held = self.run.statuses, self.run.held
+        elapsed = (now - self.observed.submitted_at).total_seconds()
+        rooms: list[ReservedRoom] = []
+        for planned in self._planned_rooms:
+            status = statuses.get(planned.step)
+            if status is None or status.ended or (is_held and self.run.awaits_pod(planned.step)):
+                continue
+            node = status.node or planned.node
+            if not node:
+                continue
+            if status.started_at is None:
+                begin = max(0.0, planned.start - elapsed)
+                end = begin + planned.seconds
+            else:
+                running = elapsed - (status.started_at - self.observed.submitted_at).total_seconds()
+                begin, end = 0.0, _USUAL.remaining_seconds(planned.seconds, running)
+            rooms.append(ReservedRoom(node, begin, end, planned.requests))
+        return ReservedRun(key_text(self.key), tuple(rooms), self.weight)
+
+    def planned_times(self) -> dict[str, PlannedTimes]:
+        """Return the times of all steps that have not ended, in seconds of one clock for all runs.
+
+        A step that began before its plan was made is planned to end when that plan says; one that
+        began later than planned, or earlier, as long after its start as planned.
+        """
+        run, plan = self.run, self.plan
+        submitted = run.observed.submitted_at.timestamp()
+        times = {}
+        for name in (step.name for step in self.graph.steps):
+            status, start, finish = (
+                run.statuses.get(name),
+                plan.start_of(name),
+                plan.finish_of(name),
+            )
+            if start is None or (status is not None and status.ended):
+                continue
+            seconds = math.inf if finish is None else finish - start
+            if status is None or status.started_at is None:
+                times[name] = PlannedTimes(submitted + start, submitted + start + seconds)
+                continue
+            started = status.started_at.timestamp()
+            is_old = status.started_at < plan.planned_at
+            end = submitted + start if is_old else started
+            times[name] = PlannedTimes(started, end + seconds, runs=True)
+        return times
+
+    def outlook(self, now: datetime) -> Outlook:
+        """Return how the run goes on by what has happened, in seconds since its submission.
+
+        A run whose order nobody knows goes as planned.
+        """
+        times: Mapping[str, PlannedTimes] = self.planned_times()
+        submitted, order = self.observed.submitted_at.timestamp(), self.reading.order
+        if order is not None:
+            planned_at, happened = self.plan.planned_at.timestamp(), dict(self._happened())
+            times = times_by_now(order, times, happened, planned_at, now.timestamp())
+        return Outlook(
+            {
+                name: (each.start_seconds - submitted, each.end_seconds - submitted)
+                for name, each in times.items()
+                if each.end_seconds < math.inf
+            },
+            is_placed=not self.has_unplaced(),
+            begin_seconds=self.run.held_seconds,
+            now_seconds=now.timestamp() - submitted,
+        )
+
+    def _happened(self) -> Iterator[tuple[str, tuple[float, float]]]:
+        """Yield the steps that have started, with their ends, real or by how long they take."""
+        for name, status in self.run.statuses.items():
+            row = self.plan.rows.get(name)
+            if status.ended_at is not None:
+                ended = status.ended_at.timestamp()
+                yield name, (ended, ended)
+            elif status.started_at is not None and row is not None:
+                started = status.started_at.timestamp()
+                planned = (row.finish_seconds or 0.0) - (row.start_seconds or 0.0)
+                yield name, (started, started + max(0.0, planned))
+
+    @cached_property
+    def _planned_rooms(self) -> tuple[_PlannedRoom, ...]:
+        """Of all steps with a time; asked for of all runs whenever one of them is planned."""
+        plan, rooms = self.plan, []
+        for step in self.graph.steps:
+            start, finish = plan.start_of(step.name), plan.finish_of(step.name)
+            if start is not None and finish is not None:
+                node, requests = plan.node_of(step.name), requests_of(self.graph, step)
+                rooms.append(_PlannedRoom(step.name, node, start, finish - start, requests))
+        return tuple(rooms)
+
+    def _waiting(self) -> Iterable[str]:
+        """Names of the steps that have not started."""
+        return (name for name, status in self.run.statuses.items() if status.unstarted)
+
+
+def key_text(key: RunKey) -> str:
+    """The key as the engine knows it."""
+    return f"{key[0]}/{key[1]}"

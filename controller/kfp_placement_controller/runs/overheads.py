@@ -1,0 +1,129 @@
+"""What a cluster has shown of times that no hint tells: drivers, and the start of a pod.
+
+Every figure is the mean of the middle half of the last values, so that a driver that waited for
+room, or a node that was asleep, does not count; the median alone would be a whole number of seconds
+where the API server's times are all that is known. Until there are enough values the policy's or
+the planner's own value applies.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import fmean
+
+from kfp_placement_controller.runs.run_pods import RunPods
+from kfp_placement_controller.runs.run_reading import RunReading
+from kfp_placement_controller.runs.step_states import StepStatus
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_engine.model.run_graph import Group, Step
+
+MAX_OVERHEAD_SECONDS = 600.0
+"""A driver that took longer waited for something; such values are not learned from."""
+
+WINDOW = 101
+"""Values that count; a change of the cluster is learned after half as many."""
+
+
+@dataclass
+class RunningCentre:
+    """The mean of the middle half of the last values.
+
+    Attributes:
+        least: values without which nothing is known.
+    """
+
+    least: int = 3
+    _values: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
+
+    def add(self, value: float) -> None:
+        """Another value was seen."""
+        if 0 <= value <= MAX_OVERHEAD_SECONDS:
+            self._values.append(value)
+
+    @property
+    def value(self) -> float | None:
+        """The mean of those in the middle, or None while too little was seen."""
+        count = len(self._values)
+        if count < self.least:
+            return None
+        outer = max(1, count // 4) if count > 2 else 0
+        return fmean(sorted(self._values)[outer : count - outer])
+
+
+@dataclass
+class LearnedOverheads:
+    """What finished pods have shown; one for the whole cluster.
+
+    Attributes:
+        driver: from the moment at which a step could begin (its dependencies and the drivers of its
+            groups have ended) until its pod is created, by each driver in between: the
+            delay before it, the driver pod, and the delay after it.
+        start: from a pod's bind to the start of its main container, pulls by plan not counted.
+    """
+
+    driver: RunningCentre = field(default_factory=RunningCentre)
+    start: RunningCentre = field(default_factory=RunningCentre)
+    _learned: set[str] = field(default_factory=set)
+
+    @property
+    def driver_seconds(self) -> float | None:
+        """What a driver and the start of the pod behind it take together; None = not known yet.
+
+        The planner has no time of its own for the start of a pod. Before every step of KFP is a
+        driver, so counting it there only moves the bind, by a second or two.
+        """
+        if self.driver.value is None:
+            return None
+        return self.driver.value + (self.start.value or 0.0)
+
+    def learn(self, run: TrackedRun, reading: RunReading) -> None:
+        """Learn from the steps of a run that have started; every pod counts once.
+
+        Nothing is learned of drivers that waited while the run was held back.
+
+        Args:
+            run: as of its last evaluation.
+            reading: what is planned of it.
+        """
+        groups = {group.name: group for group in reading.graph.groups}
+        plan, statuses = run.plan, run.statuses
+        began_at, held_at = run.observed.state.started_at, run.hold.last_at
+        for step in reading.graph.steps:
+            pod = run.pods.executor(step.name)
+            if pod is None or pod.running_at is None or pod.bound_at is None:
+                continue
+            if pod.pod.uid in self._learned:
+                continue
+            self._learned.add(pod.pod.uid)
+            took = (pod.running_at - pod.bound_at).total_seconds()
+            pulled = 0.0 if plan is None else plan.pull_seconds.get(step.name, 0.0)
+            self.start.add(max(0.0, took - pulled))
+            if step.has_driver and pod.identity is not None and pod.identity.attempt == 0:
+                # Its own driver, and those of groups that began when it could, one after another.
+                waited: list[Step | Group] = [step, *_groups_around(step, groups)]
+                ready = [_ready(each.depends_on, statuses, began_at) for each in waited]
+                if ready[0] is not None and (held_at is None or held_at < ready[0]):
+                    passed = (pod.created_at - ready[0]).total_seconds()
+                    self.driver.add(passed / ready.count(ready[0]))
+
+    def forget(self, pods: RunPods) -> None:
+        """A run is gone: its pods will not be seen again."""
+        self._learned -= {pod.pod.uid for pod in pods}
+
+
+def _groups_around(step: Step, groups: Mapping[str, Group]) -> Iterator[Group]:
+    """The groups that a step is in, the innermost first."""
+    group = groups.get(step.group)
+    while group is not None:
+        yield group
+        group = groups.get(group.parent) if group.name else None
+
+
+def _ready(
+    before: tuple[str, ...], statuses: Mapping[str, StepStatus], began_at: datetime | None
+) -> datetime | None:
+    """When the last of these steps had ended, or the run began; None = not known."""
+    ends = [status.ended_at for name in before if (status := statuses.get(name)) is not None]
+    known = [end for end in ends if end is not None]
+    return max(known, default=began_at) if len(known) == len(before) else None

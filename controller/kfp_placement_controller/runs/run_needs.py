@@ -1,0 +1,228 @@
+"""What one run needs that waits, or has waited, in a queue: by a plan of it alone.
+
+Not by the plan in force: beside others a run takes less at a time and for longer. If that counted,
+more runs would be admitted the fuller the cluster is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.runs.run_reading import (
+    FindPast,
+    RunReading,
+    no_past,
+    read_on,
+    read_run,
+)
+from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
+from kfp_placement_engine.contract.run_request import (
+    MAX_MESSAGE_CHARACTERS,
+    NodeGroups,
+    RunDemand,
+    RunRequestSpec,
+    run_demand,
+)
+from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError
+from kfp_placement_engine.model.promise import least_move
+from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
+from kfp_placement_engine.planning.demand import DemandProfile
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.readers.run_outcomes import RunOutcome
+
+_MAX_NAMED_QUEUES = 5
+
+PlanAlone = Callable[[RunGraph], Plan]
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What a plan of the run alone says.
+
+    Attributes:
+        profile: what it takes over time.
+        makespan_seconds: how long it takes; None = a step has no node.
+        unschedulable: why a step has none; "" = all have one.
+    """
+
+    profile: DemandProfile
+    makespan_seconds: float | None
+    unschedulable: str
+
+    def says_like(self, other: "_Planned") -> bool:
+        """Whether people need not know the difference."""
+        own, others = self.makespan_seconds, other.makespan_seconds
+        if own is None or others is None:
+            return (own, self.unschedulable) == (others, other.unschedulable)
+        return abs(own - others) < least_move(others)
+
+
+@dataclass
+class RunNeed:
+    """What a run needs, and what has happened of it.
+
+    Attributes:
+        observed: the run.
+        planned_for: the version of the cluster and the policy for which it was planned last; None =
+            it has not been.
+        nodes: that its queue has assigned to it; () = any.
+        problem: why it cannot be planned; "" = it can.
+        lacks_past: what past runs tell was not known when it was planned last.
+        has_news: they tell something else since.
+        awaited_since: since when what they tell is waited for.
+    """
+
+    observed: ObservedRun
+    planned_for: int | None = None
+    nodes: NodeGroups = ()
+    problem: str = ""
+    lacks_past: bool = False
+    has_news: bool = False
+    awaited_since: datetime | None = None
+    _reading: RunReading | None = None
+    _planned: _Planned | None = None
+    _planned_nodes: NodeGroups = ()
+    _outcome: RunOutcome = field(default_factory=RunOutcome)
+
+    def evaluate(self, policy: PlacementPolicySpec) -> bool:
+        """Work out what has happened; returns whether there is no plan of the run as it is now."""
+        if self.planned_for is None or self.has_news or self.nodes != self._planned_nodes:
+            return True
+        if self._reading is None:
+            return False
+        found = read_on(self.observed, self._reading, policy, self.nodes)
+        self._outcome = found.outcome
+        return found.reading is not self._reading
+
+    def plan(
+        self,
+        plan_alone: PlanAlone,
+        policy: PlacementPolicySpec,
+        version: int,
+        find_past: FindPast = no_past,
+    ) -> None:
+        """Read the run as it is now, and plan it; small news of past runs change nothing.
+
+        Args:
+            plan_alone: plans a graph as if no other run were there.
+            policy: says what is assumed.
+            version: of the cluster and the policy.
+            find_past: of its pipeline.
+        """
+        is_only_news = self.has_news and not self.lacks_past
+        same = (self.planned_for, self._planned_nodes, self.problem) == (version, self.nodes, "")
+        before = self._planned if is_only_news and same else None
+        self.planned_for, self.problem = version, ""
+        self.lacks_past = self.has_news = False
+        self._planned_nodes = self.nodes
+        try:
+            widths = {} if self._reading is None else self._reading.widths
+            reading = read_run(self.observed, policy, widths, self.nodes, find_past)
+            found = read_on(self.observed, reading, policy, self.nodes)
+            self._outcome = found.outcome
+            if found.problem:
+                self.refuse(found.problem)
+                return
+            self.lacks_past = found.reading.past is None
+            if not self.lacks_past:
+                self.awaited_since = None
+            # It may wait for days, and what past runs tell is large.
+            kept = replace(found.reading, forecast=None, past=None)
+            planned = _facts_of(plan_alone(kept.graph), kept.graph)
+            if before is None or not planned.says_like(before):
+                self._reading, self._planned = kept, planned
+        except (InputError, PlanningError) as error:
+            self.refuse(str(error))
+
+    def refuse(self, problem: str) -> None:
+        """It cannot be planned."""
+        self._planned, self.problem = None, problem[:MAX_MESSAGE_CHARACTERS]
+
+    @property
+    def pipeline(self) -> str:
+        """The name of its pipeline; "" = it could not be read."""
+        return "" if self._reading is None else self._reading.graph.name
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is no longer waiting for its start."""
+        return self.observed.state.started_at is not None
+
+    @property
+    def may_fit_later(self) -> bool:
+        """Whether another cluster could change what is said of it."""
+        lacks_node = self._planned is not None and bool(self._planned.unschedulable)
+        return not self.has_begun or lacks_node
+
+    def spec(self, makespan_seconds: float | None) -> RunRequestSpec:
+        """What its RunRequest says.
+
+        Args:
+            makespan_seconds: of the plan in force, since the submission; None = there is none.
+        """
+        observed = self.observed
+        asked, notes = self._queue()
+        demand, problem = self._demand()
+        planned = self._planned
+        return RunRequestSpec(
+            workflow_uid=observed.uid,
+            submitted_at=observed.submitted_at,
+            display_name=observed.display_name,
+            queue=asked,
+            priority=max((step.priority for step in self._steps()), default=0),
+            demand=demand,
+            makespan_seconds=None if planned is None else planned.makespan_seconds,
+            finishes_at=self._finishes_at(makespan_seconds),
+            unschedulable="" if planned is None else planned.unschedulable,
+            problem=problem,
+            planned_nodes=self._planned_nodes,
+            notes=notes,
+        )
+
+    def _steps(self) -> Sequence[Step]:
+        return () if self._reading is None else self._reading.graph.steps
+
+    def _demand(self) -> tuple[RunDemand | None, str]:
+        """What is left, or why nobody knows."""
+        if self._planned is None:
+            return None, self.problem
+        states = self._outcome.steps.items()
+        ended = {name for name, step in states if step.state in ENDED_STATES}
+        running = {name for name, step in states if step.state is StepState.RUNNING}
+        try:
+            return run_demand(self._planned.profile.left(ended, running)), ""
+        except LimitError as error:
+            return None, str(error)
+
+    def _queue(self) -> tuple[str, tuple[str, ...]]:
+        """The RunQueue that its steps name, and what there is to say of that."""
+        named = sorted({step.queue for step in self._steps() if step.queue})
+        if len(named) < 2:
+            return (*named, DEFAULT_QUEUE)[0], ()
+        listed = ", ".join(named[:_MAX_NAMED_QUEUES])
+        more = ", ..." if len(named) > _MAX_NAMED_QUEUES else ""
+        note = f"its steps name several RunQueues ({listed}{more}): it waits in {DEFAULT_QUEUE}"
+        return DEFAULT_QUEUE, (note[:MAX_MESSAGE_CHARACTERS],)
+
+    def _finishes_at(self, makespan_seconds: float | None) -> datetime | None:
+        begun_at = self.observed.state.started_at
+        if begun_at is None:
+            return None
+        since = self.observed.submitted_at
+        if makespan_seconds is None and self._planned is not None:
+            since, makespan_seconds = begun_at, self._planned.makespan_seconds
+        if makespan_seconds is None:
+            return None
+        return (since + timedelta(seconds=makespan_seconds)).replace(microsecond=0)
+
+
+def _facts_of(plan: Plan, graph: RunGraph) -> _Planned:
+    unplaced = [f"step {name}: {reason}" for name, reason in plan.unschedulable]
+    more = f" (and {len(unplaced) - 1} more)" if unplaced[1:] else ""
+    text = f"{unplaced[0][: MAX_MESSAGE_CHARACTERS - 20]}{more}" if unplaced else ""
+    ends = [step.finish_seconds for step in plan.steps if step.finish_seconds is not None]
+    makespan_seconds = None if unplaced else max(ends, default=0.0)
+    return _Planned(DemandProfile(plan, graph), makespan_seconds, text)

@@ -1,0 +1,232 @@
+"""A run's graph, read within limits; loops get the widths that are known by now."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from kfp_placement_controller.histories.known_pasts import KnownPast
+from kfp_placement_controller.sources.source import ObservedRun, StepIndex
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
+from kfp_placement_engine.contract.run_request import NodeGroups
+from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError, UnknownLoopError
+from kfp_placement_engine.model.node_limits import limited_to
+from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
+from kfp_placement_engine.planning.expected_times import StepOrder
+from kfp_placement_engine.planning.overrides import with_all_marked
+from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
+from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults
+from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
+
+MAX_STEPS = 10_000
+"""More have no room in a PipelinePlacement of 1 MB, whatever is left out."""
+
+MAX_READINGS = 4
+"""Loops within loops: each reading shows the next level; further ones when the object changes."""
+
+_NO_WIDTHS: Mapping[str, int] = {}
+
+FindPast = Callable[[str], KnownPast | None]
+"""What is known of a pipeline, by its name; None = nothing is, or not yet."""
+
+
+def no_past(_pipeline: str) -> None:
+    """Nothing is known of any pipeline."""
+
+
+@dataclass(frozen=True)
+class RunReading:
+    """What is planned of a run.
+
+    Attributes:
+        graph: its steps.
+        index: finds what its pods are for.
+        widths: of loops, as they were known when the graph was read.
+        assumptions: what its plans assume, except for what the cluster has shown since.
+        forecast: what past runs tell of its steps; None = none are known.
+        past: these runs; None = none are known, or nothing is left to plan.
+        past_runs: how many they were when the graph was read.
+    """
+
+    graph: RunGraph
+    index: StepIndex
+    widths: Mapping[str, int]
+    assumptions: Assumptions
+    forecast: RunForecast | None = None
+    past: KnownPast | None = None
+    past_runs: int = 0
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether any step carries our mark, or counts as marked."""
+        return any(step.scheduler for step in self.graph.steps)
+
+    @cached_property
+    def order(self) -> StepOrder | None:
+        """What waits for what; None = there is a cycle, or a step depends on none that exists."""
+        try:
+            return StepOrder.of(self.graph)
+        except PlanningError:
+            return None
+
+
+def read_run(
+    run: ObservedRun,
+    policy: PlacementPolicySpec,
+    widths: Mapping[str, int] = _NO_WIDTHS,
+    nodes: NodeGroups = (),
+    find_past: FindPast = no_past,
+) -> RunReading:
+    """Read a run.
+
+    Args:
+        run: as observed.
+        policy: says what is assumed of steps and of loops that nobody knows.
+        widths: of loops, as far as they are known by now.
+        nodes: that its queue has assigned to it; () = any.
+        find_past: of its pipeline.
+
+    Raises:
+        InputError: malformed, or beyond a limit.
+    """
+    in_force = planning_policy(policy)
+    assumptions = policy_assumptions(in_force)
+    options = ReadOptions(
+        loop_widths=dict(widths),
+        default_loop_width=assumptions.loop_width,
+        max_steps=MAX_STEPS,
+    )
+    graph, forecast = _graph(run, options), None
+    past = find_past(graph.name)
+    graph = _with_learned_widths(run, graph, options, past)
+    learned = None if past is None else past.learned_run(graph, policy.history.confidence)
+    if learned is not None:
+        graph, forecast = learned.graph, learned.forecast
+    graph = with_type_defaults(graph, in_force)
+    if run.all_marked:
+        graph = with_all_marked(graph)
+    graph = limited_to(graph, [each.node_selector for each in nodes])
+    index = run.content.index(graph)
+    past_runs = 0 if past is None else past.runs
+    return RunReading(graph, index, widths, assumptions, forecast, past, past_runs)
+
+
+def read_again(
+    run: ObservedRun,
+    before: RunReading | None,
+    policy: PlacementPolicySpec,
+    nodes: NodeGroups = (),
+) -> RunReading:
+    """Read a run again, with the widths and the past runs that it was read with before.
+
+    Args:
+        run: as observed.
+        before: as it was read; None = it could not be read, and is read without them.
+        policy: says what is assumed.
+        nodes: that its queue has assigned to it; () = any.
+
+    Raises:
+        InputError: malformed, or beyond a limit.
+    """
+    if before is None:
+        return read_run(run, policy, nodes=nodes)
+    return read_run(run, policy, before.widths, nodes, lambda _pipeline: before.past)
+
+
+class ReadOn(NamedTuple):
+    """A run as its object shows it now.
+
+    Attributes:
+        reading: its graph; the same object as before if no loop turned out otherwise.
+        outcome: what happened to the steps of this graph.
+        problem: why it cannot be read with the widths of `reading`, or "".
+    """
+
+    reading: RunReading
+    outcome: RunOutcome
+    problem: str = ""
+
+
+def read_on(
+    run: ObservedRun, reading: RunReading, policy: PlacementPolicySpec, nodes: NodeGroups = ()
+) -> ReadOn:
+    """Read what happened to the steps, and the graph again where a loop turns out otherwise.
+
+    Args:
+        run: as observed.
+        reading: the run as it was read before.
+        policy: says what is assumed.
+        nodes: that its queue has assigned to it; () = any.
+    """
+    outcome = run.content.outcome(reading.graph, reading.index)
+    for _ in range(MAX_READINGS):
+        widths = new_widths(reading, outcome)
+        if widths is None:
+            break
+        known = replace(reading, widths=widths)
+        try:
+            reading = read_again(run, known, policy, nodes)
+        except InputError as error:
+            return ReadOn(known, outcome, str(error))
+        outcome = run.content.outcome(reading.graph, reading.index)
+    return ReadOn(reading, outcome)
+
+
+def _with_learned_widths(
+    run: ObservedRun, graph: RunGraph, options: ReadOptions, past: KnownPast | None
+) -> RunGraph:
+    """The run with the loop widths of past runs; without them, if it were too large."""
+    widths = {} if past is None else past.learned_widths(graph)
+    if not widths:
+        return graph
+    try:
+        return _graph(run, replace(options, learned_widths=widths))
+    except LimitError:
+        return graph
+
+
+def _graph(run: ObservedRun, options: ReadOptions) -> RunGraph:
+    try:
+        return run.content.graph(options)
+    except UnknownLoopError:
+        # A pod can claim to be of a loop that the run does not have.
+        return run.content.graph(replace(options, loop_widths={}))
+
+
+def graph_widths(graph: RunGraph) -> Mapping[str, int]:
+    """Iterations of every loop in a graph."""
+    widths = {group.name: group.width for group in graph.groups if group.kind is GroupKind.LOOP}
+    if widths:
+        return widths
+    counted: dict[str, int] = {}
+    for step in graph.steps:
+        for loop, index in loop_indexes(step.name, step.iteration):
+            counted[loop] = max(counted.get(loop, 0), index + 1)
+    return counted
+
+
+def new_widths(reading: RunReading, outcome: RunOutcome) -> Mapping[str, int] | None:
+    """All known widths if the graph has to be read again because of them, else None.
+
+    Args:
+        reading: as it is planned.
+        outcome: what the run's object says now.
+    """
+    planned = {**graph_widths(reading.graph), **dict.fromkeys(_maybe_empty(reading.graph), 0)}
+    known = dict(reading.widths)
+    for loop, width in outcome.widths.items():
+        if planned.get(loop, width) != width:
+            known[loop] = width
+    for loop, seen in outcome.seen.items():
+        if seen > planned.get(loop, seen):
+            known[loop] = seen
+    return known if known != reading.widths else None
+
+
+def _maybe_empty(graph: RunGraph) -> Iterator[str]:
+    """Loops planned with one iteration that may have none, as in past runs, until one is seen."""
+    for group in graph.groups:
+        if group.width_assumed and group.learned_width is not None and group.width == 1:
+            yield group.name

@@ -1,0 +1,215 @@
+"""All runs that get a plan, and the pods of all runs, whoever comes first."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from kfp_placement_controller.histories.known_pasts import KnownPast
+from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.run_requests import ObservedRequest
+from kfp_placement_controller.runs.attach_failures import AttachFailures
+from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun
+from kfp_placement_controller.runs.run_reading import no_past, read_run
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.sources.source import ObservedRun, RunSources
+from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.run_request import NodeGroups
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_kube.change import Change
+
+
+@dataclass
+class OpenRuns:
+    """Runs of which something may be left to plan or to say, oldest first.
+
+    Runs stay for days after their end: only what is in here is looked at all the time.
+    """
+
+    _runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    _ordered: tuple[TrackedRun, ...] | None = ()
+
+    def add(self, run: TrackedRun) -> None:
+        """A run is new, or something about it is."""
+        if self._runs.get(run.key) is not run:
+            self._runs[run.key] = run
+            self._ordered = None
+
+    def discard(self, key: RunKey) -> None:
+        """A run is gone, or nothing is left to do about it."""
+        if self._runs.pop(key, None) is not None:
+            self._ordered = None
+
+    def ordered(self) -> Sequence[TrackedRun]:
+        """All of them, as they are now."""
+        if self._ordered is None:
+            self._ordered = tuple(
+                sorted(self._runs.values(), key=lambda run: (run.observed.submitted_at, run.key))
+            )
+        return self._ordered
+
+
+@dataclass
+class RunRegistry:
+    """The runs.
+
+    Attributes:
+        runs: by namespace and name.
+        open: those that are not over and done with.
+        sources: say which run a pod is of.
+        own_namespace: the controller's.
+        opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
+        namespaces: what they say of that, and of unmarked pipelines, by name.
+        policy: says what is assumed of loops; asked whenever a run is read.
+        attach_failures: volumes that could not be attached.
+        requests: RunRequests, which say what nodes queues have assigned to runs.
+        past: of a namespace and pipeline, as far as it is known; None = nothing is.
+    """
+
+    policy: Callable[[], PlacementPolicySpec]
+    sources: RunSources
+    own_namespace: str = ""
+    opt_in: bool = False
+    runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    open: OpenRuns = field(default_factory=OpenRuns)
+    namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
+    attach_failures: AttachFailures = field(default_factory=AttachFailures)
+    requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
+    past: Callable[[str, str], KnownPast | None] = lambda _namespace, _pipeline: None
+    _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
+
+    def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
+        """A run that gets a plan is new, has changed or is gone; returns it if it is new."""
+        observed, key = change.new, RunKey(*change.key)
+        if observed is None:
+            self._drop(key)
+            return None
+        run = self.runs.get(key)
+        if run is not None and run.observed.uid == observed.uid:
+            run.observe(observed)
+            self.open.add(run)
+            return None
+        if self.excluded(observed.key[0]):
+            return None
+        run = self._read(observed)
+        if run is None:
+            return None
+        for pod in self.pods_of(observed):
+            run.observe_pod(None, pod, now)
+        self.runs[key] = run
+        self.open.add(run)
+        return run
+
+    def pod_changed(self, change: Change[ObservedPod], now: datetime) -> None:
+        """A pod is new, has changed or is gone."""
+        known = [pod for pod in (change.old, change.new) if pod is not None]
+        for pod in known:
+            self._keep(pod, change.new)
+        last = known[-1]
+        run = self.run_of(last)
+        if run is not None and self._belongs(last, run.observed):
+            run.observe_pod(change.old, change.new, now)
+            self.open.add(run)
+
+    def request_changed(self, change: Change[ObservedRequest]) -> None:
+        """A RunRequest is new, has changed or is gone."""
+        key = RunKey(*change.key)
+        if change.new is None:
+            self.requests.pop(key, None)
+        else:
+            self.requests[key] = change.new
+        run = self.runs.get(key)
+        if run is not None:
+            run.assign(self.nodes_of(run.observed), self.policy())
+            self.open.add(run)
+
+    def nodes_of(self, run: ObservedRun) -> NodeGroups:
+        """The nodes that its queue has assigned to a run; () = any."""
+        request = self.requests.get(run.key)
+        if request is None or run.uid not in request.owner_uids:
+            return ()
+        return request.status.assigned_nodes
+
+    def run_of(self, pod: ObservedPod) -> TrackedRun | None:
+        """The run whose name a pod says; None = we know none of that name."""
+        run = self.sources.run_of(pod)
+        return None if run is None else self.runs.get(run.key)
+
+    def pods_of(self, run: ObservedRun) -> list[ObservedPod]:
+        """The pods of a run, whether it is planned or not."""
+        return [pod for pod in self._pods.get(run.key, {}).values() if self._belongs(pod, run)]
+
+    def leave_alone(self) -> None:
+        """Drop runs whose namespace takes no part, as is known now; planned ones go on."""
+        for run in self.open.ordered():
+            if run.plan is None and self.excluded(run.key[0]):
+                self._drop(run.key)
+
+    def active(self) -> Iterator[OpenRun]:
+        """Runs in which something is left to plan, oldest first."""
+        open_runs = (run.open for run in self.open.ordered())
+        return (run for run in open_runs if run is not None)
+
+    def planned(self) -> Iterator[PlannedRun]:
+        """Those of them that have a plan."""
+        return (run for run in self.active() if isinstance(run, PlannedRun))
+
+    def open_run(self, key: RunKey) -> OpenRun | None:
+        """A run in which something is left to plan; None = there is none of that key."""
+        run = self.runs.get(key)
+        return None if run is None else run.open
+
+    def marked_pods(self) -> Iterator[ObservedPod]:
+        """The pods of all runs that ask for our scheduler."""
+        for pods in self._pods.values():
+            yield from (pod for pod in pods.values() if self.mark_of(pod))
+
+    def mark_of(self, pod: ObservedPod) -> str:
+        """The scheduler that a pod of a run asks for; "" = none. Admission says the same."""
+        if not pod.unmarked_step:
+            return pod.scheduler_mark
+        says, run = self.namespaces.get(pod.namespace), self.run_of(pod)
+        # A run that was planned so goes on, whatever its namespace says by now.
+        all_marked = run is not None and run.observed.all_marked
+        counts = all_marked or (says is not None and says.all_pipelines)
+        return DEFAULT_SCHEDULER if counts else ""
+
+    def excluded(self, namespace: str) -> bool:
+        """Whether a namespace takes no part."""
+        # When what it says comes late, `leave_alone` follows.
+        says = self.namespaces.get(namespace)
+        return not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
+
+    def _read(self, observed: ObservedRun) -> TrackedRun | None:
+        """A run with its graph, or with why there is none; None = no step of it is marked."""
+        find_past = no_past if observed.ended else partial(self.past, observed.key.namespace)
+        nodes, failures = self.nodes_of(observed), self.attach_failures
+        try:
+            reading = read_run(observed, self.policy(), nodes=nodes, find_past=find_past)
+        except InputError as error:
+            return TrackedRun(observed, None, nodes, failures, refusal=str(error))
+        return TrackedRun(observed, reading, nodes, failures) if reading.is_marked else None
+
+    def _drop(self, key: RunKey) -> None:
+        self.runs.pop(key, None)
+        self.open.discard(key)
+
+    def _keep(self, pod: ObservedPod, now: ObservedPod | None) -> None:
+        run = self.sources.run_of(pod)
+        if run is None:
+            return
+        pods = self._pods.setdefault(run.key, {})
+        if now is not None and now.uid == pod.uid:
+            pods[pod.uid] = now
+        else:
+            pods.pop(pod.uid, None)
+        if not pods:
+            del self._pods[run.key]
+
+    def _belongs(self, pod: ObservedPod, run: ObservedRun) -> bool:
+        """Whether a pod is of this run, and not of an earlier one of the same name."""
+        named = self.sources.run_of(pod)
+        return named is not None and named.uid in ("", run.uid)

@@ -1,0 +1,204 @@
+"""What happened to each step: its pods say where and when, the run's object says how it ended.
+
+Ends, cache hits and branches not taken come from the object; where it cannot be read, from pods
+alone. What a pod that does not run waits for is in `waiting`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.runs.attach_failures import AttachFailures
+from kfp_placement_controller.runs.run_pods import RunPod, RunPods
+from kfp_placement_controller.runs.waiting import WaitsFor, waits_for
+from kfp_placement_controller.sources.source import RunEnd, RunState
+from kfp_placement_engine.model.active_runs import ProgressState, StepProgress
+from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
+from kfp_placement_engine.readers.run_outcomes import RunOutcome, StepOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class StepStatus:
+    """What happened to a step.
+
+    Attributes:
+        state: so far.
+        node: name of the node that its pod is or was bound to, or "".
+        started_at: when that pod was bound.
+        ended_at: when it ended.
+        waiting: what its pod waits for.
+        message: of a step that failed, or "".
+        driver: the driver pod before it, for the planner.
+    """
+
+    state: StepState = StepState.PENDING
+    node: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    waiting: WaitsFor | None = None
+    message: str = ""
+    driver: StepProgress | None = field(default=None, compare=False)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.state in ENDED_STATES
+
+    @property
+    def unstarted(self) -> bool:
+        """Whether it is still to start."""
+        return self.started_at is None and not self.ended
+
+    @property
+    def bound(self) -> bool:
+        """Whether its pod takes room on a node."""
+        return not self.ended and bool(self.node)
+
+
+@dataclass(frozen=True)
+class RunSituation:
+    """What there is to know of a run besides its pods.
+
+    Attributes:
+        outcome: of its steps, as its object says.
+        state: how it is doing.
+        gate_deadline_seconds: after this our gate comes off.
+        attach_failures: volumes that could not be attached.
+    """
+
+    outcome: RunOutcome
+    state: RunState
+    gate_deadline_seconds: float
+    attach_failures: AttachFailures
+
+
+def step_statuses(
+    graph: RunGraph, pods: RunPods, situation: RunSituation, now: datetime
+) -> Mapping[str, StepStatus]:
+    """What happened to every step of a run, by name."""
+    return {step.name: _status(step, pods, situation, now) for step in graph.steps}
+
+
+def last_end(statuses: Iterable[StepStatus]) -> datetime | None:
+    """When the last step of a run has ended, which is when the run has; None = no step has run."""
+    ran = (StepState.SUCCEEDED, StepState.FAILED)
+    ends = (each.ended_at for each in statuses if each.state in ran)
+    return max((each for each in ends if each is not None), default=None)
+
+
+def group_progress(graph: RunGraph, pods: RunPods, now: datetime) -> Mapping[str, StepProgress]:
+    """The driver pods of groups, by the group's name."""
+    drivers = {group.name: pods.driver(group.name, group=True) for group in graph.groups}
+    return {name: driver_progress(pod, now) for name, pod in drivers.items() if pod is not None}
+
+
+def driver_progress(pod: RunPod, now: datetime) -> StepProgress:
+    """A driver pod as the planner sees it; if it failed, another is made or the run ends."""
+    if pod.ended:
+        return StepProgress(ProgressState.DONE)
+    if pod.bound_at is None:
+        return StepProgress()
+    return StepProgress(ProgressState.RUNNING, pod.pod.node_name, _seconds(now - pod.bound_at))
+
+
+def step_progress(status: StepStatus, now: datetime) -> StepProgress:
+    """A step as the planner sees it."""
+    if status.ended:
+        return StepProgress(ProgressState.DONE, status.node or None)
+    if status.bound and status.started_at is not None:
+        since = _seconds(now - status.started_at)
+        return StepProgress(ProgressState.RUNNING, status.node, since)
+    return StepProgress(driver=status.driver)
+
+
+def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -> StepStatus:
+    outcome = situation.outcome.steps.get(step.name)
+    pod = pods.executor(step.name)
+    ended = _end(step, outcome, pod, situation)
+    if ended is not None:
+        return _ended(ended, outcome, pod)
+    if situation.state.end is not None:
+        return _cut_off(pod, situation.state)
+    if pod is None or pod.ended:
+        # The next attempt has no pod yet.
+        message = outcome.message if outcome is not None else ""
+        since = outcome.started_at if outcome is not None else None
+        waiting = waits_for(None, message, since or now, situation.gate_deadline_seconds)
+        state = StepState.PENDING if waiting is None else StepState.WAITING
+        driver = pods.driver(step.name, group=False)
+        progress = None if driver is None else driver_progress(driver, now)
+        if pod is not None:
+            progress = StepProgress(ProgressState.DONE)
+        return StepStatus(state, waiting=waiting, driver=progress)
+    return _open(pod, now, situation)
+
+
+def _end(
+    step: Step, outcome: StepOutcome | None, pod: RunPod | None, situation: RunSituation
+) -> StepState | None:
+    """How the step ended, or None if it has not."""
+    if outcome is not None and outcome.state in ENDED_STATES:
+        if outcome.state is StepState.FAILED and pod is not None and not pod.ended:
+            return None  # an attempt that the object does not show yet
+        return outcome.state
+    if pod is None or not pod.ended:
+        return None
+    if pod.pod.phase == "Succeeded":
+        return StepState.SUCCEEDED
+    # It may be tried again; where the object can be read it says so, else this was the end.
+    known = not situation.state.unreadable and outcome is not None
+    return None if known and step.attempt_limit > 1 else StepState.FAILED
+
+
+def _ended(state: StepState, outcome: StepOutcome | None, pod: RunPod | None) -> StepStatus:
+    message = outcome.message if outcome is not None else ""
+    if state in (StepState.CACHED, StepState.SKIPPED):
+        ended_at = outcome.finished_at if outcome is not None else None
+        return StepStatus(state, ended_at=ended_at)
+    if pod is not None and pod.bound_at is not None:
+        ended_at = pod.ended_at or (outcome.finished_at if outcome is not None else None)
+        failure = pod.pod.failure.message if state is StepState.FAILED and pod.pod.failure else ""
+        return StepStatus(
+            state,
+            pod.pod.node_name,
+            pod.bound_at,
+            ended_at,
+            message=failure or message,
+        )
+    if outcome is None:
+        return StepStatus(state)
+    message = message if state is StepState.FAILED else ""
+    return StepStatus(state, outcome.host, outcome.started_at, outcome.finished_at, message=message)
+
+
+def _cut_off(pod: RunPod | None, state: RunState) -> StepStatus:
+    """A step that had not ended when its run did."""
+    if pod is None or pod.bound_at is None:
+        return StepStatus(StepState.SKIPPED)
+    well = state.end is RunEnd.SUCCEEDED
+    ended_at = pod.ended_at or state.finished_at
+    end = StepState.SUCCEEDED if well else StepState.FAILED
+    return StepStatus(end, pod.pod.node_name, pod.bound_at, ended_at)
+
+
+def _open(pod: RunPod, now: datetime, situation: RunSituation) -> StepStatus:
+    """A step whose pod exists and has not ended."""
+    attach_failure = situation.attach_failures.message(pod.pod.uid)
+    waiting = waits_for(pod, "", now, situation.gate_deadline_seconds, attach_failure)
+    state = StepState.PENDING
+    if waiting is not None:
+        state = StepState.WAITING
+    elif pod.bound_at is not None:
+        state = StepState.RUNNING
+    return StepStatus(
+        state,
+        pod.pod.node_name,
+        pod.bound_at,
+        waiting=waiting,
+        driver=StepProgress(ProgressState.DONE),
+    )
+
+
+def _seconds(span: timedelta) -> float:
+    return max(0.0, span.total_seconds())

@@ -1,0 +1,302 @@
+"""One run: its object, its pods, what happened to its steps, and whether it is planned."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.histories.known_pasts import KnownPast
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.runs.attach_failures import AttachFailures
+from kfp_placement_controller.runs.current_plan import CurrentPlan, as_placed
+from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun
+from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.run_pods import RunPods
+from kfp_placement_controller.runs.run_promises import RunPromises
+from kfp_placement_controller.runs.run_reading import RunReading, read_again, read_on
+from kfp_placement_controller.runs.step_states import RunSituation, StepStatus, step_statuses
+from kfp_placement_controller.runs.triggers import DriftWatch
+from kfp_placement_controller.sources.source import ObservedRun, RunState
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.run_request import NodeGroups
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
+
+
+@dataclass
+class HoldWatch:
+    """Follows whether one run is held back.
+
+    Attributes:
+        why: it is, as of the last evaluation, or "".
+        last_at: the last evaluation that found it so; None = none.
+    """
+
+    why: str = ""
+    last_at: datetime | None = None
+    _known_since: datetime | None = None
+
+    def evaluate(
+        self,
+        state: RunState,
+        now: datetime,
+        *,
+        has_pods: bool,
+        begin_seconds: float,
+    ) -> bool:
+        """Evaluate again; returns whether a run that had been held back goes on.
+
+        Args:
+            state: of the run, as last observed.
+            now: the time. Ages count from the first evaluation, so that only our clock counts.
+            has_pods: there are pods of it.
+            begin_seconds: within these a run is begun, unless something keeps it from that.
+        """
+        self._known_since = self._known_since or now
+        before = self.why
+        self.why = state.held
+        if not has_pods and now - self._known_since > timedelta(seconds=begin_seconds):
+            self.why = state.held or state.idle
+        if self.why:
+            self.last_at = now
+        return bool(before) and not self.why
+
+
+@dataclass
+class TrackedRun:
+    """A run that carries our mark.
+
+    Attributes:
+        observed: its object, as last seen.
+        reading: its graph; None = it cannot be read.
+        nodes: that its queue has assigned to it; () = any.
+        attach_failures: volumes that could not be attached, of all pods.
+        pods: of the run.
+        refusal: why it is not planned, or no longer; "" = it is.
+        plan: in force, or until it was refused; None = it has none yet.
+        is_whole: the plan has a row for every step; loops may have become wider.
+        statuses: what happened to its steps, as of the last evaluation.
+        outcome: what its object says of them, likewise.
+        first_makespan_seconds: of its first plan.
+        promises: of its end, and of its steps.
+        pending: it must be planned again.
+        crashes: searches of it that ended a worker.
+        changed: something has been observed since the last evaluation.
+        outdated: its plan is of a time when it was held back, or could use other nodes.
+        hold: whether it is held back.
+        learned_end: the end that later runs have learned from; None = they have not.
+        peaks: most memory that its pods used, bytes by uid; None = that has not been answered.
+    """
+
+    observed: ObservedRun
+    reading: RunReading | None
+    nodes: NodeGroups = ()
+    attach_failures: AttachFailures = field(default_factory=AttachFailures)
+    refusal: str = ""
+    pods: RunPods = field(default_factory=RunPods)
+    plan: CurrentPlan | None = None
+    is_whole: bool = False
+    statuses: Mapping[str, StepStatus] = field(default_factory=dict)
+    first_makespan_seconds: float | None = None
+    promises: RunPromises = field(default_factory=RunPromises)
+    pending: bool = False
+    crashes: int = 0
+    changed: bool = True
+    outdated: bool = False
+    hold: HoldWatch = field(default_factory=HoldWatch)
+    learned_end: datetime | None = None
+    peaks: Mapping[str, float] | None = None
+    _content_changed: bool = True
+    outcome: RunOutcome = field(default_factory=RunOutcome)
+    _drift: DriftWatch = field(default_factory=DriftWatch)
+    _open: OpenRun | None = None
+
+    def __post_init__(self) -> None:
+        """Without a plan, or refused."""
+        if self.reading is not None:
+            self.pods.use_index(self.reading.index)
+        self._renew()
+
+    @property
+    def key(self) -> RunKey:
+        """Namespace and name."""
+        return self.observed.key
+
+    @property
+    def open(self) -> OpenRun | None:
+        """The run as it can be planned; None = there is nothing left to plan."""
+        return None if self.observed.ended else self._open
+
+    @property
+    def held(self) -> bool:
+        """Whether it is held back, as of the last evaluation."""
+        return bool(self.hold.why)
+
+    @property
+    def waits_to_begin(self) -> bool:
+        """Whether it is held back, and nothing of it has begun."""
+        return self.held and not any(True for _ in self.pods)
+
+    @property
+    def held_seconds(self) -> float:
+        """How long after its submission it was held back last, as far as that is known."""
+        if self.hold.last_at is None:
+            return 0.0
+        return max(0.0, (self.hold.last_at - self.observed.submitted_at).total_seconds())
+
+    def refuse(self, why: str) -> None:
+        """It is not planned from now on."""
+        self.refusal = why
+        self._renew()
+
+    def reread(self, policy: PlacementPolicySpec) -> None:
+        """Read the graph again, as other things are assumed."""
+        try:
+            self._use(read_again(self.observed, self.reading, policy, self.nodes))
+        except InputError as error:
+            self.refuse(str(error))
+
+    def use_past(self, past: KnownPast | None) -> None:
+        """Its graph is read with this from now on; None = with none, so that it is let go."""
+        if self.reading is not None and self.reading.past is not past:
+            self.reading = replace(self.reading, past=past)
+            self._renew()
+
+    def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
+        """It may use these nodes from now on; () = any."""
+        if nodes != self.nodes:
+            self.nodes, self.changed = nodes, True
+            self._outdate()
+            self.reread(policy)
+
+    def observe(self, observed: ObservedRun) -> None:
+        """Its object has changed."""
+        if self.observed.ended and not observed.ended:
+            # It is tried again.
+            self.promises = RunPromises()
+        self._content_changed |= observed.content != self.observed.content
+        self.observed = observed
+        self.changed = True
+        if observed.ended:
+            # It may stay for days, and has no use for it.
+            self.use_past(None)
+
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None, now: datetime) -> None:
+        """A pod of the run is new, has changed or is gone."""
+        if new is not None:
+            self.pods.observe(new, now)
+        elif old is not None:
+            self.pods.forget(old)
+        self.changed = True
+
+    def evaluate(self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams) -> bool:
+        """Work out what happened to the steps; returns whether the run must be planned again."""
+        reading = self.reading
+        self.changed = False
+        if reading is None:
+            return False
+        was_held, has_pods = self.held, any(True for _ in self.pods)
+        goes_on = self.hold.evaluate(
+            self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
+        )
+        if goes_on:
+            self._outdate()
+        elif self.held != was_held:
+            self.promises.made_at = None
+        is_other = False
+        if self._content_changed:
+            known = self._read_on(reading, policy)
+            is_other, reading = known is not reading, known
+        self._content_changed = False
+        situation = RunSituation(
+            self.outcome, self.observed.state, policy.gate_deadline_seconds, self.attach_failures
+        )
+        self.statuses = step_statuses(reading.graph, self.pods, situation, now)
+        if self.plan is not None and self.open is not None:
+            attempts = {name: len(self.pods.executors(name)) for name in self.statuses}
+            is_other |= self._drift.evaluate(
+                self.plan, self.statuses, attempts, self.observed.submitted_at, now, params
+            )
+            self.use_plan(as_placed(self.plan, self.statuses))
+        return is_other and self.open is not None
+
+    def put_into_force(self, plan: CurrentPlan) -> None:
+        """This is the plan from now on; of the first one the makespan is kept."""
+        self.use_plan(plan)
+        self.is_whole = self._is_covered()
+        self.outdated = False
+        self.promises.made_at = None
+        if self.first_makespan_seconds is None:
+            self.first_makespan_seconds = plan.makespan_seconds
+
+    def use_plan(self, plan: CurrentPlan | None) -> None:
+        """Follow a plan that covers the same steps as the one until now."""
+        if plan is not self.plan:
+            self.plan = plan
+            self._renew()
+
+    def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
+        """Go on with what an earlier planner has planned; evaluate it first, for its states.
+
+        It may have left steps out that have ended.
+        """
+        self.use_plan(plan)
+        statuses = self.statuses.items()
+        self.is_whole = all(name in plan.rows or status.ended for name, status in statuses)
+        self.first_makespan_seconds = first_makespan_seconds
+
+    def planned_step(self, pod: ObservedPod) -> str:
+        """The step that a pod executes, if the plan in force has a node for it, else ""."""
+        if self.plan is None or self.reading is None:
+            return ""
+        identity = self.reading.index.of_pod(pod)
+        if identity is None or identity.role is PodRole.DRIVER:
+            return ""
+        return identity.name if self.plan.node_of(identity.name) else ""
+
+    def unstarted(self) -> bool:
+        """Whether any step has not started."""
+        return any(each.unstarted for each in self.statuses.values())
+
+    def awaits_pod(self, step: str) -> bool:
+        """Whether a step cannot start, as the run is held back and no pod of it is there."""
+        pod = self.pods.executor(step)
+        return self.held and (pod is None or pod.ended)
+
+    def _outdate(self) -> None:
+        """What was planned and promised of it no longer counts."""
+        self.outdated = True
+        self.promises = RunPromises()
+
+    def _use(self, reading: RunReading) -> None:
+        self.reading = reading
+        self.is_whole = self._is_covered()
+        self.pods.use_index(reading.index)
+        self._content_changed = True
+        self._renew()
+
+    def _renew(self) -> None:
+        """Find out whether the run can be planned, and whether it has a plan."""
+        if self.reading is None or self.refusal:
+            self._open = None
+        elif self.plan is None:
+            self._open = OpenRun(self, self.reading)
+        else:
+            self._open = PlannedRun(self, self.reading, self.plan)
+
+    def _is_covered(self) -> bool:
+        """Whether the plan has a row for every step."""
+        if self.plan is None or self.reading is None:
+            return False
+        rows = self.plan.rows
+        return all(step.name in rows for step in self.reading.graph.steps)
+
+    def _read_on(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
+        """Read what happened to the steps; returns the graph as it is known now."""
+        found = read_on(self.observed, reading, policy, self.nodes)
+        self.outcome = found.outcome
+        if found.reading is not reading:
+            self._use(found.reading)
+        if found.problem:
+            self.refuse(found.problem)
+        return found.reading

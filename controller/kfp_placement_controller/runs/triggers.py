@@ -1,0 +1,122 @@
+"""When what happens is too far from what was planned, so that a run is planned again."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kfp_placement_controller.runs.current_plan import CurrentPlan
+from kfp_placement_controller.runs.parameters import PlanningParams
+from kfp_placement_controller.runs.step_states import StepStatus
+from kfp_placement_engine.model.step_state import StepState
+
+MOST_PATIENCE = 8
+"""A step that stays overdue is planned again after at most this many times the usual limit."""
+
+
+@dataclass
+class DriftWatch:
+    """Compares what happens to the steps of one run with its plan; everything is reported once."""
+
+    _started: set[tuple[str, str]] = field(default_factory=set)
+    _bound: set[str] = field(default_factory=set)
+    _ended: set[str] = field(default_factory=set)
+    _attempts: dict[str, int] = field(default_factory=dict)
+    _overdue_revision: int = 0
+    _overdue: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    """Step, and whether it has started -> how often it was planned with again."""
+
+    def evaluate(
+        self,
+        plan: CurrentPlan,
+        statuses: Mapping[str, StepStatus],
+        attempts: Mapping[str, int],
+        submitted_at: datetime,
+        now: datetime,
+        params: PlanningParams,
+    ) -> bool:
+        """Whether the plan is off by what has come to be since the last evaluation.
+
+        Args:
+            plan: in force.
+            statuses: of the steps.
+            attempts: pods made for the steps that have any.
+            submitted_at: time zero of the plan.
+            now: the time.
+            params: thresholds.
+        """
+        is_off = False
+        limit = _limit(plan, params)
+        for name, status in statuses.items():
+            if status.started_at is not None and (name, status.node) not in self._started:
+                self._started.add((name, status.node))
+                start = (status.started_at - submitted_at).total_seconds()
+                is_off |= status.node != plan.node_of(name)
+                is_off |= _apart(start, plan.start_of(name), limit)
+            is_off |= self._lost(name, status)
+            if status.ended and name not in self._ended:
+                self._ended.add(name)
+                is_off |= _is_end_off(name, status, plan, submitted_at, limit)
+        for name, number in attempts.items():
+            is_off |= number > max(1, self._attempts.get(name, 1))
+            self._attempts[name] = number
+        if self._overdue_revision != plan.revision:
+            late = self._late(plan, statuses, (now - submitted_at).total_seconds(), limit)
+            if late:
+                self._overdue_revision = plan.revision
+                self._overdue.update(late)
+                is_off = True
+        return is_off
+
+    def _late(
+        self,
+        plan: CurrentPlan,
+        statuses: Mapping[str, StepStatus],
+        elapsed_seconds: float,
+        limit: float,
+    ) -> list[tuple[str, bool]]:
+        """Steps that should have started, or ended, long before; longer each time."""
+        late = []
+        for name, status in statuses.items():
+            key = (name, status.started_at is not None)
+            patience = limit * min(MOST_PATIENCE, 2 ** self._overdue[key])
+            if _overdue(name, status, plan, elapsed_seconds - patience):
+                late.append(key)
+        return late
+
+    def _lost(self, name: str, status: StepStatus) -> bool:
+        """Whether its pod is gone or has failed, and the step goes on; be the node gone as well."""
+        was_bound = name in self._bound
+        if status.bound:
+            self._bound.add(name)
+        else:
+            self._bound.discard(name)
+        return was_bound and not status.bound and not status.ended
+
+
+def _is_end_off(
+    name: str, status: StepStatus, plan: CurrentPlan, submitted_at: datetime, limit: float
+) -> bool:
+    """Whether a step has ended otherwise than planned."""
+    if status.state in (StepState.CACHED, StepState.SKIPPED):
+        return True
+    if status.ended_at is None:
+        return False
+    return _apart((status.ended_at - submitted_at).total_seconds(), plan.finish_of(name), limit)
+
+
+def _limit(plan: CurrentPlan, params: PlanningParams) -> float:
+    makespan = plan.makespan_seconds or 0.0
+    return max(params.drift_seconds, makespan * params.drift_percent / 100)
+
+
+def _apart(actual: float, planned: float | None, limit: float) -> bool:
+    return planned is not None and abs(actual - planned) > limit
+
+
+def _overdue(name: str, status: StepStatus, plan: CurrentPlan, latest: float) -> bool:
+    """A step should have started, or ended, by then."""
+    if status.ended:
+        return False
+    planned = plan.finish_of(name) if status.started_at is not None else plan.start_of(name)
+    return planned is not None and planned < latest

@@ -1,0 +1,105 @@
+"""What keeps a step's pod from running, in the words of the contract."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.runs.run_pods import RunPod
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.model.step_state import WaitingFor
+
+QUOTA_WORDS = "exceeded quota"
+"""Of the API server's refusal, as the run's object repeats it."""
+
+IMAGE_REASONS = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
+     "ImageInspectError", "RegistryUnavailable"}
+)  # fmt: skip
+"""Reasons of a container that waits for its image (kubelet's `images` package)."""
+
+VOLUME_WORDS = ("persistentvolumeclaim", "volume node affinity", "volume(s)", "no available volume")
+"""Of kube-scheduler's messages where a volume keeps a pod from every node."""
+
+
+UNSATISFIABLE = (
+    "no node was within its limit when its gate came off, and what a pod requires cannot be changed"
+    " later: delete it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """What a step waits for.
+
+    Attributes:
+        what: the kind of thing.
+        since: since when.
+        until: until when at most; None = nobody ends it.
+        detail: what Kubernetes says.
+    """
+
+    what: WaitingFor
+    since: datetime
+    until: datetime | None = None
+    detail: str = ""
+
+
+def waits_for(
+    pod: RunPod | None,
+    node_message: str,
+    since: datetime,
+    gate_deadline_seconds: float,
+    attach_failure: str = "",
+) -> WaitsFor | None:
+    """What a step waits for; None = it runs, or nobody says that it waits.
+
+    Args:
+        pod: of the step; None = there is none.
+        node_message: what the run's object says where there is none.
+        since: when its node came to be, for waits that no pod dates.
+        gate_deadline_seconds: after this our gate comes off.
+        attach_failure: why a volume could not be attached for the pod, at some time; "" = it could.
+    """
+    if pod is None:
+        quota = QUOTA_WORDS in node_message
+        return WaitsFor(WaitingFor.QUOTA, since, detail=node_message) if quota else None
+    if pod.bound_at is not None:
+        return _image(pod, pod.bound_at) or _attached(pod, pod.bound_at, attach_failure)
+    return _gates(pod, gate_deadline_seconds) or _scheduler(pod)
+
+
+def _image(pod: RunPod, bound_at: datetime) -> WaitsFor | None:
+    if pod.running_at is not None or pod.pod.waiting_reason not in IMAGE_REASONS:
+        return None
+    return WaitsFor(WaitingFor.IMAGE, bound_at, detail=pod.pod.waiting_reason)
+
+
+def _attached(pod: RunPod, bound_at: datetime, attach_failure: str) -> WaitsFor | None:
+    """The event outlives what it says: once the pod is prepared, its volumes are there."""
+    if not attach_failure or pod.running_at is not None or pod.pod.prepared:
+        return None
+    return WaitsFor(WaitingFor.VOLUME, bound_at, detail=attach_failure)
+
+
+def _gates(pod: RunPod, gate_deadline_seconds: float) -> WaitsFor | None:
+    gates = pod.pod.gates
+    if PLAN_GATE in gates:
+        until = pod.created_at + timedelta(seconds=gate_deadline_seconds)
+        return WaitsFor(WaitingFor.PLAN, pod.created_at, until)
+    if gates:
+        # Somebody else's: Kueue's, above all, which holds pods until there is quota.
+        return WaitsFor(WaitingFor.QUOTA, pod.created_at, detail=f"gate {gates[0]}")
+    return None
+
+
+def _scheduler(pod: RunPod) -> WaitsFor | None:
+    if pod.pod.unscheduled is None:
+        return None
+    reason, message = pod.pod.unscheduled
+    if reason != "Unschedulable":
+        return None  # not looked at yet, or the scheduler's own error
+    if pod.pod.unsatisfiable:
+        return WaitsFor(WaitingFor.LIMIT, pod.created_at, detail=UNSATISFIABLE)
+    lower = message.lower()
+    volume = any(words in lower for words in VOLUME_WORDS)
+    what = WaitingFor.VOLUME if volume else WaitingFor.NODE
+    return WaitsFor(what, pod.created_at, detail=message)

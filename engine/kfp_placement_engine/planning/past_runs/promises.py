@@ -1,0 +1,177 @@
+"""What a plan promises: when its run and its steps start and end, by what past runs tell.
+
+The plan says when, and past runs how much later or earlier that is, and how surely.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.promise import Promise, StepPromise, TimeRange
+from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
+from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
+from kfp_placement_engine.plans.plan import Plan
+
+_USUAL = math.log(1.1)
+"""By up to this runs take longer or less in all of their parts; by more, in some of them."""
+
+_POWER = 0.5
+"""What is near is known better, as a sum of many steps is: with a quarter left, twice as well."""
+
+_NAMED = 3
+"""Steps that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How a run goes on by its plan; all times are seconds of one clock.
+
+    Attributes:
+        times: start and end of each step that has not ended, by its name.
+        is_placed: whether every step has a node.
+        begin_seconds: when the run began, or will begin.
+        now_seconds: the time.
+    """
+
+    times: Mapping[str, tuple[float, float]]
+    is_placed: bool = True
+    begin_seconds: float = 0.0
+    now_seconds: float = 0.0
+
+    @cached_property
+    def from_seconds(self) -> float:
+        """From when on the run goes on: now, or its begin if that is to come."""
+        return max(self.begin_seconds, self.now_seconds)
+
+    @cached_property
+    def end_seconds(self) -> float:
+        """The end of the last step; 0 = all have ended."""
+        return max((end for _, end in self.times.values()), default=0.0)
+
+    def has_begun(self, step: Step) -> bool:
+        """Whether a step runs."""
+        return step.name in self.times and self.times[step.name][0] < self.now_seconds
+
+
+def outlook_of(plan: Plan) -> Outlook:
+    """How a run goes on, as a plan that has just been made has it."""
+    times = {
+        step.name: (step.start_seconds, step.finish_seconds)
+        for step in plan.steps
+        if step.progress is not ProgressState.DONE
+        and step.start_seconds is not None
+        and step.finish_seconds is not None
+    }
+    return Outlook(times, not plan.figures.unplaced, plan.release_seconds)
+
+
+def promise_of(
+    outlook: Outlook, graph: RunGraph, forecast: RunForecast, first: Promise | None = None
+) -> Promise:
+    """What is promised of a run, on the clock of its outlook.
+
+    Args:
+        outlook: how it goes on by its plan.
+        graph: the run, as it was planned.
+        forecast: what past runs tell of it.
+        first: what was promised of its end at its start; None = nothing was.
+    """
+    unknown = _why_unknown(outlook, graph, forecast)
+    if unknown:
+        return Promise(forecast.confidence, unknown=unknown)
+    begin_seconds, planned_end = outlook.begin_seconds, outlook.end_seconds
+    promised = None
+    if first is not None and first.ends is not None and first.confidence == forecast.confidence:
+        promised = first.ends.later(-begin_seconds)
+        planned = (first.planned_seconds or 0.0) - begin_seconds
+    if promised is None or promised.typical_seconds <= 0:
+        planned = planned_end - begin_seconds
+        promised = forecast.ends.predict(planned, forecast.confidence)
+    range_of = _ranges(outlook, planned, promised)
+    steps = {
+        name: StepPromise(range_of(start), range_of(end))
+        for name, (start, end) in outlook.times.items()
+    }
+    return Promise(forecast.confidence, range_of(planned_end), planned_end, steps)
+
+
+def _ranges(
+    outlook: Outlook, planned_seconds: float, end: TimeRange
+) -> Callable[[float], TimeRange]:
+    """Return what says when something happens that the plan of now has at a time.
+
+    Where runs take about as long as planned, what is left takes longer by the same factor. Where
+    they do not, waits may be over, or still to come: the end that was promised at the start holds
+    as long as that plan allows it, no earlier than the plan says, nor later than runs take longer,
+    twice. In between it is a mean of both. Where runs take far longer, all of that may be still to
+    come, and nothing is known better for being near.
+
+    Args:
+        outlook: how the run goes on.
+        planned_seconds: from its begin to its end, by the plan at the start.
+        end: the same as it was promised then.
+    """
+    from_seconds, first_seconds = outlook.from_seconds, end.typical_seconds
+    ratio = first_seconds / max(planned_seconds, 1e-9)
+    planned_left = outlook.end_seconds - from_seconds
+    expected_left = first_seconds + outlook.begin_seconds - from_seconds
+    least, most = min(1.0, ratio) * planned_left, max(1.0, ratio) ** 2 * planned_left
+    held_left, usual_left = min(max(expected_left, least), most), ratio * planned_left
+    unusual = abs(math.log(ratio)) / _USUAL
+    left = usual_left + min(max(unusual - 1.0, 0.0), 1.0) * (held_left - usual_left)
+    power = _POWER / max(1.0, unusual)
+
+    def range_of(seconds: float) -> TimeRange:
+        ahead_seconds = seconds - from_seconds
+        if ahead_seconds <= 0:
+            # What has happened is known.
+            return TimeRange(seconds, seconds, seconds)
+        typical = ahead_seconds / planned_left * left
+        share = min(1.0, typical / first_seconds) ** power
+        low = typical + share * (end.low_seconds - first_seconds)
+        high = typical + share * (end.high_seconds - first_seconds)
+        return TimeRange(max(0.0, low), typical, high).later(from_seconds)
+
+    return range_of
+
+
+def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> str:
+    """Why nothing can be promised, or "": a step that surely runs was not seen, or fits no node."""
+    if not outlook.is_placed:
+        return "a step fits no node"
+    if outlook.end_seconds <= outlook.from_seconds:
+        return "the run has ended"
+    steps = [
+        step
+        for step in graph.steps
+        if step.kind is StepKind.CONTAINER
+        and step.name in outlook.times
+        and not step.assumed_cached
+    ]
+    seen = {name for name, basis in forecast.steps.items() if not basis.is_guess}
+    # Loops that had no iteration in past runs are planned with one.
+    empty = tuple(
+        f"{each.name}["
+        for each in graph.groups
+        if each.learned_width is not None and each.learned_width.width == 0
+    )
+    is_any_seen = any(step.name in seen for step in steps)
+    missing = [
+        step.task
+        for step in steps
+        if step.name not in seen
+        and step.duration_source is not DurationSource.GIVEN
+        and (
+            outlook.has_begun(step)
+            or not (is_any_seen and (step.conditions or step.name.startswith(empty)))
+        )
+    ]
+    if missing:
+        # Of the pipeline there may be runs, whose steps came from the cache or had other names.
+        is_new = not is_any_seen and not forecast.ends.runs
+        names = listed(list(dict.fromkeys(missing)), _NAMED)
+        return "no run seen" if is_new else f"no run seen of {names}"
+    return "all run times are given" if steps and not is_any_seen else ""

@@ -1,0 +1,108 @@
+"""What if something about the run or its cluster were different: planned from the plan there is.
+
+The search starts from the present plan, so that more of something does not come out as a loss only
+because the search was short. `best_changes` tries single changes automatically.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.objective import ENDS_EARLIEST
+from kfp_placement_engine.model.run_graph import Group, RunGraph
+from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.planning.what_if.applied_changes import with_changes
+from kfp_placement_engine.plans.changes import SHARED, Change
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.progress import Progress, no_progress
+from kfp_placement_engine.plans.what_if import ChangedPlan, end_seconds, gain_seconds
+from kfp_placement_engine.units.resources import is_less
+
+_SAME_MS = 1e-6
+"""Sums of round trips that differ by less are equal."""
+
+_GENERATIONS = 50
+"""A loss is searched for at least as long before it is believed."""
+
+
+def what_if(
+    graph: RunGraph,
+    cluster: Cluster,
+    present: Plan,
+    changes: Sequence[Change],
+    options: PlanOptions,
+    progress: Progress = no_progress,
+) -> ChangedPlan:
+    """Plan a run as it is after changes.
+
+    More of something can make a run end later where steps start as soon as they fit: then another
+    step may be the first to take the room (R. L. Graham, Bounds on Multiprocessing Timing
+    Anomalies, 1969). A search that is too short finds such losses where there are none, so it goes
+    on for longer before one is reported.
+
+    Args:
+        graph: the run.
+        cluster: the cluster.
+        present: the plan of the run on the cluster, made with the same options.
+        changes: what changes, made one after another.
+        options: how to plan.
+        progress: told how far planning is.
+
+    Raises:
+        EngineError: as for `with_changes` and `plan_run`.
+    """
+    after_graph, after_cluster = with_changes(graph, cluster, changes)
+    takes_nothing = _may_do_no_less(after_graph, graph) and _has_no_less(after_cluster, cluster)
+    replan = partial(plan_run, after_graph, after_cluster, progress=progress, warm_start=present)
+    plan = replan(options)
+    if takes_nothing and _is_later(present, plan) and not plan.exact:
+        plan = replan(_longer(options))
+    gain = gain_seconds(end_seconds(present.figures), end_seconds(plan.figures))
+    return ChangedPlan(tuple(changes), plan, gain, takes_nothing and _is_later(present, plan))
+
+
+def _is_later(present: Plan, plan: Plan) -> bool:
+    """Whether the run ends later, and nothing that takes precedence over its end explains it."""
+    one, other = present.figures, plan.figures
+    return (
+        end_seconds(one) < end_seconds(other)
+        and plan.objective in ENDS_EARLIEST
+        and one.unplaced == other.unplaced
+        and abs(one.latency_excess_ms - other.latency_excess_ms) <= _SAME_MS
+        and one.latency_ms <= other.latency_ms + _SAME_MS
+    )
+
+
+def _may_do_no_less(graph: RunGraph, before: RunGraph) -> bool:
+    """Whether the steps are the same, and no loop or volume is limited more than before."""
+    groups = zip(graph.groups, before.groups, strict=True)
+    claims = zip(graph.claims, before.claims, strict=True)
+    return (
+        graph.steps == before.steps
+        and all(_limit(after) >= _limit(group) for after, group in groups)
+        and all(after == claim or after.access_modes == (SHARED,) for after, claim in claims)
+    )
+
+
+def _limit(group: Group) -> float:
+    return group.parallelism or math.inf
+
+
+def _has_no_less(cluster: Cluster, before: Cluster) -> bool:
+    nodes = {node.name: node for node in cluster.nodes}
+    return all(
+        (after := nodes.get(node.name)) is not None
+        and after.speed >= node.speed
+        and not is_less(after.allocatable, node.allocatable)
+        for node in before.nodes
+    )
+
+
+def _longer(options: PlanOptions) -> PlanOptions:
+    """With the same seed it finds what the shorter search did, and more."""
+    if options.generations is None:
+        return replace(options, budget_seconds=2 * options.budget_seconds)
+    return replace(options, generations=max(_GENERATIONS, 2 * options.generations))

@@ -1,0 +1,268 @@
+"""A run and its cluster with what somebody changes about them; pure."""
+
+import fnmatch
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any
+
+from kfp_placement_engine.contract.keys import HOST_LABEL
+from kfp_placement_engine.exceptions import (
+    ChangeError,
+    UnknownLoopError,
+    UnknownStepError,
+)
+from kfp_placement_engine.model.cluster import Cluster, Node, Taint
+from kfp_placement_engine.model.images import canonical, held_sizes, normalised
+from kfp_placement_engine.model.run_graph import (
+    DurationSource,
+    GroupKind,
+    NodeSelectorTerm,
+    Requirement,
+    RunGraph,
+    Step,
+    StepKind,
+)
+from kfp_placement_engine.model.step_names import StepNames, task_of
+from kfp_placement_engine.plans.changes import (
+    AddNodes,
+    Change,
+    HoldImage,
+    Kind,
+    RemoveNodes,
+    SetProperties,
+)
+from kfp_placement_engine.readers.changes import read_values
+from kfp_placement_engine.units.resources import Resources, without_zeros
+
+_CONDITIONS = "node.kubernetes.io/"
+"""Taints with this prefix tell how a machine is (not ready, cordoned, short of memory)."""
+
+_NUMBERED = re.compile(r"(.+)-([0-9]+)", re.DOTALL)
+
+_Things = Sequence[tuple[str, str, str]]
+"""Of each thing its name, the name of all that are alike, and its display name or ""."""
+
+_ERRORS = {"step": UnknownStepError, "loop": UnknownLoopError}
+
+
+def with_changes(
+    graph: RunGraph, cluster: Cluster, changes: Iterable[Change]
+) -> tuple[RunGraph, Cluster]:
+    """Return the run and the cluster after the changes, made one after another.
+
+    Args:
+        graph: the run.
+        cluster: the cluster.
+        changes: what changes.
+
+    Raises:
+        ChangeError: a node, image or volume claim that is not there; something that a step does not
+            have; more nodes taken away than there are; or none left.
+        UnknownLoopError, UnknownStepError: a loop or step that the run does not have.
+    """
+    for change in changes:
+        match change:
+            case AddNodes():
+                cluster = _with_more_nodes(cluster, change)
+            case RemoveNodes():
+                cluster = _with_fewer_nodes(cluster, change)
+            case HoldImage():
+                cluster = _with_image(graph, cluster, change)
+            case SetProperties():
+                graph, cluster = _with_properties(graph, cluster, change)
+    return graph, cluster
+
+
+def named_nodes(cluster: Cluster, name: str) -> tuple[Node, ...]:
+    """Return the nodes that a name means, in the cluster's order.
+
+    Args:
+        cluster: the cluster.
+        name: a node's name, `worker` for all of `worker-1`, `worker-2` and so on where no node is
+            of that very name, or a pattern with `*`.
+
+    Raises:
+        ChangeError: there are none; the message names those that come close.
+    """
+    _, meant = _meant(name, {"node": _nodes(cluster)})
+    return tuple(node for node in cluster.nodes if node.name in meant)
+
+
+def group_of(name: str) -> str:
+    """Return the group that a node belongs to by its name: `worker` of `worker-2`, or ""."""
+    match = _NUMBERED.fullmatch(name)
+    return "" if match is None else match[1]
+
+
+def empty_copy(node: Node, name: str) -> Node:
+    """Return a fresh machine like the node: empty, without images, and in order."""
+    return replace(
+        node,
+        name=name,
+        used={},
+        scored_used={},
+        labels={**node.labels, HOST_LABEL: name} if HOST_LABEL in node.labels else node.labels,
+        taints=_lasting_taints(node),
+        unschedulable=False,
+        images={},
+    )
+
+
+def _lasting_taints(node: Node) -> tuple[Taint, ...]:
+    """The taints that somebody gave the node, without those that tell how it is just now."""
+    return tuple(taint for taint in node.taints if not taint.key.startswith(_CONDITIONS))
+
+
+def _things(graph: RunGraph, cluster: Cluster, kind: Kind) -> _Things:
+    match kind:
+        case "node":
+            return _nodes(cluster)
+        case "step":
+            return [(step.name, step.task, step.display_name) for step in graph.steps]
+        case "loop":
+            loops = [group for group in graph.groups if group.kind is GroupKind.LOOP]
+            return [(loop.name, task_of(loop.name), loop.display_name) for loop in loops]
+        case "volume":
+            return _plain(claim.name for claim in graph.claims)
+
+
+def _nodes(cluster: Cluster) -> _Things:
+    return [(node.name, group_of(node.name) or node.name, "") for node in cluster.nodes]
+
+
+def _plain(names: Iterable[str]) -> _Things:
+    return [(name, name, "") for name in names]
+
+
+def _meant(wanted: str, known: Mapping[Kind, _Things]) -> tuple[Kind, Set[str]]:
+    """The kind and the names of all of that name: of the first kind of which there is any.
+
+    Raises:
+        EngineError: there is none; the message names what comes close.
+    """
+    for kind, things in known.items():
+        meant = StepNames(things).meant(wanted)
+        if not meant and "*" in wanted:
+            meant = tuple(fnmatch.filter([name for name, *_ in things], wanted))
+        if meant:
+            return kind, set(meant)
+    noun = " or ".join(known)
+    every = itertools.chain.from_iterable(known.values())
+    raise _ERRORS.get(noun, ChangeError)(StepNames(every, noun).problem(wanted))
+
+
+def _with_more_nodes(cluster: Cluster, change: AddNodes) -> Cluster:
+    """The new nodes come last, and are as far from every place as the one they are like."""
+    model = named_nodes(cluster, change.like)[0]
+    taken = {node.name for node in cluster.nodes}
+    stem = group_of(model.name) or model.name
+    free = (name for at in itertools.count(2) if (name := f"{stem}-{at}") not in taken)
+    names = list(itertools.islice(free, change.count))
+    latencies = {
+        place: {**trips, **{name: trips[model.name] for name in names if model.name in trips}}
+        for place, trips in cluster.latencies.items()
+    }
+    nodes = (*cluster.nodes, *(empty_copy(model, name) for name in names))
+    return replace(cluster, nodes=nodes, latencies=latencies)
+
+
+def _with_fewer_nodes(cluster: Cluster, change: RemoveNodes) -> Cluster:
+    named = named_nodes(cluster, change.nodes)
+    if change.count > len(named):
+        raise ChangeError(
+            f"{change.text!r:.120}: the cluster has {len(named)} nodes of that name; "
+            f"at most {len(named)} can be taken away"
+        )
+    gone = {node.name for node in named[-change.count :]}
+    nodes = tuple(node for node in cluster.nodes if node.name not in gone)
+    if not nodes:
+        raise ChangeError(f"{change.text!r:.120} leaves no node on which a step could run")
+    return replace(cluster, nodes=nodes)
+
+
+def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster:
+    """Nodes that hold the image, under whatever name, stay as they are."""
+    used = {canonical(step.image): step.image for step in reversed(graph.steps) if step.image}
+    image = canonical(change.image)
+    if image not in used:
+        raise ChangeError(StepNames(_plain(used.values()), "image").problem(change.image))
+    held = held_sizes(cluster.nodes, [image])[image]
+    added = {normalised(used[image]): next((size for size in held if size is not None), 0)}
+    nodes = (
+        replace(node, images={**node.images, **added}) if size is None else node
+        for node, size in zip(cluster.nodes, held, strict=True)
+    )
+    return replace(cluster, nodes=tuple(nodes))
+
+
+def _with_properties(
+    graph: RunGraph, cluster: Cluster, change: SetProperties
+) -> tuple[RunGraph, Cluster]:
+    known = {kind: _things(graph, cluster, kind) for kind in change.kinds}
+    kind, meant = _meant(change.name, known)
+    amounts, fields = read_values(change.values)
+    match kind:
+        case "node":
+            nodes = (
+                replace(node, allocatable={**node.allocatable, **amounts}, **fields)
+                if node.name in meant
+                else node
+                for node in cluster.nodes
+            )
+            cluster = replace(cluster, nodes=tuple(nodes))
+        case "step":
+            if "node" in fields:
+                fields["node"] = named_nodes(cluster, fields["node"])
+            steps = (
+                _with_requirements(step, amounts, **fields) if step.name in meant else step
+                for step in graph.steps
+            )
+            graph = replace(graph, steps=tuple(steps))
+        case "loop":
+            groups = (
+                replace(each, **fields) if each.name in meant else each for each in graph.groups
+            )
+            graph = replace(graph, groups=tuple(groups))
+        case "volume":
+            claims = (
+                replace(each, **fields) if each.name in meant else each for each in graph.claims
+            )
+            graph = replace(graph, claims=tuple(claims))
+    return graph, cluster
+
+
+def _with_requirements(
+    step: Step, amounts: Resources, node: Sequence[Node] = (), **fields: Any
+) -> Step:
+    """The step with other requests, nodes and other fields.
+
+    Raises:
+        ChangeError: it has nothing of the kind.
+    """
+    if fields.get("max_latency_ms") is not None and not step.location:
+        raise ChangeError(
+            f"step {step.name!r:.120} has no location, so there is no round trip to limit"
+        )
+    if step.kind is not StepKind.CONTAINER and (amounts or node):
+        raise ChangeError(
+            f"step {step.name!r:.120} is of kind {step.kind.value}, whose requests and nodes cannot"
+            " be changed; name a step that runs a container"
+        )
+    if node:
+        # In Kubernetes a match of fields has a single value, and any of several terms may hold.
+        required = tuple(
+            NodeSelectorTerm((Requirement("metadata.name", "In", (each.name,), is_field=True),))
+            for each in node
+        )
+        affinity = replace(step.affinity, required=required)
+        step = replace(step, node_selector={}, affinity=affinity)
+    if "duration_seconds" in fields:
+        step = replace(step, duration_source=DurationSource.GIVEN, duration_basis=None)
+    return replace(
+        step,
+        requests=without_zeros({**step.requests, **amounts}),
+        unknown_resources=tuple(name for name in step.unknown_resources if name not in amounts),
+        **fields,
+    )

@@ -1,0 +1,104 @@
+"""The single changes that make a run shorter, found by trying them."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from kfp_placement_engine.lowering import lower
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
+from kfp_placement_engine.planning.plan_parts import figures_of
+from kfp_placement_engine.planning.warm_start import replayed
+from kfp_placement_engine.planning.what_if.applied_changes import with_changes
+from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
+from kfp_placement_engine.plans.changes import Change
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.progress import Progress, no_progress
+from kfp_placement_engine.plans.what_if import Suggestion, Suggestions, end_seconds, gain_seconds
+from kfp_placement_engine.search.refine import refine
+
+
+def best_changes(
+    graph: RunGraph,
+    cluster: Cluster,
+    present: Plan,
+    options: PlanOptions,
+    progress: Progress = no_progress,
+) -> Suggestions:
+    """Try the single changes and rank those that make the run shorter.
+
+    Each is tried for a moment, and the most promising for longer, starting from the present plan.
+    Effort is counted in plans that are tried and not in time: the same plan and seed have the same
+    answer.
+
+    Args:
+        graph: the run.
+        cluster: the cluster.
+        present: the plan of the run on the cluster, made with the same options.
+        options: how to plan; its budget is not used.
+        progress: told how far it is.
+    """
+    params = SuggestionParams()
+    changes = single_changes(graph, cluster, present, params)
+
+    def changed(*change: Change) -> tuple[RunGraph, Cluster]:
+        return with_changes(graph, cluster, change)
+
+    def end(work: int, *change: Change) -> float:
+        return _end_seconds(*changed(*change), present, options, work)
+
+    ends: dict[Change, float] = {}
+    with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
+        # What is only due to the search has to be known. It takes longest, so it begins first, and
+        # computes on one core while the changed runs are read on the other.
+        unchanged = pool.submit(end, params.finalist_work)
+        chosen = list(changes)
+        for stage, work in enumerate((params.work, params.finalist_work)):
+            jobs = [pool.submit(end, work, change) for change in chosen]
+            for number, (change, job) in enumerate(zip(chosen, jobs, strict=True)):
+                share = (stage + number / len(jobs)) / 2
+                progress(share, f"trying change {number + 1} of {len(jobs)}")
+                ends[change] = job.result()
+            chosen = sorted(chosen, key=ends.__getitem__)[: params.finalists]
+    before = end_seconds(present.figures)
+    reachable = min(before, unchanged.result())
+
+    def suggestion(change: Change) -> Suggestion:
+        _, after = changed(change)
+        return Suggestion(
+            change,
+            makespan_seconds=ends[change],
+            gain_seconds=gain_seconds(reachable, ends[change]),
+            nodes_added=len(after.nodes) - len(cluster.nodes),
+            cpu_added_milli=_cpu(after) - _cpu(cluster),
+        )
+
+    def rank(suggestion: Suggestion) -> tuple[float, ...]:
+        """The earliest end first; of ends that are alike what adds no node, then the least CPU."""
+        end = suggestion.makespan_seconds
+        alike = round(end / reachable / params.alike)
+        return alike, suggestion.nodes_added, suggestion.cpu_added_milli, end
+
+    gaining = [each for each in map(suggestion, changes) if each.gain_seconds > 0]
+    worth = [each for each in gaining if each.gain_seconds >= params.least * reachable]
+    best = sorted(worth, key=rank)
+    return Suggestions(tuple(best), len(changes), before, gain_seconds(before, reachable))
+
+
+def _end_seconds(
+    graph: RunGraph, cluster: Cluster, present: Plan, options: PlanOptions, work: int
+) -> float:
+    """When the run ends, planned by this much work from the present plan; infinite = it does not.
+
+    What a shorter search found is not where a longer one starts: it then finds less, as all of its
+    plans are alike.
+    """
+    lowered = lower(graph, cluster, lowering_options_of((ActiveRun("", graph),), cluster, options))
+    start = replayed(lowered, present)
+    result = refine(lowered.problem, start, work, options.seed, options.params)
+    return end_seconds(figures_of(lowered.problem, result.schedule))
+
+
+def _cpu(cluster: Cluster) -> int:
+    return sum(node.allocatable.get("cpu", 0) for node in cluster.nodes)

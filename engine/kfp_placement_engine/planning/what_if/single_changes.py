@@ -1,0 +1,175 @@
+"""The single changes that may shorten a run, to be tried one by one.
+
+They are: one empty node more of each shape there is; one node with twice the CPU, or the memory;
+each limit of a loop one up, or off; one image held by every node; one volume ReadWriteMany.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+
+from kfp_placement_engine.lowering import lower
+from kfp_placement_engine.lowering.volumes import volume_rules
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.images import canonical, held_sizes
+from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, StepKind
+from kfp_placement_engine.model.step_names import task_of
+from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
+from kfp_placement_engine.planning.what_if.applied_changes import empty_copy
+from kfp_placement_engine.plans.changes import (
+    OFF,
+    SHARED,
+    AddNodes,
+    Change,
+    HoldImage,
+    SetProperties,
+)
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.problem.problem import AXES
+from kfp_placement_engine.units.quantities import format_resource
+from kfp_placement_engine.units.resources import Resources
+
+_DOUBLED = ("cpu", "memory")
+_BYTES = 10**7
+"""Amounts from here on are bytes."""
+
+
+@dataclass(frozen=True)
+class SuggestionParams:
+    """How single changes are chosen, tried and ranked.
+
+    Work is counted as by `trial_work`; the times are those of one core at a run of 100 steps on 50
+    nodes.
+
+    Attributes:
+        busiest: nodes of each shape that are tried at twice their size: those that the plan uses
+            most.
+        work: spent on the search for each change; 20 ms.
+        finalists: changes that are searched for again, those with which the run ends first.
+        finalist_work: spent on each of these, and on the run without a change; 0.4 s.
+        least: a gain below this share of the run is not worth a change.
+        alike: ends that differ by less than this share of the run are equally good.
+    """
+
+    busiest: int = 3
+    work: int = 1_500_000
+    finalists: int = 4
+    finalist_work: int = 34_000_000
+    least: float = 0.01
+    alike: float = 0.001
+
+
+def single_changes(
+    graph: RunGraph, cluster: Cluster, plan: Plan, params: SuggestionParams
+) -> tuple[Change, ...]:
+    """Return the changes to try; of several that come to the same only one.
+
+    Args:
+        graph: the run.
+        cluster: the cluster.
+        plan: the present plan of the run, which says where most is to gain.
+        params: how many are tried.
+    """
+    shapes = _kinds_of_nodes(graph, _emptied(cluster))
+    changes = chain(
+        _more_nodes(shapes),
+        _larger_nodes(cluster, plan, shapes, _kinds_of_nodes(graph, cluster), params.busiest),
+        _higher_limits(graph),
+        _held_images(graph, cluster),
+        _shared_volumes(graph, cluster),
+    )
+    return tuple(dict.fromkeys(changes))
+
+
+def _kinds_of_nodes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
+    """Return what each node is to a run: nodes of one kind take the same pods, as fast."""
+    nodes = tuple(replace(node, allocatable=_rounded(node.allocatable)) for node in cluster.nodes)
+    cluster = replace(cluster, nodes=nodes)
+    options = lowering_options_of((ActiveRun("", graph),), cluster, PlanOptions())
+    problem = lower(graph, cluster, options).problem
+    columns = [problem.latency_ms.T]
+    for name, axes in AXES.items():
+        if "N" in axes:
+            columns.append(np.moveaxis(getattr(problem.arrays, name), axes.index("N"), 0))
+    return {
+        node.name: (frozenset(node.allocatable.items()), *(each[at].tobytes() for each in columns))
+        for at, node in enumerate(nodes)
+    }
+
+
+def _rounded(allocatable: Resources) -> Resources:
+    """Round bytes to two figures: machines of one type differ by some MiB."""
+    return {
+        name: int(float(f"{amount:.2g}")) if amount >= _BYTES else amount
+        for name, amount in allocatable.items()
+    }
+
+
+def _emptied(cluster: Cluster) -> Cluster:
+    """Return the cluster of fresh machines like its nodes."""
+    claims = tuple(replace(claim, used_on=()) for claim in cluster.claims)
+    nodes = tuple(empty_copy(node, node.name) for node in cluster.nodes)
+    return replace(cluster, nodes=nodes, claims=claims)
+
+
+def _more_nodes(shapes: Mapping[str, Hashable]) -> Iterator[Change]:
+    first: dict[Hashable, str] = {}
+    for name, shape in shapes.items():
+        first.setdefault(shape, name)
+    return (AddNodes(name, 1) for name in first.values())
+
+
+def _larger_nodes(
+    cluster: Cluster,
+    plan: Plan,
+    shapes: Mapping[str, Hashable],
+    kinds: Mapping[str, Hashable],
+    busiest: int,
+) -> Iterator[Change]:
+    """Of each shape the nodes with most to do, of which no two are of one kind."""
+    busy: defaultdict[str | None, float] = defaultdict(float)
+    for step in plan.steps:
+        busy[step.node] += step.duration_seconds
+    of_shape: defaultdict[Hashable, dict[Hashable, Node]] = defaultdict(dict)
+    for node in sorted(cluster.nodes, key=lambda node: -busy[node.name]):
+        of_shape[shapes[node.name]].setdefault(kinds[node.name], node)
+    for nodes in of_shape.values():
+        for node in list(nodes.values())[:busiest]:
+            for resource in _DOUBLED:
+                if amount := node.allocatable.get(resource):
+                    twice = format_resource(resource, 2 * amount)
+                    yield SetProperties(("node",), node.name, ((resource, twice),))
+
+
+def _higher_limits(graph: RunGraph) -> Iterator[Change]:
+    """One iteration more at a time, and all; the same loop may be there once an iteration."""
+    iterations = [group for group in graph.groups if group.kind is GroupKind.ITERATION]
+    widths = Counter(group.parent for group in iterations)
+    for group in graph.groups:
+        limit, width = group.parallelism, widths[group.name]
+        if group.kind is GroupKind.LOOP and 0 < limit < width:
+            task = task_of(group.name)
+            limits = (str(limit + 1), OFF) if limit + 1 < width else (str(limit + 1),)
+            yield from (SetProperties(("loop",), task, (("limit", each),)) for each in limits)
+
+
+def _held_images(graph: RunGraph, cluster: Cluster) -> Iterator[Change]:
+    """The images of pods that some node does not hold."""
+    used = {
+        canonical(step.image): step.image
+        for step in reversed(graph.steps)
+        if step.image and step.kind is StepKind.CONTAINER
+    }
+    held = held_sizes(cluster.nodes, used)
+    return (HoldImage(spelled) for image, spelled in used.items() if None in held[image])
+
+
+def _shared_volumes(graph: RunGraph, cluster: Cluster) -> Iterator[Change]:
+    mounted = {use.claim for step in graph.steps for use in step.claims}
+    binding = volume_rules((ActiveRun("", graph),), cluster).binding
+    shared = (("access", SHARED),)
+    return (SetProperties(("volume",), name, shared) for name in sorted(binding & mounted))

@@ -1,0 +1,1 @@
+"""Nouns of a plan: what may be asked of one, and what it says."""

@@ -1,0 +1,197 @@
+"""Kubernetes quantities: text to exact numbers and back.
+
+Canonical units everywhere in the engine: CPU in milli-CPU, bytes for memory and storage, whole
+units for extended resources; `durations` has seconds for durations and milliseconds for latencies.
+"""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+
+from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.units.resources import Resources
+
+_SUFFIXES: dict[str, Fraction] = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "": Fraction(1),
+    "k": Fraction(10**3),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+    "Ki": Fraction(2**10),
+    "Mi": Fraction(2**20),
+    "Gi": Fraction(2**30),
+    "Ti": Fraction(2**40),
+    "Pi": Fraction(2**50),
+    "Ei": Fraction(2**60),
+}
+_QUANTITY = re.compile(
+    r"^([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$", re.ASCII
+)
+
+MAX_CHARACTERS = 400
+"""Longer text is neither a quantity nor a duration; the smallest number needs some 340 digits."""
+
+_USUAL_CHARACTERS = 32
+"""Longer text is not remembered, whoever writes it."""
+
+MAX_QUANTITY = 2**63 - 1
+"""Kubernetes keeps quantities in int64; what is larger is refused."""
+
+MIN_MEMORY_BYTES = 2**20
+"""No container starts in less: whoever asks for less has left out the unit."""
+
+
+def shown_value(value: object) -> str:
+    """A value in a message, cut."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def short_text(text: str | int) -> str:
+    """A number as text, or "" if it is too long to be looked at."""
+    if isinstance(text, int):
+        return str(text) if abs(text) < 10**60 else ""
+    return text.strip() if len(text) <= MAX_CHARACTERS else ""
+
+
+_WITH_BYTES = re.compile(
+    r"(\d+\.?\d*|\.\d+)\s*([kmgtpe])(i?)(?:b|bytes?)?", re.ASCII | re.IGNORECASE
+)
+"""A size as people write it elsewhere: `4GB`, `4 GiB`, `4g`."""
+
+
+def _no_quantity(text: object, parts: int) -> QuantityError:
+    """The error for what cannot be read; of a size with its unit it says what may be meant."""
+    is_size = isinstance(text, str) and parts == 1
+    meant = _WITH_BYTES.fullmatch(short_text(str(text))) if is_size else None
+    advice = "for example 4Gi, 500M or 2" if parts == 1 else "for example 500m or 2"
+    if meant is not None:
+        number, letter, binary = meant.groups()
+        units = [f"{letter.upper()}i"] if binary else [_decimal(letter), f"{letter.upper()}i"]
+        advice = " or ".join(number + unit for unit in units)
+    return QuantityError(f"{shown_value(text)} is not a quantity; write {advice}")
+
+
+def _decimal(letter: str) -> str:
+    return "k" if letter in "kK" else letter.upper()
+
+
+def _quantity(text: object, parts: int) -> Fraction:
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise _no_quantity(text, parts)
+    source = repr(text) if isinstance(text, float) else short_text(text)
+    match = _QUANTITY.match(source)
+    if match is None:
+        raise _no_quantity(text, parts)
+    number, suffix, exponent = match.groups()
+    factor = Fraction(10) ** int(exponent) if exponent is not None else _SUFFIXES[suffix or ""]
+    value = Fraction(number) * factor
+    if value < 0:
+        raise QuantityError(f"{shown_value(text)} is negative; a quantity must be 0 or more")
+    return value
+
+
+def _ceiling(value: Fraction, text: object) -> int:
+    whole = -(-value.numerator // value.denominator)
+    if whole > MAX_QUANTITY:
+        raise QuantityError(f"{shown_value(text)} is beyond what Kubernetes can hold (2^63 - 1)")
+    return whole
+
+
+@lru_cache(maxsize=4096)
+def _usual(text: str, parts: int) -> int:
+    """The same few amounts are in all pods of a cluster, and are asked for at every change."""
+    return _ceiling(_quantity(text, parts) * parts, text)
+
+
+def _amount(text: object, parts: int) -> int:
+    if isinstance(text, str) and len(text) <= _USUAL_CHARACTERS:
+        return _usual(text, parts)
+    return _ceiling(_quantity(text, parts) * parts, text)
+
+
+def parse_quantity(text: object) -> int:
+    """Read a Kubernetes quantity ("2Gi", "1e3", 4) as whole units, rounded up as Kubernetes does.
+
+    Raises:
+        QuantityError: malformed, negative, or beyond int64.
+    """
+    return _amount(text, 1)
+
+
+def is_whole(text: object) -> bool:
+    """Whether a quantity that can be read is a whole number of units: "2" and "2k", not 1.5."""
+    return _quantity(text, 1).denominator == 1
+
+
+def parse_cpu(text: object) -> int:
+    """Read a CPU quantity ("500m", "2", 0.5) as milli-CPU, rounded up.
+
+    Raises:
+        QuantityError: malformed, negative, or beyond int64.
+    """
+    return _amount(text, 1000)
+
+
+def parse_memory(text: object) -> int:
+    """Read the memory of a node in bytes: 0, or enough for a container.
+
+    Raises:
+        QuantityError: malformed, negative, beyond int64, or written without its unit.
+    """
+    size_bytes = parse_quantity(text)
+    if 0 < size_bytes < MIN_MEMORY_BYTES:
+        raise QuantityError(
+            f"memory {shown_value(text)} is less than any container needs; give it a unit, for"
+            " example 16Gi"
+        )
+    return size_bytes
+
+
+def parse_resource(name: str, text: object) -> int:
+    """Read one entry of a resource list in canonical units.
+
+    Raises:
+        QuantityError: malformed, negative, or beyond int64; the message names the resource.
+    """
+    try:
+        return parse_cpu(text) if name == "cpu" else parse_quantity(text)
+    except QuantityError as error:
+        raise QuantityError(f"{name}: {error}") from error
+
+
+def parse_resources(entries: Mapping[str, object]) -> dict[str, int]:
+    """Read a Kubernetes resource list ({"cpu": "500m", "memory": "1Gi"}) in canonical units.
+
+    Raises:
+        QuantityError: one entry is malformed; the message names the resource.
+    """
+    return {name: parse_resource(name, text) for name, text in entries.items()}
+
+
+def format_resource(name: str, amount: int) -> str:
+    """Write an amount as the shortest exact Kubernetes quantity ("500m", "2", "4Gi")."""
+    if name == "cpu":
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if amount and (name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")):
+        for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
+            factor = int(_SUFFIXES[suffix])
+            if amount % factor == 0:
+                return f"{amount // factor}{suffix}"
+    return str(amount)
+
+
+def in_base_units(name: str, amount: int) -> float:
+    """A canonical amount as metrics give it: cores of CPU, bytes, or a number."""
+    return amount / 1000 if name == "cpu" else float(amount)
+
+
+def format_resources(resources: Resources) -> dict[str, str]:
+    """Write canonical amounts as Kubernetes quantities, in the order given."""
+    return {name: format_resource(name, amount) for name, amount in resources.items()}

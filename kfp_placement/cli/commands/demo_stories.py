@@ -1,0 +1,159 @@
+"""What `demo` tells: a story for each sample, as text beside the plan that it tells of."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+
+from kfp_placement._package import Package
+from kfp_placement.clusters.reading import KnownCluster
+from kfp_placement.planning import PlannedRun, PlanRequest, planned
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.plans.progress import Progress
+from kfp_placement_engine.readers import read_cluster
+from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
+from kfp_placement_engine.render.text_time_line import time_lines
+from kfp_placement_engine.units.quantities import format_resource
+from kfp_placement_engine.views.document import Column, Row, Table
+from kfp_placement_engine.views.formatting import duration, latency
+from kfp_placement_engine.views.plans.comparison import makespan, verdict
+from kfp_placement_engine.views.plans.detail import PAGE, TEXT, WITH_REASONS, Detail
+from kfp_placement_engine.views.plans.time_line import plan_time_line
+from kfp_placement_engine.views.plans.view import plan_view
+
+LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
+"""Where the users of the taxi sample may be; there is a package for each, the first is shown in
+full."""
+
+PREDICT = "predict"
+
+_COLUMNS = 120
+"""Width of the plan where there is no terminal."""
+
+_TIME_LINE_COLUMNS = 100
+"""Width of time lines, narrow enough to be taken in at a glance."""
+
+_MARKED = """\
+An author marks the steps of a pipeline in Python and compiles it with KFP as always:
+
+"""
+
+_UNEQUAL_MARKS = """\
+    @placed(type="Training", duration="24m", cpu=3, memory="4Gi")
+    @dsl.component
+    def xgboost(...): ...
+
+Here seven trainings of 3 to 24 minutes read one table, and each fills one of three workers.
+KFP sorts tasks by name, so the longest, `xgboost`, is the last in line.
+"""
+
+_GATES = """\
+The plan starts the longest first and holds the others back, which takes scheduling gates. Where
+pods may not be held back, `kfp-placement plan --dispatch ready` shows what is left to gain.
+"""
+
+_TAXI_MARKS = """\
+    @placed(type="Training", duration="20m", outputs={"model": "50Mi"}, cpu="1500m")
+    @dsl.component
+    def train(...): ...
+
+    place(predict(...), type="Predict", location="HOME-EDGE", max_latency="20ms")
+"""
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a demo shows.
+
+    Attributes:
+        text: for the terminal.
+        plan: what the report shows.
+    """
+
+    text: str
+    plan: Plan
+
+
+def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Progress) -> Story:
+    """The lead case: the default scheduler's time line, and the plan's."""
+    cluster = read_cluster(_file("three-workers.yaml"), name="three equal workers")
+    plan = _planned("unequal-steps.yaml", cluster, options, progress).plan
+    default = plan.baselines["kube-default"]
+    change = verdict(plan, default)
+    columns = min(style.columns or _TIME_LINE_COLUMNS, _TIME_LINE_COLUMNS)
+    own, others = plan_time_line(plan, PAGE).schedules
+    own = replace(own, title=f"The plan: {makespan(plan.figures)}, {change}")
+    lines = time_lines((others, own), columns)
+    parts = [
+        _MARKED + _UNEQUAL_MARKS,
+        "\n".join(lines) + "\n",
+        _GATES,
+        _table(plan, TEXT, style),
+    ]
+    return Story("\n".join(parts), plan)
+
+
+def taxi(options: Mapping[str, object], style: TextStyle, progress: Progress) -> Story:
+    """Training in the cloud, prediction near the users, wherever they are."""
+    cluster = read_cluster(_file("cluster.yaml"), name="the thesis' cluster")
+    for_users = {
+        place: _planned(f"taxi-{place.lower()}.yaml", cluster, options, progress)
+        for place in LOCATIONS
+    }
+    shown = LOCATIONS[0]
+    first = for_users[shown]
+    parts = [
+        _MARKED + _TAXI_MARKS,
+        "The marks travel with the compiled package:\n",
+        _marks(first.prepared.run, style),
+        f"The plan, made before the first step starts, for users at {shown}:\n",
+        # The reasons are the point: they are beside the plan, or below where there is no room.
+        _table(first.plan, WITH_REASONS, style),
+        "Where the prediction goes when the users are elsewhere:\n",
+        _elsewhere(for_users, style),
+    ]
+    return Story("\n".join(parts), first.plan)
+
+
+def _planned(
+    file: str, cluster: Cluster, options: Mapping[str, object], progress: Progress
+) -> PlannedRun:
+    request = PlanRequest(Package(file, _file(file)), KnownCluster(cluster), options=options)
+    return planned(request, progress)
+
+
+def _file(name: str) -> bytes:
+    """A file of the samples, as it ships with the package."""
+    return resources.files("kfp_placement").joinpath("demo", name).read_bytes()
+
+
+def _table(plan: Plan, detail: Detail, style: TextStyle) -> str:
+    return document_text(plan_view(plan, detail), replace(style, columns=style.columns or _COLUMNS))
+
+
+def _marks(graph: RunGraph, style: TextStyle) -> str:
+    titles = ("STEP", "TYPE", "LOCATION", "RUN TIME", "OUTPUTS")
+    return _indented(titles, [_mark(step) for step in graph.steps], style)
+
+
+def _mark(step: Step) -> list[str]:
+    outputs = [format_resource("memory", size) for size in step.output_bytes.values()]
+    location = step.location
+    if step.max_latency_ms is not None:
+        location += f" within {latency(step.max_latency_ms)}"
+    run_time = duration(step.duration_seconds)
+    return [step.name, step.type, location, run_time, ", ".join(outputs)]
+
+
+def _elsewhere(for_users: Mapping[str, PlannedRun], style: TextStyle) -> str:
+    rows = []
+    for location, made in for_users.items():
+        step, end = made.plan.step(PREDICT), makespan(made.plan.figures)
+        rows.append([location, step.node or "no node", latency(step.latency_ms), end])
+    return _indented(("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN"), rows, style)
+
+
+def _indented(titles: Sequence[str], rows: Iterable[Sequence[str]], style: TextStyle) -> str:
+    table = Table("", [Column(title) for title in titles], [Row(row) for row in rows])
+    return "".join(f"    {line}\n" for line in table_lines(table, style))
