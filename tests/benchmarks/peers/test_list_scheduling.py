@@ -22,8 +22,8 @@ from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.search.simulation import simulate_list
 from tests.benchmarks.peers.instances import an_instance, instance_of
-from tests.engine.planner.invariants import Checker
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.invariants import Checker
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,

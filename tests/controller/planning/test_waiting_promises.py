@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.controller.histories.test_history_policy import say
 from tests.controller.planning.noisy_cluster import NoisyCluster
-from tests.controller.planning.test_history_policy import say
 
 RUNS = 4
 SMALL = 2

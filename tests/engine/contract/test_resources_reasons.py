@@ -16,7 +16,7 @@ from kfp_placement_engine.model.step_state import Waiting
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.readers import read_cluster_file, read_run_file
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.random_runs import cases
 from tests.support.structural_schemas import ROOT
 
 NODES = ("cloud", "edge", "gpu")

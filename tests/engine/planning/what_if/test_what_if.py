@@ -31,7 +31,7 @@ from kfp_placement_engine.planning.what_if.single_changes import SuggestionParam
 from kfp_placement_engine.plans.changes import AddNodes
 from kfp_placement_engine.readers.changes import read_change
 from kfp_placement_engine.units.quantities import format_resource
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,

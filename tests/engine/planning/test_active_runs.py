@@ -26,8 +26,8 @@ from kfp_placement_engine.plans.plan import reserved_run
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.simulation import simulate, simulate_policy
-from tests.engine.planner.begun_runs import DONE, OVERRUN, RUNNING, begun_cases
-from tests.engine.planner.test_reference import differences
+from tests.engine.planning.begun_runs import DONE, OVERRUN, RUNNING, begun_cases
+from tests.engine.search.test_reference import differences
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,

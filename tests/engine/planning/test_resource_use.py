@@ -10,7 +10,7 @@ from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.planning.resource_use import MOST_SPANS
 from kfp_placement_engine.plans.limits import ResourceUse
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
 
 

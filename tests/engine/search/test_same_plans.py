@@ -20,7 +20,7 @@ from kfp_placement_engine.search.baselines.brute_force import count_plans, try_a
 from kfp_placement_engine.search.genetic import GeneticSearch, seeds_of
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import AS_LISTED, TieBreak
-from tests.engine.planner.pinned_cases import all_cases
+from tests.engine.planning.pinned_cases import all_cases
 
 POLICIES = ("KUBE_DEFAULT", "STRICT_FIFO", "READY", "ORDERED", "BACKFILL", "GREEDY", "FULLEST")
 PARAMS = GeneticParams(islands=2)

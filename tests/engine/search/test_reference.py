@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.simulation import Schedule, TieBreak, simulate, simulate_policy
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS, lowered
 from tests.support.reference_simulation import Reference
 

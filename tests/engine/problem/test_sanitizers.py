@@ -54,7 +54,7 @@ def test_the_kernel_touches_no_memory_but_its_own(tmp_path):
         [compiler, *FLAGS, str(KERNEL), "-o", str(copy / "_kernel.so"), "-lm"], check=True
     )
     done = subprocess.run(
-        [sys.executable, "-m", "tests.engine.planner.sanitized", str(tmp_path)],
+        [sys.executable, "-m", "tests.engine.problem.sanitized", str(tmp_path)],
         capture_output=True,
         text=True,
         cwd=ROOT,

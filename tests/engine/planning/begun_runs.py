@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
-from tests.engine.planner.random_runs import Case, cases
+from tests.engine.planning.random_runs import Case, cases
 from tests.support.builders import ROUND_NUMBERS
 
 WAITING, RUNNING, DONE = ProgressState.WAITING, ProgressState.RUNNING, ProgressState.DONE

@@ -15,8 +15,8 @@ from kfp_placement_controller.learning.memory_peaks import (
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.policy import MemorySource
+from tests.controller.learning.test_ended_runs import END, a_workflow_that_ended
 from tests.controller.planning.builders import a_pod, a_tracked_run, after
-from tests.controller.planning.test_ended_runs import END, a_workflow_that_ended
 
 URL = "http://prometheus:9090"
 SETTLED = END + timedelta(seconds=SETTLING_SECONDS)

@@ -11,7 +11,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.heft import heft
 from kfp_placement_engine.search.simulation import simulate_list
-from tests.engine.planner.mixed_runs import SOURCES, Mixture, begun_run, mixed_cluster, mixed_run
+from tests.engine.planning.mixed_runs import SOURCES, Mixture, begun_run, mixed_cluster, mixed_run
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,

@@ -25,9 +25,9 @@ from kfp_placement_engine.search.priorities import priority_rules
 from kfp_placement_engine.search.simulation import simulate_fullest, simulate_list, simulate_planned
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
-from tests.engine.planner.invariants import Checker
-from tests.engine.planner.mixed_runs import LOCATION
-from tests.engine.planner.random_runs import Case, cases
+from tests.engine.planning.invariants import Checker
+from tests.engine.planning.mixed_runs import LOCATION
+from tests.engine.planning.random_runs import Case, cases
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,

@@ -11,7 +11,7 @@ from kfp_placement_engine.problem import native
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.heft import heft_placement
 from kfp_placement_engine.search.simulation import simulate
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,

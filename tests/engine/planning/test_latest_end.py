@@ -27,7 +27,7 @@ from kfp_placement_engine.search.genetic import seeds_of
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step
 
 SEARCH = GeneticParams(exact_below=0)

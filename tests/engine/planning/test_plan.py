@@ -27,7 +27,7 @@ from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.plans.limits import Phases
 from kfp_placement_engine.search.parameters import GeneticParams
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     GIBIBYTE,
     ROUND_NUMBERS,

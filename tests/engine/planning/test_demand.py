@@ -17,8 +17,8 @@ from kfp_placement_engine.planning.demand import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
 from kfp_placement_engine.plans.plan import Plan, PlannedDriver, PlannedStep
-from tests.engine.planner.begun_runs import OVERRUN, begun_cases
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.begun_runs import OVERRUN, begun_cases
+from tests.engine.planning.random_runs import cases
 from tests.support import plans
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step
 from tests.support.demand_replay import comparable, replayed

@@ -23,8 +23,8 @@ from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
 from kfp_placement_engine.plans.limits import PieceKind
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.simulation import simulate
-from tests.engine.planner.begun_runs import OVERRUN, begun_cases
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.begun_runs import OVERRUN, begun_cases
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,

@@ -21,7 +21,7 @@ from kfp_placement_engine.model.run_graph import (
     RunGraph,
     Step,
 )
-from tests.engine.planner.mixed_runs import (
+from tests.engine.planning.mixed_runs import (
     LOCATION,
     SOURCES,
     in_a_loop,

@@ -16,7 +16,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.readers import read_cluster_file, read_run_file
-from tests.engine.planner.mixed_runs import Mixture, begun_run, mixed_cluster, mixed_run
+from tests.engine.planning.mixed_runs import Mixture, begun_run, mixed_cluster, mixed_run
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
 from tests.support.data import data_path
 from tests.support.samples import ROOT, SAMPLES

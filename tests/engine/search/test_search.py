@@ -30,7 +30,7 @@ from kfp_placement_engine.search.stop import (
     MaxSchedules,
     SearchProgress,
 )
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     a_cluster,
     a_kfp_run,
@@ -198,7 +198,7 @@ PRINT_PLAN = """
 import json
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
-from tests.engine.planner.test_search import SEARCH, a_wide_problem, outcome_of
+from tests.engine.search.test_search import SEARCH, a_wide_problem, outcome_of
 print(json.dumps(outcome_of(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=2))))
 """
 

@@ -1,6 +1,6 @@
 """Plays a bit of everything with a kernel built for finding memory errors, as a program of its own.
 
-    python -m tests.engine.planner.sanitized FOLDER
+    python -m tests.engine.problem.sanitized FOLDER
 
 FOLDER holds a copy of the engine with that kernel; it must come first on the path. The sanitizers
 end the process at the first error.
@@ -29,8 +29,8 @@ from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import simulate_planned
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
-from tests.engine.planner.begun_runs import begun_cases
-from tests.engine.planner.random_runs import Case, cases
+from tests.engine.planning.begun_runs import begun_cases
+from tests.engine.planning.random_runs import Case, cases
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
 
 EXABYTE_GIB = 2.0**30

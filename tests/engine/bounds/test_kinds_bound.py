@@ -13,7 +13,7 @@ from kfp_placement_engine.bounds.effort import IN_A_PLAN, THOROUGH
 from kfp_placement_engine.bounds.lower_bound import lower_bound, lower_bounds
 from kfp_placement_engine.search.baselines.brute_force import brute_force
 from kfp_placement_engine.search.baselines.heft import heft
-from tests.engine.planner.test_optimum import as_integers
+from tests.engine.search.test_optimum import as_integers
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, a_workflow, nodes
 
 WITHIN = 2e-3

@@ -17,7 +17,7 @@ from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
-from tests.engine.planner.random_runs import cases
+from tests.engine.planning.random_runs import cases
 from tests.support.builders import (
     a_cluster,
     a_node,
