@@ -18,6 +18,8 @@ Every message names the step, the value and what to do. The built-in bases let c
 nothing of this package catch what it would expect.
 """
 
+from typing_extensions import override
+
 _NOT_AUTHORS = frozenset(
     ("IPython", "contextlib", "kfp", "kfp_placement", "kfp_placement_engine", "kfp_placement_kube")
 )
@@ -63,8 +65,8 @@ class UnknownStepError(PlacementError, KeyError):
     """A step that the run does not have; the message names the closest one that it has."""
 
     # A KeyError shows its message quoted.
-    # `typing.override` is there from Python 3.12 on.
-    def __str__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 

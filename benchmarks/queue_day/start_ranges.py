@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from typing_extensions import override
+
 from benchmarks.queue_day.admission import QUEUE, Queue, moment
 from benchmarks.queue_day.runs import Run, Step
 from benchmarks.queue_day.simulation import AtOnce, PodOrder, StepWork, simulate
@@ -102,12 +104,13 @@ class RangedQueue(Queue):
         """What it has learned by now."""
         return self._ranges.ratios(QUEUE)
 
-    # `typing.override` came with Python 3.12.
-    def worked(self, work: StepWork, now: float) -> None:  # type: ignore[explicit-override]
+    @override
+    def worked(self, work: StepWork, now: float) -> None:
         """Plans in force count from then."""
         self._worked[work.run, work.stage, work.index] = now
 
-    def arrived(self, run: int, now: float) -> list[int]:  # type: ignore[explicit-override]
+    @override
+    def arrived(self, run: int, now: float) -> list[int]:
         """Say when it starts, unless it does at once."""
         begun = super().arrived(run, now)
         self._begun(begun, now)
@@ -115,7 +118,8 @@ class RangedQueue(Queue):
             self._say(now)
         return begun
 
-    def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:  # type: ignore[explicit-override]
+    @override
+    def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
         """Say it again of those that wait."""
         self._ended.add((run, stage, index))
         begun = super().ended(run, stage, index, now)

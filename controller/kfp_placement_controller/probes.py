@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from typing_extensions import override
 
 Check = Callable[[], str]
 """Says what is wrong; "" = nothing."""
@@ -61,8 +62,8 @@ def _handler(checks: dict[str, Check]) -> type[BaseHTTPRequestHandler]:
             else:
                 self._send(404, b"not found\n", "text/plain")
 
-        # `typing.override` came with Python 3.12.
-        def log_message(self, format: str, *args: object) -> None:  # type: ignore[explicit-override]
+        @override
+        def log_message(self, format: str, *args: object) -> None:
             """Probes are not logged."""
 
         def _send(self, status: int, body: bytes, content_type: str) -> None:

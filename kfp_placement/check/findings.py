@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from typing_extensions import override
+
 from kfp_placement_engine.render.terminal import Paint, wrapped
 from kfp_placement_engine.views.formatting import counted, shown, visible
 
@@ -44,8 +46,8 @@ class Finding:
     step: str = ""
     steps: tuple[str, ...] = ()
 
-    # `typing.override` is there from Python 3.12 on.
-    def __str__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __str__(self) -> str:
         where = f"{visible(self.step)}: " if self.step else ""
         return f"{self.level}: {where}{visible(self.message)} [{self.code}]"
 
@@ -81,8 +83,8 @@ class CheckReport:
         # `if check(...)` must not depend on whether there are notes: ask `.ok`.
         return True
 
-    # `typing.override` is there from Python 3.12 on.
-    def __str__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self, columns: int | None = None, *, colour: bool = False) -> list[str]:
@@ -102,8 +104,8 @@ class CheckReport:
             lines += [first.replace(level, painted, 1), *further]
         return lines
 
-    # `typing.override` is there from Python 3.12 on.
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         return f"<CheckReport {self._headline()}>"
 
     def _repr_html_(self) -> str:

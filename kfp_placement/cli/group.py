@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from typing_extensions import override
 
 from kfp_placement._files import unwritable
 from kfp_placement.cli.exit_codes import ExitCode
@@ -57,8 +58,8 @@ class PlacementCommand(click.Command):
         super().__init__(*args, **options)
         debug_option(self)
 
-    # `typing.override` is there from Python 3.12 on.
-    def invoke(self, ctx: click.Context) -> Any:  # type: ignore[explicit-override]
+    @override
+    def invoke(self, ctx: click.Context) -> Any:
         """Run the command within `ctx`."""
         try:
             return super().invoke(ctx)
@@ -79,15 +80,13 @@ class PlacementGroup(click.Group):
         super().__init__(*args, **extra)
         self._members = members
 
-    # `typing.override` is there from Python 3.12 on.
-    def list_commands(self, ctx: click.Context) -> list[str]:  # type: ignore[explicit-override]
+    @override
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, sorted."""
         return sorted(self._members)
 
-    # `typing.override` is there from Python 3.12 on.
-    def get_command(  # type: ignore[explicit-override]
-        self, ctx: click.Context, cmd_name: str
-    ) -> click.Command | None:
+    @override
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name; None = there is none."""
         if cmd_name not in self._members:
             return None
@@ -95,8 +94,8 @@ class PlacementGroup(click.Group):
         found: click.Command = getattr(importlib.import_module(module), name)
         return found
 
-    # `typing.override` is there from Python 3.12 on.
-    def main(  # type: ignore[explicit-override, override]
+    @override
+    def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
     ) -> int:
         """Run a command; exits with its code unless told not to."""
@@ -126,8 +125,8 @@ class PlacementGroup(click.Group):
             return ExitCode.FAILURE
         return code if isinstance(code, int) else ExitCode.OK
 
-    # `typing.override` is there from Python 3.12 on.
-    def resolve_command(  # type: ignore[explicit-override]
+    @override
+    def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is meant; of names that are near, the nearest comes first."""
@@ -141,8 +140,8 @@ class PlacementGroup(click.Group):
             ctx.fail(f"No such command {name!r}.{advice}")
         return super().resolve_command(ctx, args)
 
-    # `typing.override` is there from Python 3.12 on.
-    def invoke(self, ctx: click.Context) -> Any:  # type: ignore[explicit-override]
+    @override
+    def invoke(self, ctx: click.Context) -> Any:
         """Run the command within `ctx`; what it raises becomes a `CommandError`."""
         try:
             return super().invoke(ctx)

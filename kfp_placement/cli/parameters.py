@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from typing_extensions import override
 
 from kfp_placement._kube_versions import read_kube_version
 from kfp_placement_engine.exceptions import EngineError
@@ -47,10 +48,8 @@ class OutputFileType(click.Path):
     def __init__(self) -> None:
         super().__init__(path_type=Path, readable=False)
 
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    @override
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path."""
         if str(value) == "-":
             self.fail("'-' names no file to write; name one, or /dev/stdout", param, ctx)
@@ -69,10 +68,8 @@ class ParsedType(click.ParamType):  # type: ignore[type-arg]
         self.name = name
         self._read = read
 
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    @override
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value; what is not text is one already."""
         if not isinstance(value, str):
             return value
@@ -125,10 +122,8 @@ NAMESPACE = ParsedType("namespace", check_namespace)
 class FormatType(click.Choice):  # type: ignore[type-arg]
     """A format; `-o=json`, as people write it for kubectl, is `-o json`."""
 
-    # `typing.override` is there from Python 3.12 on.
-    def convert(  # type: ignore[explicit-override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    @override
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The format."""
         return super().convert(str(value).removeprefix("="), param, ctx)
 
@@ -150,8 +145,8 @@ class NamesType(ParsedType):
                 raise ValueError(f"{name!r} is not known; choose from {known}, or none")
         return names
 
-    # `typing.override` is there from Python 3.12 on.
-    def shell_complete(  # type: ignore[explicit-override]
+    @override
+    def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
         """Names not given yet, after those that are."""

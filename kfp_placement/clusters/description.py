@@ -8,6 +8,8 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from kfp_placement._files import write_whole
 from kfp_placement._reading import engine_errors
 from kfp_placement.exceptions import MarkValueError, RunError, UsageError
@@ -157,8 +159,8 @@ class Cluster:
         write_whole(target, yaml_text(json.loads(_json(self.document(), self.name))))
         return target
 
-    # `typing.override` is there from Python 3.12 on.
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         names = [node.name for node in self.noun.nodes]
         return f"<Cluster of {counted(len(names), 'node')}: {listed(names, _NAMED)}>"
 

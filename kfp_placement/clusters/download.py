@@ -12,6 +12,8 @@ from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
+from typing_extensions import override
+
 from kfp_placement._package import Package
 from kfp_placement_engine.exceptions import (
     EngineError,
@@ -126,8 +128,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
     max_repeats = max_redirections = 3
 
-    # `typing.override` is there from Python 3.12 on.
-    def redirect_request(  # type: ignore[explicit-override]
+    @override
+    def redirect_request(
         self,
         req: urllib.request.Request,
         fp: IO[bytes],

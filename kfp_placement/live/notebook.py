@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from kfp_placement._mark_values import duration
 from kfp_placement.exceptions import UnknownStepError, UsageError
 from kfp_placement.live.connection import LiveCluster
@@ -180,8 +182,8 @@ class Run:
         self._latest = _Snapshot(run or self._latest.run, news, remarks)
         return self._latest
 
-    # `typing.override` is there from Python 3.12 on.
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         return f"<Run {summary(self._latest.run)}>"
 
     def _repr_html_(self) -> str:
@@ -193,8 +195,8 @@ class _Answer(str):
 
     __slots__ = ()
 
-    # `typing.override` is there from Python 3.12 on.
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         return str(self).rstrip("\n")
 
 
@@ -212,8 +214,8 @@ class _Snapshot:
     news: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
-    # `typing.override` is there from Python 3.12 on.
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         return "\n".join((summary(self.run), *self.remarks))
 
     def _repr_html_(self) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from typing_extensions import override
+
 from kfp_placement._files import write_whole
 from kfp_placement._reading import engine_errors
 from kfp_placement.exceptions import (
@@ -52,7 +54,8 @@ class StepMapping(Mapping[str, PreviewedStep]):
         self._steps = {step.name: previewed(plan, step) for step in plan.steps}
         self._names = StepNames((step.name, step.task, step.display_name) for step in plan.steps)
 
-    def __getitem__(self, name: str) -> PreviewedStep:  # type: ignore[explicit-override]
+    @override
+    def __getitem__(self, name: str) -> PreviewedStep:
         """The step of that name; an author's name will do where it means a single step.
 
         Raises:
@@ -77,15 +80,18 @@ class StepMapping(Mapping[str, PreviewedStep]):
             raise UnknownStepError(f"{self._run_name}: {self._names.problem(name)}")
         return [self._steps[each] for each in meant]
 
-    def __iter__(self) -> Iterator[str]:  # type: ignore[explicit-override]
+    @override
+    def __iter__(self) -> Iterator[str]:
         """The names, dependencies first."""
         return iter(self._steps)
 
-    def __len__(self) -> int:  # type: ignore[explicit-override]
+    @override
+    def __len__(self) -> int:
         """The number of steps."""
         return len(self._steps)
 
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         """The names."""
         return f"<{len(self._steps)} steps: {', '.join(list(self._steps)[:_NAMES_SHOWN])}>"
 
@@ -239,8 +245,8 @@ class Preview:
         rows = [_row(step) | _promised_row(self.plan, step) for step in self.plan.steps]
         return DataFrame(rows).set_index("step")
 
-    # `typing.override` is there from Python 3.12 on.
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         return f"<Preview {_summary(self.plan)}>"
 
     def _repr_html_(self) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from kfp_placement_engine.plans import what_if as engine
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.render.text import table_lines
@@ -40,8 +42,8 @@ class WhatIf:
         """Seconds from the submission of the run to its end; infinite if it does not end."""
         return self.plan.makespan
 
-    # `typing.override` is there from Python 3.12 on.
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         return f"<WhatIf {sentence(self._present, self._answer)}>"
 
     def _repr_html_(self) -> str:
@@ -81,7 +83,8 @@ class Suggestions(tuple[Suggestion, ...]):
         made._shown = (present, answer)
         return made
 
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         return "\n".join(table_lines(suggestions_table(*self._shown)))
 
     def _repr_html_(self) -> str:

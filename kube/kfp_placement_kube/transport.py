@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
+from typing_extensions import override
 
 from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.exceptions import GarbledError, UnreachableError, UntrustedError
@@ -54,7 +55,8 @@ class TransportParams:
 class _ComingAgain(urllib3.Retry):
     """Retries only what the server puts off, such as lists while it starts."""
 
-    def get_retry_after(self, response: urllib3.BaseHTTPResponse) -> float | None:  # type: ignore[explicit-override]
+    @override
+    def get_retry_after(self, response: urllib3.BaseHTTPResponse) -> float | None:
         """Bounded, since something in between may name any time."""
         seconds = super().get_retry_after(response)
         return None if seconds is None else min(seconds, LONGEST_PUT_OFF_SECONDS)

@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
+from typing_extensions import override
+
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
@@ -33,8 +35,8 @@ class PlannerLoop(DecisionLoop[Coordinator]):
     leading: Leading
     runner: ActionRunner
 
-    # `typing.override` came with Python 3.12.
-    def _decide(self) -> None:  # type: ignore[explicit-override]
+    @override
+    def _decide(self) -> None:
         coordinator = self.decider
         self.leading.follow_election(coordinator)
         with PLANNER_TICK_SECONDS.time():

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from typing_extensions import override
+
 from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.actuators.queue_leading import QueueLeading
@@ -37,8 +39,8 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
     kueue: KueueFollowing
     runner: QueueActionRunner
 
-    # `typing.override` came with Python 3.12.
-    def _decide(self) -> None:  # type: ignore[explicit-override]
+    @override
+    def _decide(self) -> None:
         self.leading.follow_election(self.decider)
         self.kueue.follow(self.decider)
         now = self.clock()

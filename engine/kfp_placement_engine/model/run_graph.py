@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from typing_extensions import override
+
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.forecast import Basis
 from kfp_placement_engine.model.history import LearnedWidth
@@ -66,8 +68,8 @@ class Notice:
     message: str
     step: str = ""
 
-    # `typing.override` is there from Python 3.12 on.
-    def __str__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __str__(self) -> str:
         """The message, and of which step it tells."""
         return f"{self.step}: {self.message}" if self.step else self.message
 

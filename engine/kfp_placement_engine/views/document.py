@@ -11,6 +11,8 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, Union
 
+from typing_extensions import override
+
 if TYPE_CHECKING:
     # Here and not above: a table in a terminal comes without drawings.
     from kfp_placement_engine.views.drawings import Graph, TimeLine
@@ -92,7 +94,8 @@ class Cell:
     share: float | None = None
     short: str = ""
 
-    def __str__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __str__(self) -> str:
         return self.text
 
 

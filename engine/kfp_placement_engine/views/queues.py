@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from typing_extensions import override
+
 from kfp_placement_engine.contract.resources import RunQueue, RunRequest, read_resource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus
@@ -70,8 +72,8 @@ class QueueView:
         """Whether it is not to run yet."""
         return self.phase in ("", RequestPhase.WAITING)
 
-    # `typing.override` is there from Python 3.12 on.
-    def __repr__(self) -> str:  # type: ignore[explicit-override]
+    @override
+    def __repr__(self) -> str:
         return f"<{'/'.join(map(name_text, self.key))}: {queue_text(self)}>"
 
 
