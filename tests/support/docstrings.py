@@ -1,0 +1,77 @@
+"""Docstrings as a newcomer meets them: their first words, and those of the attributes they name."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_ANSWERS = """
+    above after again all also although always another any anybody anything are as at because before
+    being below both but by can cannot could did do does each either else every few for from had has
+    have here how if in into is it its least less like many may might more most much must neither
+    never no nobody none nor not nothing of often on once only or other others our ours out over per
+    same shall should since so some somebody something still such than that their them then there
+    these they this those though to too toward until unless under up was we were what whatever when
+    whenever where wherever whether which while who whoever whom whose why will with within without
+    would you your
+"""
+"""Words that begin an answer to a question nobody has asked, and not a name or a sentence."""
+
+_FIRST_WORDS = frozenset(_ANSWERS.split())
+_ENTRY_WORDS = _FIRST_WORDS - {"whether", "all", "another", "any", "every", "none", "other"}
+"""What an attribute is may begin with a few of them: whether a step runs, all steps of a run."""
+
+_SECTION = re.compile(r"(?:Attributes|Args):\n((?:    +.*\n|\n)*)")
+_ENTRY = re.compile(r"^    (\w[\w, ]*): *(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A docstring whose beginning does not stand alone.
+
+    Attributes:
+        path: file that it is in.
+        line: line of what it describes.
+        text: its first line, or the entry of an attribute.
+    """
+
+    path: Path
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.text}"
+
+
+def findings(path: Path) -> Iterator[Finding]:
+    """Yield the docstrings of a module whose first line, or an entry of theirs, does not stand alone."""
+    for line, text in _docstrings(ast.parse(path.read_text("utf-8"))):
+        first = text.strip().splitlines()[0]
+        if _first_word(first) in _FIRST_WORDS:
+            yield Finding(path, line, first)
+        for section in _SECTION.findall(text + "\n"):
+            for names, said in _ENTRY.findall(section):
+                if _first_word(said) in _ENTRY_WORDS:
+                    yield Finding(path, line, f"{names}: {said}")
+
+
+def _first_word(text: str) -> str:
+    return re.split(r"\W+", text.strip().lower(), maxsplit=1)[0]
+
+
+def _docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings of modules, classes, functions and, below them, assigned names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield getattr(node, "lineno", 1), text
+        if isinstance(node, ast.Module | ast.ClassDef):
+            for before, after in zip(node.body, node.body[1:], strict=False):
+                if isinstance(before, ast.Assign | ast.AnnAssign) and (
+                    isinstance(after, ast.Expr)
+                    and isinstance(after.value, ast.Constant)
+                    and isinstance(after.value.value, str)
+                ):
+                    yield after.lineno, after.value.value
