@@ -45,7 +45,7 @@ class Finding:
 
 
 def findings(path: Path) -> Iterator[Finding]:
-    """Yield the docstrings of a module whose first line, or an entry of theirs, does not stand alone."""
+    """Yield a module's docstrings that do not stand alone: their first lines and their entries."""
     for line, text in _docstrings(ast.parse(path.read_text("utf-8"))):
         first = text.strip().splitlines()[0]
         if _first_word(first) in _FIRST_WORDS:
