@@ -18,10 +18,10 @@ from benchmarks.kube_scheduler.pod import Pod
 from benchmarks.kube_scheduler.reading import read_pod
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
-from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents, read_file
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 _VERSION = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:[.+-].*)?", re.ASCII | re.DOTALL)
 _STOCK_PROFILES = ("default", "stock", "")

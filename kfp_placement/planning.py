@@ -30,7 +30,7 @@ from kfp_placement_engine.planning.policy_options import followed, options_on, w
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.readers import read_run
-from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.tree.options import ReadOptions
 
 # What plans again after changes is imported when somebody asks for it: most plans are made once.
 if TYPE_CHECKING:

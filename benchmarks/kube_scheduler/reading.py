@@ -13,13 +13,13 @@ from benchmarks.kube_scheduler.pod import (
     WeightedTerm,
 )
 from kfp_placement_engine.model.run_graph import Requirement
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.constraints import (
     read_node_affinity,
     read_term,
     read_tolerations,
 )
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
+from kfp_placement_engine.readers.text.fields import Fields
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

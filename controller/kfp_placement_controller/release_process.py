@@ -30,9 +30,9 @@ from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.gates import is_gated
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.durations import latency_text
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError

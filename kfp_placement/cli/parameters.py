@@ -201,7 +201,7 @@ def changes(
         return BEST
     if not values:
         return ()
-    from kfp_placement_engine.readers.changes import read_change
+    from kfp_placement_engine.readers.change_text import read_change
 
     if BEST in values:
         raise click.BadParameter(f"give {BEST!r} without other changes", param=param)
@@ -217,7 +217,7 @@ def width(text: str) -> int:
     Raises:
         ValueError: no whole number from 0 on, or more iterations than a run may have steps.
     """
-    from kfp_placement_engine.readers.options import ReadOptions
+    from kfp_placement_engine.readers.tree.options import ReadOptions
 
     return _whole_number(text, ReadOptions.max_steps)
 

@@ -12,7 +12,7 @@ from kfp_placement_engine.history import MemoryHistory
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.past_runs.memory_advice import step_advice
 from kfp_placement_engine.readers.argo.workflow import read_workflow
-from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.views.runs import RunView
 from kfp_placement_engine.views.steps import StepView
 

@@ -35,10 +35,10 @@ from kfp_placement_engine.readers.argo.holds import (
     resuming_patch,
 )
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.gates import is_gated, opening_patch
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfiable
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_kube.client import modify
 from kfp_placement_kube.kinds import PODS, Kind
 

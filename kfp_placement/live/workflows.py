@@ -25,8 +25,8 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from kfp_placement_engine.readers.argo.kfp_workflow import is_kfp_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_engine.units.times import parse_time
 from kfp_placement_engine.views.pods import MAX_TEXT_CHARACTERS

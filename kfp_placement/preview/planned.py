@@ -23,7 +23,7 @@ from kfp_placement.preview.what_if import Suggestions, WhatIf
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import StepNames, listed
 from kfp_placement_engine.plans.plan import Plan, PlannedStep
-from kfp_placement_engine.readers.changes import read_change
+from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
 from kfp_placement_engine.views.formatting import counted, duration, shown, visible
 from kfp_placement_engine.views.plans import promises

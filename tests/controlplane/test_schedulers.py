@@ -5,9 +5,9 @@ import pytest
 from benchmarks.kube_scheduler.model import Decision, KubeScheduler
 from benchmarks.kube_scheduler.reading import read_pod
 from benchmarks.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from tests.controlplane import objects
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.exceptions import ProcessEndedError

@@ -17,8 +17,8 @@ from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError

@@ -25,8 +25,8 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import UNNAMED, Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import UNNAMED, Place
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 """Operations that are of interest."""

@@ -16,7 +16,7 @@ from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.said_once import SaidOnce
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.policy import MemorySource
-from kfp_placement_engine.readers.run_outcomes import PodRole
+from kfp_placement_engine.readers.tree.run_outcomes import PodRole
 
 _LOG = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 ATTACH_FAILED = "FailedAttachVolume"
 """Reason of Kubernetes' attach-detach controller."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.claims import read_claim, read_volume
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields
 
 MAX_LISTED = 64
 """Conditions, checks, flavors and labels that are read of one object."""

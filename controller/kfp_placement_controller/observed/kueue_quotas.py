@@ -12,8 +12,8 @@ from kfp_placement_controller.observed.kueue_fields import (
     short_text,
 )
 from kfp_placement_controller.observed.workloads import ObservedWorkload
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 PLANNER_CONTROLLER = "kfp-placement.dev/planner"
 """AdmissionChecks that name this controller are answered by us."""

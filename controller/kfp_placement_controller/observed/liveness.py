@@ -7,8 +7,8 @@ from typing import Any
 
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 from kfp_placement_engine.contract.policy_status import PolicyFinding
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 SCHEDULER_READY = "SchedulerReady"
 GATES_READY = "GatesReady"

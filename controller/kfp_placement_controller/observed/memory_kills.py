@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields
 
 _KILLED = "OOMKilled"
 

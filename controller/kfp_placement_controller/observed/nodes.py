@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 _NODE = Place("node")
 

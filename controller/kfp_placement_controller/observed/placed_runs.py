@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 
 class PlacedRun(NamedTuple):

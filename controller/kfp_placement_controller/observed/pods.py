@@ -14,11 +14,11 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
     TYPE_LABEL,
 )
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.claims import mounted_claims
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfiable
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.resources import Resources
 
 MAX_MESSAGE_CHARACTERS = 1000

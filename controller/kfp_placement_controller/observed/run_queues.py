@@ -14,8 +14,8 @@ from kfp_placement_engine.contract.run_queue import (
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import QueueKey
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 _DOWN = "onControllerDown"
 _KEPT = (_DOWN, "holdDeadline", "localQueue")

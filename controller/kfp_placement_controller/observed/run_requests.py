@@ -10,8 +10,8 @@ from kfp_placement_engine.contract.resources import RunRequest, read_resource
 from kfp_placement_engine.contract.run_request import RunRequestSpec, RunRequestStatus
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.times import read_moment
 
 

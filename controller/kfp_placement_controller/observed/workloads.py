@@ -16,8 +16,8 @@ from kfp_placement_controller.observed.kueue_fields import (
 )
 from kfp_placement_engine.contract.quota_units import QuotaUnits
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.resources import is_extended
 from kfp_placement_engine.units.times import read_moment
 

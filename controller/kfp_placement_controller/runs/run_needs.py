@@ -31,7 +31,7 @@ from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.planning.demand import DemandProfile
 from kfp_placement_engine.plans.plan import Plan
-from kfp_placement_engine.readers.run_outcomes import RunOutcome
+from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome
 
 _MAX_NAMED_QUEUES = 5
 

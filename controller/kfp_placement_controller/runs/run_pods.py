@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.source import StepIndex
-from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole
+from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, PodRole
 
 _RESOLUTION = timedelta(seconds=1)
 _DELIVERY = timedelta(seconds=1)

@@ -17,8 +17,8 @@ from kfp_placement_engine.planning.overrides import with_all_marked
 from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
 from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults
 from kfp_placement_engine.plans.assumptions import Assumptions
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
+from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, loop_indexes
 
 MAX_STEPS = 10_000
 """More have no room in a PipelinePlacement of 1 MB, whatever is left out."""

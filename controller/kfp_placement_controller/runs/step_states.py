@@ -15,7 +15,7 @@ from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.model.active_runs import ProgressState, StepProgress
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
-from kfp_placement_engine.readers.run_outcomes import RunOutcome, StepOutcome
+from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, StepOutcome
 
 
 @dataclass(frozen=True, slots=True)

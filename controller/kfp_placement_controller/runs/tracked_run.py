@@ -20,7 +20,7 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
+from kfp_placement_engine.readers.tree.run_outcomes import PodRole, RunOutcome
 
 
 @dataclass

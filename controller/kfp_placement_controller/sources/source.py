@@ -13,10 +13,10 @@ from kfp_placement_controller.observed.pods import ObservedPod, PodMarks, observ
 from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.place import UNNAMED
-from kfp_placement_engine.readers.run_outcomes import PodIdentity, RunIndex, RunOutcome
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import UNNAMED
+from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_kube.kinds import Kind
 
 

@@ -1,6 +1,6 @@
 """What somebody may change about a run or its cluster, to ask what the plan would be then.
 
-Each change has a form as text, the one in which people write it (`readers.changes` reads it back).
+Each change has a form as text, the one in which people write it; `readers.change_text` reads it.
 Nodes are named as people name them: a node, the group of all nodes called `worker-1`, `worker-2`
 and so on by `worker`, or a pattern with `*`.
 """

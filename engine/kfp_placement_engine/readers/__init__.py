@@ -1,7 +1,7 @@
 """What others write -> our nouns: run files to `RunGraph`, cluster files to `Cluster`; pure."""
 
 from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
-from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_files import read_run, read_run_file
+from kfp_placement_engine.readers.tree.options import ReadOptions
 
 __all__ = ["ReadOptions", "read_cluster", "read_cluster_file", "read_run", "read_run_file"]

@@ -33,7 +33,6 @@ from kfp_placement_engine.readers.cluster_model import (
     ClusterEntry,
     NodeEntry,
 )
-from kfp_placement_engine.readers.forms import FormError, key_advice
 from kfp_placement_engine.readers.kubernetes.nodes import (
     bad_latency_labels,
     from_label,
@@ -41,13 +40,14 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
     read_speed,
     room,
 )
-from kfp_placement_engine.readers.place import UNNAMED, Place
 from kfp_placement_engine.readers.run_files import run_in
 from kfp_placement_engine.readers.text.documents import (
     CLUSTER_MAX_BYTES,
     load_documents,
     read_file,
 )
+from kfp_placement_engine.readers.text.forms import FormError, key_advice
+from kfp_placement_engine.readers.text.place import UNNAMED, Place
 from kfp_placement_engine.units.quantities import MIN_MEMORY_BYTES
 from kfp_placement_engine.units.resources import without_zeros
 

@@ -10,11 +10,11 @@ from typing import Any
 from kfp_placement_engine.contract.keys import ALL_PIPELINES
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.forms import Form, amount, list_of, mapping_of, whole_number
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.kubernetes.nodes import EFFECTS, read_rate, read_speed
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.forms import Form, amount, list_of, mapping_of, whole_number
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.units.quantities import is_whole, parse_cpu, parse_quantity
 

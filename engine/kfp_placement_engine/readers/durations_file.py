@@ -1,10 +1,10 @@
-"""Durations files: a mapping from step name to run time, in YAML or JSON."""
+"""Durations files: run times by step name, in YAML or JSON; a module since it is a file format."""
 
 from pathlib import Path
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
-from kfp_placement_engine.readers.place import kind_of
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
+from kfp_placement_engine.readers.text.place import kind_of
 from kfp_placement_engine.units.durations import parse_duration
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError, LimitError
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.task_order import ordered
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS
 

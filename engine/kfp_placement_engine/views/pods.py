@@ -13,11 +13,11 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
 )
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.argo.executor_names import step_of_executor
+from kfp_placement_engine.readers.argo.executors import step_of_executor
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.required_hosts import requires_hosts
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 MAX_TEXT_CHARACTERS = 1024
 """Kept from any text of a pod."""

@@ -1,8 +1,8 @@
 """A Pod object -> what the model of kube-scheduler looks at."""
 
 from benchmarks.kube_scheduler.reading import read_pod
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from tests.support.kubernetes import container, pod_object
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
-from kfp_placement_engine.readers.argo.executor_names import step_of_executor
+from kfp_placement_engine.readers.argo.executors import step_of_executor
 from tests.controller.cluster_bench.runs import JsonObject
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION

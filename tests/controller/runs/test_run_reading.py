@@ -10,8 +10,8 @@ from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.run_outcomes import RunOutcome
+from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome
 from tests.controller.planning.builders import a_workflow
 
 ASSUMED, SHOWN = 3, 2

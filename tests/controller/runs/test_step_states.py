@@ -14,7 +14,7 @@ from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.model.step_state import StepState, WaitingFor
-from kfp_placement_engine.readers.run_outcomes import RunOutcome, StepOutcome
+from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, StepOutcome
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START, a_pod, a_run_pod, after
 

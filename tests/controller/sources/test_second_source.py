@@ -40,8 +40,8 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.run_outcomes import (
+from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.tree.run_outcomes import (
     PodIdentity,
     PodRole,
     RunIndex,

@@ -15,13 +15,13 @@ from kfp_placement_engine.exceptions import (
     InputNotFoundError,
     LimitError,
 )
-from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.text.documents import (
     MAX_DEPTH,
     load_documents,
     parse_json,
     read_file,
 )
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.text.yaml_events import MAX_ALIASED_VALUES
 from tests.support.effort import cpu_seconds
 from tests.support.run_data import data_files

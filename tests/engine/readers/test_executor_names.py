@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.readers import read_run_file
-from kfp_placement_engine.readers.argo.executor_names import (
+from kfp_placement_engine.readers.argo.executors import (
     MAX_NODE_NAME_CHARACTERS,
     step_of_executor,
 )
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
-from kfp_placement_engine.readers.run_outcomes import PodRole
+from kfp_placement_engine.readers.tree.run_outcomes import PodRole
 from tests.support.data import data_path
 
 NODE_NAME = "workflows.argoproj.io/node-name"

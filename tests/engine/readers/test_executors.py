@@ -10,8 +10,8 @@ from kfp_placement_engine.contract.keys import SCHEDULER_LABEL, UNPLANNED_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.executors import is_unmarked_executor
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from tests.support.run_data import data_files
 
 Json = dict[str, Any]

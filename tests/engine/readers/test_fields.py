@@ -3,10 +3,10 @@
 import pytest
 
 from kfp_placement_engine.exceptions import InputError, LimitError, QuantityError
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
-from kfp_placement_engine.readers.place import UNNAMED, Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import UNNAMED, Place
 from tests.support.kubernetes import container, node_object, pod_object
 
 FILE = Place("file.yaml")

@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_engine.readers import read_run, read_run_file
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
-from kfp_placement_engine.readers.run_outcomes import PodRole
+from kfp_placement_engine.readers.tree.run_outcomes import PodRole
 from tests.support.data import data_path
 from tests.support.packages import (
     a_dag,

@@ -19,8 +19,8 @@ from kfp_placement_engine.readers.argo.workflow_nodes import (
     read_nodes,
 )
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.run_outcomes import RunOutcome
+from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome
 from kfp_placement_engine.units.times import read_moment
 from tests.support.data import data_path
 

@@ -12,7 +12,7 @@ from kfp_placement.schemas import schema
 from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.plans.plan import Figures
 from kfp_placement_engine.plans.what_if import ChangedPlan, Suggestion, Suggestions
-from kfp_placement_engine.readers.changes import read_change
+from kfp_placement_engine.readers.change_text import read_change
 from kfp_placement_engine.render.plan_json import plan_document, plan_json, plan_yaml
 from kfp_placement_engine.render.terminal import width
 from kfp_placement_engine.render.text import TextStyle, notes_lines, table_lines

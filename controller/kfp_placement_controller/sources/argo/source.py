@@ -14,8 +14,7 @@ from kfp_placement_controller.sources.queue_source import JsonPatch, Operations,
 from kfp_placement_controller.sources.source import ObservedRun, PodRun, RunEnd
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.readers.argo.executor_names import step_of_executor
-from kfp_placement_engine.readers.argo.executors import is_unmarked_executor
+from kfp_placement_engine.readers.argo.executors import is_unmarked_executor, step_of_executor
 from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
     PREEMPTED_SELECTOR,

@@ -22,8 +22,8 @@ from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_nodes
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.run_outcomes import PodIdentity, RunIndex, RunOutcome
+from kfp_placement_engine.readers.tree.options import ReadOptions
+from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_engine.units.times import read_moment
 
 MAX_DOCUMENT_BYTES = 8 * 2**20

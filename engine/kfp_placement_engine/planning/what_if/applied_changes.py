@@ -33,7 +33,7 @@ from kfp_placement_engine.plans.changes import (
     RemoveNodes,
     SetProperties,
 )
-from kfp_placement_engine.readers.changes import read_values
+from kfp_placement_engine.readers.change_text import read_values
 from kfp_placement_engine.units.resources import Resources, without_zeros
 
 _CONDITIONS = "node.kubernetes.io/"

@@ -1,8 +1,11 @@
-"""Which pods execute a step of a KFP run, told without our mark.
+"""Executor pods: which pods of KFP execute steps, and which step a pod's node name stands for.
 
-Admission decides by the same three signs: a label that all pods of KFP have, an owner, and an init
-container that its drivers and importers do not have.
+No run graph is needed, only the pod and the names of the plan's steps. A node name can be read in
+more than one way: as KFP writes it, or as the path of a plain Workflow. The first reading that the
+plan has a step for counts.
 """
+
+from collections.abc import Collection, Iterator, Sequence
 
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL, UNPLANNED_LABEL
 from kfp_placement_engine.readers.argo.keys import (
@@ -11,13 +14,54 @@ from kfp_placement_engine.readers.argo.keys import (
     LAUNCHER_CONTAINER,
     WORKFLOW_NAMES,
 )
-from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.argo.node_names import (
+    EXECUTOR,
+    ROOT,
+    Segment,
+    kfp_path,
+    plain_path,
+    split_node_name,
+)
+from kfp_placement_engine.readers.text.fields import Fields
+
+MAX_NODE_NAME_CHARACTERS = 16_384
+"""A longer node name is not read; items of loops are free text within it."""
+
+
+def step_of_executor(node_name: str, workflow: str, steps: Collection[str]) -> str | None:
+    """The step whose pod has this node name; None = none of these steps.
+
+    Retries are the same step. KFP's own levels are known by where they stand, so that tasks may be
+    called `iteration-item`, `executor` or `x-driver`.
+
+    Args:
+        node_name: annotation `workflows.argoproj.io/node-name`.
+        workflow: the Workflow's name.
+        steps: names of the plan's steps.
+    """
+    if len(node_name) > MAX_NODE_NAME_CHARACTERS:
+        return None
+    parts = split_node_name(node_name, workflow)
+    if parts is None:
+        return None
+    if not parts[1]:
+        # A Workflow of one pod: the pod's node is the Workflow itself.
+        return next(iter(steps)) if len(steps) == 1 else None
+    return next((name for name in _readings(parts[1]) if name in steps), None)
+
+
+def _readings(segments: Sequence[Segment]) -> Iterator[str]:
+    if len(segments) > 2 and segments[0].name == ROOT and segments[-1].name == EXECUTOR:
+        yield kfp_path(segments[1:-1])
+    yield plain_path(segments)
 
 
 def is_unmarked_executor(pod: Fields) -> bool:
-    """Whether a pod executes a step of KFP whose author says nothing of its scheduler.
+    """Return whether a pod executes a step of KFP whose author names no scheduler.
 
-    Where its namespace lets all steps of KFP runs count as marked, this pod is one of them.
+    Where its namespace lets all steps of KFP runs count as marked, this pod is one of them. Three
+    signs tell it: a label that all pods of KFP have, an owner, and an init container that drivers
+    and importers of KFP do not have.
 
     Args:
         pod: as the API server prints it.

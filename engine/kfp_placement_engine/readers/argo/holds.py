@@ -14,8 +14,8 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import UNNAMED
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import UNNAMED
 
 PENDING = "Pending"
 """The phase of a Workflow that waits."""

@@ -18,11 +18,11 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
     named_parameters,
     run_claims,
 )
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp.leaves import container_leaf, importer_leaf, input_defaults
 from kfp_placement_engine.readers.kfp.tasks import dag_outputs, dependencies, read_task
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
 from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Nesting, Task, TaskTree
 

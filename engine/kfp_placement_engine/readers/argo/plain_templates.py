@@ -4,8 +4,8 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.plain_text import TagReader
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Constant, Expression
 from kfp_placement_engine.readers.tree.tasks import Leaf, ResourceSpec
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.readers.place import scalar_text
+from kfp_placement_engine.readers.text.place import scalar_text
 from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,

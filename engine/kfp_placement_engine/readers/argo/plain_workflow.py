@@ -19,10 +19,9 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
     named_parameters,
     run_claims,
 )
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, unknown_parameter
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.place import Place, scalar_text
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place, scalar_text
 from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,
@@ -30,6 +29,7 @@ from kfp_placement_engine.readers.tree.expressions import (
     Runtime,
     TaskOutput,
 )
+from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.tasks import (
     Dag,
     Leaf,

@@ -17,7 +17,7 @@ from kfp_placement_engine.readers.argo.node_names import (
     plain_path,
     split_node_name,
 )
-from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole
+from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, PodRole
 
 _INDEX = re.compile(r"\[([0-9]+)\]")
 _DRIVER = "-driver"

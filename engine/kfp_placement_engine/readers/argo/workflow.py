@@ -13,10 +13,10 @@ from kfp_placement_engine.readers.argo.kfp_workflow import (
     kfp_workflow_tree,
 )
 from kfp_placement_engine.readers.argo.plain_workflow import plain_workflow_tree
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expansion import expand
+from kfp_placement_engine.readers.tree.options import ReadOptions
 
 
 def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> RunGraph:

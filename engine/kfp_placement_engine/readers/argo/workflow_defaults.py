@@ -10,7 +10,7 @@ from typing import Any
 from kfp_placement_engine.readers.argo.plain_templates import merge, pod_spec_patch
 from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
-from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression
 from kfp_placement_engine.readers.tree.tasks import Leaf
 

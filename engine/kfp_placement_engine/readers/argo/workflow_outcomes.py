@@ -14,7 +14,7 @@ from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_names import enclosing
 from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode
-from kfp_placement_engine.readers.run_outcomes import (
+from kfp_placement_engine.readers.tree.run_outcomes import (
     PodIdentity,
     PodRole,
     RunIndex,

@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.text.documents import parse_json
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 _PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")
 

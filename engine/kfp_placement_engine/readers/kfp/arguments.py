@@ -9,9 +9,9 @@ from typing import Any
 from kfp_placement_engine.exceptions import ArgumentError, InputError
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place, kind_of
 from kfp_placement_engine.readers.text.documents import parse_json
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place, kind_of
 
 _OLD_TYPES = {"INT": "NUMBER_INTEGER", "DOUBLE": "NUMBER_DOUBLE"}
 _TRUTH = {"true": True, "false": False}

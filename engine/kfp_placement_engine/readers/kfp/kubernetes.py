@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.values import parameter_source, text_with_inputs
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Input
 
 

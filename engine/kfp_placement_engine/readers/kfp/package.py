@@ -5,7 +5,6 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp.leaves import (
     DRIVER_ONLY_IMAGES,
@@ -19,9 +18,10 @@ from kfp_placement_engine.readers.kfp.tasks import (
     is_exit_task,
     read_task,
 )
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
+from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.tasks import (
     WORKSPACE_CLAIM,
     Dag,

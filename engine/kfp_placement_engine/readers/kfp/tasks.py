@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.values import parameter_source, text_with_inputs
-from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.text.documents import parse_json
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,

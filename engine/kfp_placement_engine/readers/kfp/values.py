@@ -2,7 +2,7 @@
 
 import re
 
-from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
+from kfp_placement_engine.readers.text.fields import Fields
 
 VolumeTerms = Mapping[str, tuple[NodeSelectorTerm, ...]]
 """Volume name -> terms that say which nodes reach it."""

@@ -11,8 +11,8 @@ from kfp_placement_engine.contract.gates import (
     gate_off,
     has_our_gate,
 )
-from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 
 _POD = Place("pod")
 

@@ -14,7 +14,7 @@ from kfp_placement_engine.model.constraints import AWAY_KEYS, NOT_READY_TAINT, U
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.round_trips import location_labels
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.units.durations import parse_latency_ms
 from kfp_placement_engine.units.quantities import (
     parse_quantity,

@@ -23,7 +23,6 @@ from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.round_trips import latencies_from_labels, with_places
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.claims import (
     mounted_claims,
     read_claim,
@@ -40,7 +39,8 @@ from kfp_placement_engine.readers.kubernetes.placement_objects import (
     read_policy,
 )
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
-from kfp_placement_engine.readers.place import Place, kind_of
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place, kind_of
 from kfp_placement_engine.units.resources import add_to, bounded, with_pod
 
 _KINDS = {

@@ -8,7 +8,7 @@ from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.round_trips import Latencies, StatedPlace
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields
 
 _NAMED = 5
 """Nodes that a notice names."""

@@ -8,7 +8,7 @@ limit without a request is a request.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.units.resources import (
     SCORED_DEFAULTS,
     Resources,

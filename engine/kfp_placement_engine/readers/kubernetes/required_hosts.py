@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kfp_placement_engine.contract.keys import HOST_LABEL, NO_NODE_WITHIN
-from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.text.fields import Fields
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.plans.progress import Progress, no_progress
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.text.yaml_events import load_yaml
 
 RUN_MAX_BYTES = 16 * 2**20

@@ -13,7 +13,6 @@ from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.history import text_digest
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
-from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.expansion_results import (
     DagResult,
     LeafResult,
@@ -25,6 +24,7 @@ from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.leaf_facts import LeafFactsReader
 from kfp_placement_engine.readers.tree.loop_widths import LoopWidths
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
+from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
 from kfp_placement_engine.readers.tree.step_inputs import DataIndex, numeric_arguments
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks

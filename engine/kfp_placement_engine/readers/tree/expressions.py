@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.values import (
     UNKNOWN,
     Known,

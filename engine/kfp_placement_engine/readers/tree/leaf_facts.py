@@ -15,13 +15,13 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
 from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.constraints import (
     merge_affinities,
     read_node_affinity,
     read_tolerations,
 )
 from kfp_placement_engine.readers.text.documents import parse_json
+from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope, input_names
 from kfp_placement_engine.readers.tree.leaf_resources import GAP, gapless, read_resources
 from kfp_placement_engine.readers.tree.tasks import Leaf

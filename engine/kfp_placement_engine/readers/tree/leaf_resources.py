@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
 from kfp_placement_engine.readers.tree.tasks import ResourceSpec
 from kfp_placement_engine.readers.tree.values import known_text

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
 from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.model.step_names import StepNames, listed
-from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
+from kfp_placement_engine.readers.tree.options import ReadOptions
 
 _SHOWN = 5
 _INDEX = re.compile(r"\[(?:\d+|\*)\]")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.tasks import MAX_TREE_DEPTH, Dag, Task
 from kfp_placement_engine.readers.tree.values import known_list
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.run_graph import Notice, StepKind
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
 
 NOWHERE = Place("")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.place import Place, scalar_text
 from kfp_placement_engine.readers.text.documents import parse_json
+from kfp_placement_engine.readers.text.place import Place, scalar_text
 
 
 @dataclass(frozen=True)

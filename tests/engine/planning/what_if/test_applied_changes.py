@@ -10,7 +10,7 @@ from kfp_placement_engine.model.cluster import Claim, Taint
 from kfp_placement_engine.model.constraints import matches_affinity, matches_node_selector
 from kfp_placement_engine.model.run_graph import RunClaim, StepKind
 from kfp_placement_engine.planning.what_if.applied_changes import named_nodes, with_changes
-from kfp_placement_engine.readers.changes import read_change
+from kfp_placement_engine.readers.change_text import read_change
 from tests.support.builders import GIBIBYTE, a_cluster, a_kfp_run, a_loop, a_node, a_step
 
 WORK = "for-loop-1[*].work"

@@ -3,9 +3,9 @@
 import pytest
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
-from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.fields import Fields
+from kfp_placement_engine.readers.text.place import Place
 from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, container, pod_object
 
 DEFAULT = {"cpu": 100, "memory": 200 * MEBIBYTE}

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import ChangeError
 from kfp_placement_engine.plans.changes import AddNodes, HoldImage, RemoveNodes, SetProperties
-from kfp_placement_engine.readers.changes import FORMS, read_change, read_values
+from kfp_placement_engine.readers.change_text import FORMS, read_change, read_values
 
 NODE, STEP, LOOP, VOLUME = ("node",), ("step",), ("loop",), ("volume",)
 NODE_OR_STEP = ("node", "step")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.text.place import Place
 
 EntryT = TypeVar("EntryT")
 

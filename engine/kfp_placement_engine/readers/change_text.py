@@ -19,8 +19,8 @@ from kfp_placement_engine.plans.changes import (
     RemoveNodes,
     SetProperties,
 )
-from kfp_placement_engine.readers.forms import key_advice
 from kfp_placement_engine.readers.kubernetes.nodes import read_speed
+from kfp_placement_engine.readers.text.forms import key_advice
 from kfp_placement_engine.units.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.units.quantities import parse_memory, parse_resource
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Self, TypeVar
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.place import MAX_COUNT, Place
+from kfp_placement_engine.readers.text.place import MAX_COUNT, Place
 from kfp_placement_engine.units.times import parse_time
 
 ValueT = TypeVar("ValueT")
