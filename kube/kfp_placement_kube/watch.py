@@ -225,8 +225,8 @@ class Watcher(Generic[T]):
         try:
             value = self._read(item)
         except Exception as error:
-            # Anybody may have written the object: a defect in our code must not hide all the
-            # others.
+            # The outermost loop of this thread is over objects. Anybody may have written one: a
+            # defect in reading it must not hide all the others.
             if not isinstance(error, self._malformed):
                 _LOG.exception("%s %s/%s: defect in reading", self.kind.kind, *key)
             self._client.observer.passed_over(self.kind.kind)

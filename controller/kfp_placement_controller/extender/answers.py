@@ -1,16 +1,16 @@
-"""Questions to answers, as bytes: whatever is asked, the answer harms nobody.
+"""Answers to kube-scheduler's and the API server's questions, as bytes, each counted.
 
-A question that cannot be read, or a defect in our code, leaves all nodes as they are and is
-counted.
+A question that cannot be read leaves all nodes, pods and runs as they are. So does a defect in our
+code, by the answer that the HTTP handler then asks `defect_answer` for.
 """
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from kfp_placement_controller.extender.admission import (
     Operation,
@@ -51,6 +51,9 @@ MALFORMED = "malformed"
 DEFECT = "defect"
 YIELDED = "yielded"
 """Pods of another scheduler go first; the same question is answered a moment later."""
+
+Verb = Literal["filter", "prioritize", "mutate", "hold"]
+"""Kind of a question: the two of kube-scheduler, then those about pods and about runs."""
 
 Decided = Callable[[Knowledge, ObservedPod, Decision], None]
 """Takes what was known, the pod and the decision."""
@@ -98,11 +101,11 @@ class Answers:
             body: the question.
             paused_seconds: how long it has been held back already.
         """
-        return self._answered("filter", body, partial(self._filter, paused_seconds), _all_nodes)
+        return _counted("filter", body, partial(self._filter, paused_seconds))
 
     def prioritize(self, body: bytes) -> Answer:
         """How many points each node has."""
-        return self._answered("prioritize", body, self._prioritize, _no_points)
+        return _counted("prioritize", body, self._prioritize)
 
     def mutate(self, body: bytes, *, all_pipelines: bool = False) -> Answer:
         """What a new pod is given.
@@ -111,33 +114,11 @@ class Answers:
             body: the question.
             all_pipelines: the pod's namespace lets all steps of pipelines count as marked.
         """
-        answer = partial(self._mutate, all_pipelines)
-        return self._answered("mutate", body, answer, _as_it_is)
+        return _counted("mutate", body, partial(self._mutate, all_pipelines))
 
     def hold(self, body: bytes) -> Answer:
         """Whether a run that is created or tried again waits for its queue."""
-        return self._answered("hold", body, self._hold, _as_it_is)
-
-    def _answered(
-        self,
-        verb: str,
-        body: bytes,
-        answer: Callable[[bytes], Answer],
-        otherwise: Callable[[bytes, str], Answer],
-    ) -> Answer:
-        began = time.thread_time()
-        try:
-            answered = answer(body)
-        except InputError as error:
-            _LOG.warning("%s: %.300s", verb, error)
-            answered = otherwise(body, MALFORMED)
-        except Exception:
-            # Anybody may have written the pod: a defect in our code must not keep pods from nodes.
-            _LOG.exception("%s: defect", verb)
-            answered = otherwise(body, DEFECT)
-        ANSWERS.labels(verb, answered.outcome).inc()
-        ANSWER_CPU_SECONDS.labels(verb).observe(time.thread_time() - began)
-        return answered
+        return _counted("hold", body, self._hold)
 
     def _filter(self, paused_seconds: float, body: bytes) -> Answer:
         args, known, now = read_args(body), self.known(), self.clock()
@@ -186,6 +167,25 @@ class Answers:
         return _patched(review.uid, found)
 
 
+def defect_answer(verb: Verb, body: bytes) -> Answer:
+    """Count a defect in our code, and return the answer that leaves everything as it is."""
+    ANSWERS.labels(verb, DEFECT).inc()
+    return _UNCHANGED[verb](body, DEFECT)
+
+
+def _counted(verb: Verb, body: bytes, answer: Callable[[bytes], Answer]) -> Answer:
+    began = time.thread_time()
+    try:
+        answered = answer(body)
+    except InputError as error:
+        _LOG.warning("%s: %.300s", verb, error)
+        answered = _UNCHANGED[verb](body, MALFORMED)
+    finally:
+        ANSWER_CPU_SECONDS.labels(verb).observe(time.thread_time() - began)
+    ANSWERS.labels(verb, answered.outcome).inc()
+    return answered
+
+
 def _patched(uid: str, operations: Sequence[Operation]) -> Answer:
     return Answer(review_answer(uid, operations), "changed" if operations else "unchanged")
 
@@ -207,3 +207,12 @@ def _as_it_is(body: bytes, outcome: str) -> Answer:
     except InputError:
         return Answer(b"", outcome, HTTPStatus.BAD_REQUEST)
     return Answer(review_answer(review.uid, []), outcome)
+
+
+_UNCHANGED: Mapping[Verb, Callable[[bytes, str], Answer]] = {
+    "filter": _all_nodes,
+    "prioritize": _no_points,
+    "mutate": _as_it_is,
+    "hold": _as_it_is,
+}
+"""Makes the answer that leaves everything as it is, from the question and its outcome."""

@@ -18,7 +18,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from kfp_placement_controller.exceptions import SettingsError
-from kfp_placement_controller.extender.answers import Answer, Answers
+from kfp_placement_controller.extender.answers import Answer, Answers, Verb, defect_answer
 from kfp_placement_controller.settings import ExtendSettings
 
 _LOG = logging.getLogger(__name__)
@@ -35,6 +35,9 @@ CERTIFICATE_CHECK_SECONDS = 10.0
 
 Answering = Callable[[bytes], Awaitable[Answer]]
 """Answers a question, perhaps after a pause."""
+
+Routes = Mapping[str, tuple[Verb, Answering]]
+"""Kind of question, and what answers it, by path."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +68,19 @@ def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> we
             answered = answers.filter(body, time.monotonic() - begun)
         return answered
 
-    routes = {"/scheduler/filter": settled, "/scheduler/prioritize": _at_once(answers.prioritize)}
+    routes: Routes = {
+        "/scheduler/filter": ("filter", settled),
+        "/scheduler/prioritize": ("prioritize", _at_once(answers.prioritize)),
+    }
     return _application(routes, is_synced)
 
 
 def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
     """What the API server asks about pods and about runs; 503 until everything is known."""
-    routes = {
-        "/mutate": _at_once(answers.mutate),
-        "/mutate-pipelines": _at_once(partial(answers.mutate, all_pipelines=True)),
-        "/hold": _at_once(answers.hold),
+    routes: Routes = {
+        "/mutate": ("mutate", _at_once(answers.mutate)),
+        "/mutate-pipelines": ("mutate", _at_once(partial(answers.mutate, all_pipelines=True))),
+        "/hold": ("hold", _at_once(answers.hold)),
     }
     return _application(routes, is_synced)
 
@@ -112,20 +118,25 @@ def _at_once(answer: Callable[[bytes], Answer]) -> Answering:
     return answering
 
 
-def _application(routes: Mapping[str, Answering], is_synced: Callable[[], bool]) -> web.Application:
+def _application(routes: Routes, is_synced: Callable[[], bool]) -> web.Application:
     application = web.Application(client_max_size=MAX_BODY_BYTES)
 
-    async def handle(answer: Answering, request: web.Request) -> web.Response:
+    async def handle(verb: Verb, answer: Answering, request: web.Request) -> web.Response:
         body = await request.read()
         if not is_synced():
             return _not_synced()
-        answered = await answer(body)
+        try:
+            answered = await answer(body)
+        except Exception:
+            # Anybody may have written the pod: a defect in our code must not keep pods from nodes.
+            _LOG.exception("%s: defect", verb)
+            answered = defect_answer(verb, body)
         return web.Response(
             body=answered.body, status=answered.status, content_type="application/json"
         )
 
-    for path, answer in routes.items():
-        application.router.add_post(path, partial(handle, answer))
+    for path, (verb, answer) in routes.items():
+        application.router.add_post(path, partial(handle, verb, answer))
     return application
 
 

@@ -4,15 +4,18 @@ Both wait for the same thing, the end of a pod, and would take its room within m
 other; the kubelet then fails one of the two pods for good. So where pods of another scheduler may
 want the room that we are about to give away, the answer is held back until that scheduler has had
 its turn, and is then given from what has happened to the room. A moment is enough, and it passes:
-nobody is waited for twice, and room that nobody else wants is given at once.
+nobody is waited for twice, and room that nobody else wants is given at once. Pods that the kubelet
+has failed all the same are counted.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod
+from kfp_placement_controller.metrics import PODS_REJECTED
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.units.resources import Resources, fits, minus, raise_to, with_pod
+from kfp_placement_kube.change import Change
 
 SETTLE_SECONDS = 0.15
 """In this time another scheduler has placed a pod that it can place, and we have seen it: on two
@@ -24,6 +27,13 @@ MAX_PAUSE_SECONDS = 0.35
 PAUSE_SHARE, MAX_SAVED_SECONDS = 0.5, 2.0
 """Of all time that may be spent in pauses, and how much of it may be saved up: kube-scheduler asks
 for one pod after the other, so whoever makes us pause keeps all our pods waiting."""
+
+_NO_ROOM = "OutOf"
+"""Start of the kubelet's reasons for lack of room: `OutOfcpu`, `OutOfmemory`, `OutOfpods`."""
+
+for _scheduler in ("ours", "another"):
+    # At 0 from the start: Prometheus sees no increase in a counter that is new.
+    PODS_REJECTED.labels(_scheduler)
 
 
 def settling_seconds(
@@ -106,6 +116,24 @@ def without_taken(
         if at > since and not fits(requests, known.free(name, besides=uid))
     }
     return tuple(name for name in names if name not in taken) if taken else tuple(names)
+
+
+def count_rejection(change: Change[ObservedPod], scheduler_names: tuple[str, ...]) -> None:
+    """Count a pod that the kubelet has just failed for lack of room.
+
+    Args:
+        change: change of any pod.
+        scheduler_names: our own schedulers.
+    """
+    old, new = change.old, change.new
+    if old is None or new is None or _is_rejected(old) or not _is_rejected(new):
+        return
+    scheduler = "ours" if new.scheduler_name in scheduler_names else "another"
+    PODS_REJECTED.labels(scheduler).inc()
+
+
+def _is_rejected(pod: ObservedPod) -> bool:
+    return pod.failure is not None and pod.failure.reason.startswith(_NO_ROOM)
 
 
 def _takes(other: WaitingPod, free: Resources, left: Resources) -> bool:

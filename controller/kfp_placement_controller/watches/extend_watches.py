@@ -6,10 +6,10 @@ from functools import partial
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.actuators.policies import show_policy
+from kfp_placement_controller.extender.contention import count_rejection
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import read_plan
 from kfp_placement_controller.extender.memory import Memory, read_bare_node
-from kfp_placement_controller.extender.rejections import count_rejection
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES, RUN_QUEUES
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.liveness import observe_held_lease

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
+from prometheus_client import REGISTRY
 
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.extender import app
@@ -119,6 +120,32 @@ def test_bad_requests_do_not_harm_others():
             assert all(json.loads(body)["NodeNames"] == ["a"] for _, body in found[1::2])
 
     asyncio.run(check())
+
+
+def test_a_defect_of_ours_keeps_all_nodes_and_is_counted(caplog):
+    def broken(*_):
+        raise ZeroDivisionError
+
+    def count() -> float:
+        labels = {"verb": "filter", "outcome": "defect"}
+        return REGISTRY.get_sample_value("kfp_placement_answers_total", labels) or 0.0
+
+    async def check():
+        cluster = a_cluster()
+        answers = Answers(lambda: cluster.known, broken)
+        async with serving(scheduler_application(answers, lambda: True)) as ask:
+            status, body = await ask("/scheduler/filter", json.dumps(QUESTION))
+            assert (status, json.loads(body)["NodeNames"]) == (200, ["a", "b"])
+        pod = {"uid": "1", "namespace": "team-a", "operation": "CREATE", "object": pod_object()}
+        unknown = Answers(lambda: broken(), lambda *_: None)
+        async with serving(webhook_application(unknown, lambda: True)) as ask:
+            status, body = await ask("/mutate", json.dumps({"request": pod}))
+            assert (status, json.loads(body)["response"]) == (200, {"uid": "1", "allowed": True})
+
+    before = count()
+    asyncio.run(check())
+    assert count() == before + 1
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_probes_and_metrics():

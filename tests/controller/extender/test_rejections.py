@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from prometheus_client import REGISTRY
 
-from kfp_placement_controller.extender.rejections import count_rejection
+from kfp_placement_controller.extender.contention import count_rejection
 from kfp_placement_controller.observed.pods import ReasonAndMessage
 from kfp_placement_kube.change import Change
 from tests.controller.extender.known import asked
