@@ -105,7 +105,7 @@ def seconds(text: str) -> float:
 
 
 def add_makespan_within(parser: argparse.ArgumentParser, limits: Sequence[MakespanWithin]) -> None:
-    """The option of benchmarks that plan several runs together; see `search.end_limit`.
+    """The option of benchmarks that plan several runs together; see `planning.plan_options`.
 
     Args:
         parser: of a benchmark.

@@ -14,7 +14,7 @@ from kfp_placement_engine import Cluster, Node, RunGraph, plan_run, read_run_fil
 from kfp_placement_engine.contract.quota_units import quota_units
 from kfp_placement_engine.lowering.pods import DRIVER_REQUESTS
 from kfp_placement_engine.model.demand import Demand, PodGroup
-from kfp_placement_engine.planning.demand import DemandProfile
+from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.plans.plan import Plan
 

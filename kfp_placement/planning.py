@@ -18,7 +18,7 @@ from kfp_placement_engine.exceptions import InputError, LimitError, UnknownStepE
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.promise import CONFIDENCE
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
-from kfp_placement_engine.planning.overrides import (
+from kfp_placement_engine.planning.given_values import (
     in_namespace,
     with_all_marked,
     with_cached,
@@ -152,10 +152,10 @@ class PreparedRun:
         Raises:
             EngineError: as for `after`.
         """
-        from kfp_placement_engine.planning.what_if.answers import what_if
+        from kfp_placement_engine.planning.what_if.changed_plan import plan_with_changes
 
         options = replace(self.options, limits=True)
-        answer = what_if(self.run, self.cluster, present, changes, options, progress)
+        answer = plan_with_changes(self.run, self.cluster, present, changes, options, progress)
         if answer.plan is present:
             return answer
         return replace(answer, plan=_told(answer.plan, self.after(changes)))
@@ -332,7 +332,7 @@ def _with_history(
 def _told(plan: Plan, prepared: PreparedRun) -> Plan:
     """Return the plan with its promise, the policy's part, and what lets steps onto a node."""
     if prepared.forecast is not None:
-        from kfp_placement_engine.planning.past_runs.promises import outlook_of, promise_of
+        from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_of
 
         promise = promise_of(outlook_of(plan), prepared.run, prepared.forecast)
         plan = replace(plan, promise=promise)

@@ -12,9 +12,13 @@ from kfp_placement_engine.history import Past
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.model.promise import Promise, TimeRange
-from kfp_placement_engine.planning.expected_times import PlannedTimes, StepOrder, times_by_now
 from kfp_placement_engine.planning.past_runs.learned_times import LearnedRun, with_history
-from kfp_placement_engine.planning.past_runs.promises import Outlook, promise_of
+from kfp_placement_engine.planning.past_runs.outlook import Outlook, promise_of
+from kfp_placement_engine.planning.starts.expected_times import (
+    PlannedTimes,
+    StepOrder,
+    times_by_now,
+)
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.simulation import Schedule, simulate
 

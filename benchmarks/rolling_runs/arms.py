@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from benchmarks.rolling_runs.rules import GateRule, kept_room, ready_and_fits, strict
-from kfp_placement_engine.planning.node_queue import steps_to_start
+from kfp_placement_engine.planning.starts.node_queue import steps_to_start
 from kfp_placement_engine.plans.assumptions import Assumptions
 
 GATE_DEADLINE_SECONDS = 60.0

@@ -6,7 +6,7 @@ Each says which steps of a node's queue start now, as `node_queue.steps_to_start
 import math
 from collections.abc import Callable, Sequence
 
-from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
+from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
 from kfp_placement_engine.units.resources import (
     Resources,
     add_to,

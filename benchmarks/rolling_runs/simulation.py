@@ -17,13 +17,13 @@ from benchmarks.rolling_runs.outcomes import Outcome, PlayedStep
 from benchmarks.rolling_runs.plans import Planner
 from benchmarks.rolling_runs.tasks import State, Task, tasks_of
 from kfp_placement_engine import MaxGenerations
-from kfp_placement_engine.planning.expected_times import (
+from kfp_placement_engine.planning.starts.expected_times import (
     ExpectedTimes,
     PlannedTimes,
     StepOrder,
     expected_times,
 )
-from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
+from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.search.stop import StoppingCriterion
 from kfp_placement_engine.units.resources import add_to, fits, free_room, subtract_from, with_pod

@@ -13,7 +13,7 @@ from kfp_placement._kube_versions import read_kube_version
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_engine.model.objective import parse_makespan_within
 from kfp_placement_engine.model.promise import parse_confidence
-from kfp_placement_engine.planning.overrides import check_namespace
+from kfp_placement_engine.planning.given_values import check_namespace
 from kfp_placement_engine.units.durations import parse_duration
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from benchmarks.made_up_runs import Shape
 from benchmarks.tables import Table
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.demand import PodGroup
-from kfp_placement_engine.planning.demand import DemandProfile
+from kfp_placement_engine.planning.demand_profile import DemandProfile
 from tests.support.builders import a_cluster, a_node, a_run, a_step
 from tests.support.data import data_path
 

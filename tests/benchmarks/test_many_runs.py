@@ -10,7 +10,7 @@ from benchmarks.many_runs import LIMITS, all_cases, command, fault, gain, longer
 from benchmarks.outcomes import References
 from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.end_limit import starting_schedules
+from kfp_placement_engine.search.genetic import starting_schedules
 from tests.benchmarks.test_measuring import an_outcome
 
 

@@ -18,7 +18,7 @@ from benchmarks.rolling_runs.rules import kept_room, ready_and_fits, strict
 from benchmarks.rolling_runs.simulation import play
 from benchmarks.rolling_runs.tasks import State, Task
 from kfp_placement_engine import MaxGenerations
-from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep, steps_to_start
+from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep, steps_to_start
 
 KIND = Kind("made-up, 1 to 8 cores", most_cores=8)
 SLACK = Arm("slack", steps_to_start)

@@ -18,7 +18,7 @@ from kfp_placement_engine.model.run_graph import (
     RunGraph,
     Step,
 )
-from kfp_placement_engine.planning.overrides import with_durations
+from kfp_placement_engine.planning.given_values import with_durations
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.problem.problem import PlacementProblem

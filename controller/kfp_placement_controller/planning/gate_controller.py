@@ -21,12 +21,12 @@ from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.lowering.pods import requests_of
-from kfp_placement_engine.planning.expected_times import (
+from kfp_placement_engine.planning.starts.expected_times import (
     ExpectedTimes,
     PlannedTimes,
     expected_times,
 )
-from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
+from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
 from kfp_placement_kube.change import Change
 
 

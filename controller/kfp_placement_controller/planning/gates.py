@@ -13,7 +13,7 @@ from enum import StrEnum
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep, steps_to_start
+from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep, steps_to_start
 from kfp_placement_engine.units.resources import free_room
 
 

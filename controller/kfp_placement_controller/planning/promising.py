@@ -15,7 +15,7 @@ from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.said_once import SaidOnce
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.promise import Promise
-from kfp_placement_engine.planning.past_runs.promises import outlook_of, promise_of
+from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_of
 
 _LOG = logging.getLogger(__name__)
 

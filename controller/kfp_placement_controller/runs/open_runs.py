@@ -15,8 +15,8 @@ from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.planning.expected_times import PlannedTimes, times_by_now
-from kfp_placement_engine.planning.past_runs.promises import Outlook
+from kfp_placement_engine.planning.past_runs.outlook import Outlook
+from kfp_placement_engine.planning.starts.expected_times import PlannedTimes, times_by_now
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.units.resources import Resources

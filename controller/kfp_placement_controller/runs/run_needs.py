@@ -29,7 +29,7 @@ from kfp_placement_engine.exceptions import InputError, LimitError, PlanningErro
 from kfp_placement_engine.model.promise import least_move
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
-from kfp_placement_engine.planning.demand import DemandProfile
+from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome
 

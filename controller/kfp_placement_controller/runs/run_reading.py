@@ -12,10 +12,10 @@ from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError, UnknownLoopError
 from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
-from kfp_placement_engine.planning.expected_times import StepOrder
-from kfp_placement_engine.planning.overrides import with_all_marked
+from kfp_placement_engine.planning.given_values import with_all_marked
 from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
 from kfp_placement_engine.planning.policy_options import policy_assumptions, with_type_defaults
+from kfp_placement_engine.planning.starts.expected_times import StepOrder
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.run_outcomes import RunOutcome, loop_indexes

@@ -1,6 +1,6 @@
 """How to plan: the options of the planner, and what they mean for a cluster and for runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
@@ -11,9 +11,11 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
 from kfp_placement_engine.plans.assumptions import Assumptions
+from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.parameters import GeneticParams
+from kfp_placement_engine.search.simulation import Schedule
 from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime, StoppingCriterion
 
 DISPATCHES = ("auto", "ready", "ordered")
@@ -116,3 +118,33 @@ def lowering_options_of(
         latency_ruled_types=options.latency_ruled_types,
         latency_tolerance=options.latency_tolerance,
     )
+
+
+def within_makespan(
+    problem: PlacementProblem, within: MakespanWithin | None, schedules: Iterable[Schedule]
+) -> PlacementProblem:
+    """Return the problem with a limit, in seconds, of the time at which the last run ends.
+
+    Where no plan is within the limit, the plan that is nearest to it is best.
+
+    Args:
+        problem: problem; it is returned as it is where no limit can decide, which takes several
+            runs that are to complete early.
+        within: limit, or None for no limit.
+        schedules: schedules of the plans that the search starts from. A percentage is of the
+            shortest of those that leave the fewest steps without a node; an absolute limit does not
+            need them.
+
+    Raises:
+        PlanningError: a percentage, and no schedule.
+    """
+    is_limitable = problem.objective == "completion" and problem.arrays.run_weight.size > 1
+    if within is None or not is_limitable:
+        return problem
+    seconds = within.seconds
+    if seconds is None:
+        ends = [(float(each.terms[0]), each.makespan_seconds) for each in schedules]
+        if not ends:
+            raise PlanningError(f"makespanWithin {within.text} of no plan; give at least one plan")
+        seconds = min(ends)[1] * (1 + (within.percent or 0.0) / 100)
+    return replace(problem, makespan_limit_seconds=seconds)

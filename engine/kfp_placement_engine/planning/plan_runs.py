@@ -26,6 +26,7 @@ from kfp_placement_engine.planning.explanation import Explainer
 from kfp_placement_engine.planning.plan_options import (
     PlanOptions,
     lowering_options_of,
+    within_makespan,
 )
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
@@ -35,7 +36,7 @@ from kfp_placement_engine.plans.progress import GenerationProgress, Progress, no
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import schedules_of
-from kfp_placement_engine.search.end_limit import starting_schedules, within_makespan
+from kfp_placement_engine.search.genetic import starting_schedules
 from kfp_placement_engine.search.list_scheduling import list_placements, list_schedule
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.refine import refine

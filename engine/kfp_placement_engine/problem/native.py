@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from kfp_placement_engine.problem.kernel_tables import ACTIVITY, ProblemTables, tables_of
 from kfp_placement_engine.problem.problem import (
     FLOAT,
     INTEGER,
@@ -22,7 +23,6 @@ from kfp_placement_engine.problem.problem import (
     ProblemArrays,
     check_arrays,
 )
-from kfp_placement_engine.problem.tables import ACTIVITY, ProblemTables, tables_of
 
 KUBE_DEFAULT = 0
 STRICT_FIFO = 1

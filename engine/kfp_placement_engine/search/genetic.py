@@ -90,6 +90,14 @@ def candidates_of(problem: PlacementProblem, warm_start: Placement | None) -> li
     return [Candidate.of(problem, placement) for placement in placements]
 
 
+def starting_schedules(
+    problem: PlacementProblem, seed: int = 0, warm_start: Placement | None = None
+) -> Iterator[Schedule]:
+    """Yield the schedules of all plans that a search with this seed and warm start begins with."""
+    for candidates in (candidates_of(problem, warm_start), *seeds_of(problem, seed)):
+        yield from (candidate.schedule for candidate in candidates)
+
+
 class GeneticSearch:
     """One search of one problem."""
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kfp_placement_controller.planning.gates import Cause, GatedPod, PlannedStep, releases
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
+from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep
 from tests.controller.planning.builders import a_pod, after
 from tests.support.kubernetes import a_node
 

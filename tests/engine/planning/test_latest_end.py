@@ -17,13 +17,12 @@ from kfp_placement_engine.model.objective import (
     ResourceWeights,
     parse_makespan_within,
 )
-from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_options import PlanOptions, within_makespan
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import schedules_of
-from kfp_placement_engine.search.end_limit import starting_schedules, within_makespan
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
-from kfp_placement_engine.search.genetic import seeds_of
+from kfp_placement_engine.search.genetic import seeds_of, starting_schedules
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations

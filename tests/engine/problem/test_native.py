@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kernel_tables import ACTIVITY, tables_of
 from kfp_placement_engine.problem.problem import AXES, ELEMENTS, ProblemArrays, check_arrays
-from kfp_placement_engine.problem.tables import ACTIVITY, tables_of
 from kfp_placement_engine.search.simulation import simulate_policy
 from tests.support.builders import a_cluster, a_problem, a_run, a_step, nodes
 

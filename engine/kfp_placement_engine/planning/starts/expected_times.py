@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kfp_placement_engine.lowering.activities import activities_of
 from kfp_placement_engine.lowering.edges import edges_between, topological_order
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.planning.node_queue import expected_end
+from kfp_placement_engine.planning.starts.node_queue import expected_end
 
 
 class PlannedTimes(NamedTuple):

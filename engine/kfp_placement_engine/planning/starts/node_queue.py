@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kfp_placement_engine.planning.room_over_time import RoomOverTime
+from kfp_placement_engine.planning.starts.room_over_time import RoomOverTime
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.units.resources import (
     Resources,

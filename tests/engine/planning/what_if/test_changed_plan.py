@@ -24,9 +24,9 @@ from kfp_placement_engine.model.run_graph import (
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.plan_options import lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.what_if.answers import what_if
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
 from kfp_placement_engine.planning.what_if.best_changes import best_changes
+from kfp_placement_engine.planning.what_if.changed_plan import plan_with_changes
 from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
 from kfp_placement_engine.plans.changes import AddNodes
 from kfp_placement_engine.readers.change_text import read_change
@@ -243,7 +243,7 @@ def test_what_is_asked_gains_what_a_plan_from_scratch_does(case, dispatch, data)
     plan = plan_run(case.run, case.cluster, asked)
     scratch = from_scratch(*with_changes(case.run, case.cluster, [change]), asked)
     assume(plan.exact and scratch is not None)
-    answer = what_if(case.run, case.cluster, plan, [change], asked)
+    answer = plan_with_changes(case.run, case.cluster, plan, [change], asked)
     present = math.inf if plan.figures.unplaced else plan.figures.makespan_seconds
     expected = 0.0 if present == scratch else present - scratch
     assert answer.gain_seconds == pytest.approx(expected, abs=MILLISECOND)
@@ -262,7 +262,7 @@ def test_more_at_a_time_can_be_a_loss_and_is_told_as_one():
     asked = options(dispatch="ready")
     plan = plan_run(run, cluster, asked)
     limit_off = read_change("loop l limit=off")
-    answer = what_if(run, cluster, plan, [limit_off], asked)
+    answer = plan_with_changes(run, cluster, plan, [limit_off], asked)
     assert plan.exact
     # 120 s of iterations and six drivers, each of 1 s.
     assert plan.figures.makespan_seconds == 126
@@ -270,7 +270,9 @@ def test_more_at_a_time_can_be_a_loss_and_is_told_as_one():
     assert answer.gain_seconds == 126 - answer.plan.figures.makespan_seconds
     assert answer.is_anomaly
     ordered = options(dispatch="ordered")
-    with_gates = what_if(run, cluster, plan_run(run, cluster, ordered), [limit_off], ordered)
+    with_gates = plan_with_changes(
+        run, cluster, plan_run(run, cluster, ordered), [limit_off], ordered
+    )
     assert with_gates.gain_seconds >= 0
     assert with_gates.plan.figures.makespan_seconds <= 126
 
@@ -284,7 +286,7 @@ def test_a_later_end_that_keeps_a_latency_rule_is_not_an_anomaly():
     cluster = a_cluster(small, a_node("far"), latencies=trips)
     asked = options(dispatch="ready")
     plan = plan_run(run, cluster, asked)
-    answer = what_if(run, cluster, plan, [read_change("near cpu=4")], asked)
+    answer = plan_with_changes(run, cluster, plan, [read_change("near cpu=4")], asked)
     assert answer.gain_seconds < 0
     assert not answer.is_anomaly
 
@@ -296,7 +298,7 @@ def test_a_loss_by_less_of_something_is_not_an_anomaly(text):
     run = a_kfp_run(*inside, groups=a_loop("l", width=3, parallelism=3), claims=(disk,))
     cluster = a_cluster(*nodes(3))
     plan = plan_run(run, cluster, options())
-    answer = what_if(run, cluster, plan, [read_change(text)], options())
+    answer = plan_with_changes(run, cluster, plan, [read_change(text)], options())
     assert answer.gain_seconds < 0
     assert not answer.is_anomaly
 
@@ -318,7 +320,7 @@ def test_more_is_no_loss_for_a_short_search(dispatch):
     plan = plan_run(run, cluster, long)
     assert plan.figures.makespan_seconds < plan_run(run, cluster, short).figures.makespan_seconds
     for text in ("+1 of big", "+3 of n1", "n2 cpu=5", "big speed=1.1", "image i:1 everywhere"):
-        answer = what_if(run, cluster, plan, [read_change(text)], short)
+        answer = plan_with_changes(run, cluster, plan, [read_change(text)], short)
         assert answer.gain_seconds >= -1e-6 * plan.figures.makespan_seconds, text
 
 
@@ -330,7 +332,7 @@ def test_a_loss_that_is_due_to_a_short_search_alone_is_not_told(seed):
     plan = plan_run(run, cluster, PlanOptions(generations=50, compare=()))
     short = PlanOptions(generations=2, compare=())
     for each in single_changes(run, cluster, plan, SuggestionParams()):
-        answer = what_if(run, cluster, plan, [each], short)
+        answer = plan_with_changes(run, cluster, plan, [each], short)
         assert answer.gain_seconds >= 0, each.text
 
 
@@ -347,7 +349,7 @@ def test_what_a_step_requests_decides_where_and_when_it_runs():
         ("step b memory=1Ti", None, math.inf),
     ]:
         changes = list(map(read_change, texts.split(", ")))
-        answer = what_if(run, cluster, plan, changes, options())
+        answer = plan_with_changes(run, cluster, plan, changes, options())
         assert {step.name: step.node for step in answer.plan.steps}["b"] == b_goes_to
         assert answer.gain_seconds == plan.figures.makespan_seconds - end
 
@@ -384,11 +386,14 @@ def test_a_run_that_cannot_end_is_told_what_lets_it():
     assert [each.change.text for each in found.best] == ["n1 memory=128Gi"]
     assert found.best[0].gain_seconds == math.inf
     assert found.best[0].makespan_seconds == 60
-    answer = what_if(run, cluster, plan, [read_change("n1 memory=128Gi")], options())
+    answer = plan_with_changes(run, cluster, plan, [read_change("n1 memory=128Gi")], options())
     assert answer.gain_seconds == math.inf
-    less = what_if(run, cluster, answer.plan, [read_change("-1 of n1")], options())
+    less = plan_with_changes(run, cluster, answer.plan, [read_change("-1 of n1")], options())
     assert less.gain_seconds == -math.inf
-    assert what_if(run, cluster, plan, [read_change("+1 of n1")], options()).gain_seconds == 0
+    assert (
+        plan_with_changes(run, cluster, plan, [read_change("+1 of n1")], options()).gain_seconds
+        == 0
+    )
 
 
 def test_gains_of_a_longer_search_alone_are_no_merit_of_a_change():

@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
 from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
-from kfp_placement_engine.planning.overrides import with_all_marked, with_cached, with_durations
+from kfp_placement_engine.planning.given_values import with_all_marked, with_cached, with_durations
 from kfp_placement_engine.readers.durations_file import read_durations, read_durations_file
 
 GRAPH = RunGraph(

@@ -28,7 +28,7 @@ _GENERATIONS = 50
 """A loss is searched for at least as long before it is believed."""
 
 
-def what_if(
+def plan_with_changes(
     graph: RunGraph,
     cluster: Cluster,
     present: Plan,

@@ -13,7 +13,7 @@ from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.planning.demand import DemandProfile
+from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
 from kfp_placement_engine.plans.plan import Plan, PlannedDriver, PlannedStep

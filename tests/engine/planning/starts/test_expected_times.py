@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
-from kfp_placement_engine.planning.expected_times import (
+from kfp_placement_engine.planning.starts.expected_times import (
     PlannedTimes,
     StepOrder,
     expected_times,

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.planning.node_queue import (
+from kfp_placement_engine.planning.starts.node_queue import (
     MOST_KEPT,
     QueuedStep,
     RunningStep,

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.planning.room_over_time import RoomOverTime
+from kfp_placement_engine.planning.starts.room_over_time import RoomOverTime
 
 CPUS, LATEST = 8, 20
 NODE = {"cpu": CPUS, "pods": 110}

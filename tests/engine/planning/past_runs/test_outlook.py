@@ -14,7 +14,7 @@ from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.model.run_graph import DurationSource, Group, GroupKind
 from kfp_placement_engine.planning.past_runs.learned_times import with_history
 from kfp_placement_engine.planning.past_runs.learned_widths import left_out_notices
-from kfp_placement_engine.planning.past_runs.promises import outlook_of, promise_of
+from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_of
 
 CLUSTER = Cluster((Node("n1", {"cpu": 8000, "memory": 2**34, "pods": 110}),))
 OPTIONS = PlanOptions(compare=(), quick=True)
