@@ -11,7 +11,7 @@ import pytest
 
 from kfp_placement_controller.planning import promising
 from kfp_placement_engine.model.promise import Promise, StepPromise
-from kfp_placement_engine.planning.past_runs import promises
+from kfp_placement_engine.planning.past_runs import outlook
 from tests.controller.planning.noisy_cluster import NoisyCluster
 
 SMALL = 2
@@ -114,7 +114,7 @@ def tick(cluster: NoisyCluster) -> None:
 def test_a_run_whose_promise_is_a_defect_hides_those_of_no_other(monkeypatch, caplog):
     cluster, name = begun()
     other = cluster.begin_run(11, iterations=SMALL)
-    sound = promises.promise_of
+    sound = outlook.promise_of
     reading = cluster.tracked(name).reading
 
     def fail_once(outlook: Any, graph: Any, *more: Any) -> Promise:
