@@ -25,7 +25,7 @@ from benchmarks.peers.report import peer_parts
 from benchmarks.series import Find, find_here, make_folder, run
 from benchmarks.tables import Page, Table, machine, percent
 from kfp_placement.cli.output import check_target
-from kfp_placement.cli.progress import LiveLine
+from kfp_placement.cli.redrawing import ProgressLine
 from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.plans.progress import Progress
 
@@ -84,7 +84,7 @@ def run_command(benchmark: Benchmark, arguments: Sequence[str] | None = None) ->
         peers = peer_names(asked.peers)
         beside = _beside(benchmark, asked.base, words)
         some = chosen(benchmark.cases(asked), asked.cases, asked.limit)
-        with beside as base, LiveLine() as progress:
+        with beside as base, ProgressLine() as progress:
             outcomes = run(
                 benchmark.prepare(some, progress),
                 asked.seeds,

@@ -28,7 +28,7 @@ from benchmarks.paper_report import Outcome, Rooms, figures_of, parts_of
 from benchmarks.seed_experiment import DRAWS, DURATIONS, MIXES, Draw, draw_problem
 from benchmarks.tables import Page, Table, machine
 from kfp_placement.cli.output import check_target
-from kfp_placement.cli.progress import LiveLine
+from kfp_placement.cli.redrawing import ProgressLine
 from kfp_placement_engine import BASELINES, GeneticParams, MaxRuntime, lower_bound, solve
 from kfp_placement_engine.plans.progress import Progress, no_progress
 from kfp_placement_engine.problem.problem import PlacementProblem
@@ -253,7 +253,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
 
     def measured() -> int:
         check_target(asked.output)
-        with LiveLine() as progress:
+        with ProgressLine() as progress:
             result = run(PaperSettings(asked.seeds, asked.budget), progress)
         return report(result, print, asked.form, asked.output)
 

@@ -34,7 +34,7 @@ from benchmarks.rolling_runs.simulation import GENERATIONS, play, twenty_generat
 from benchmarks.series import make_folder, write_schedule
 from benchmarks.wfinstances import instance_files
 from kfp_placement.cli.output import check_target
-from kfp_placement.cli.progress import LiveLine
+from kfp_placement.cli.redrawing import ProgressLine
 from kfp_placement_engine import MaxSchedules
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.plans.progress import Progress, no_progress
@@ -187,7 +187,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
             names = ", ".join(repr(arm.name) for arm in all_arms())
             raise BenchmarkError(f"no arm is called {asked.arms!r:.60}; there are {names}")
         what = Asked(arms, asked.seeds, asked.drift_seeds, asked.budget, asked.schedules)
-        with LiveLine() as progress:
+        with ProgressLine() as progress:
             rows = measure(cases, what, progress)
         show(page_of(rows, skipped), print, asked.form, asked.output)
         return 0

@@ -37,7 +37,7 @@ from benchmarks.tuning.report import Part, page
 from benchmarks.tuning.study import FEWEST_INSTANCES, Study
 from benchmarks.tuning.trials import TrialLog, run_trials
 from kfp_placement.cli.output import check_target
-from kfp_placement.cli.progress import LiveLine
+from kfp_placement.cli.redrawing import ProgressLine
 from kfp_placement_engine import GeneticParams
 from kfp_placement_engine.plans.progress import Progress, no_progress
 
@@ -254,7 +254,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
 
     def measured() -> int:
         check_target(asked.output)
-        with LiveLine() as progress:
+        with ProgressLine() as progress:
             found = tuned(asked, progress)
         show(found, print, asked.form, asked.output)
         return 0

@@ -2,14 +2,18 @@
 
 import html
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from kfp_placement_engine.render.terminal import Paint, wrapped
 from kfp_placement_engine.views.formatting import counted, shown, visible
+
+if TYPE_CHECKING:
+    from kfp_placement.planning import PreparedRun
 
 _MAX_HTML_ROWS = 200
 _MAX_HTML_TEXT = 500
@@ -50,6 +54,10 @@ class Finding:
     def __str__(self) -> str:
         where = f"{visible(self.step)}: " if self.step else ""
         return f"{self.level}: {where}{visible(self.message)} [{self.code}]"
+
+
+Rule = Callable[["PreparedRun"], Iterator[Finding]]
+"""One rule of `check`: yields what would surprise about a run; `rules` says where a rule goes."""
 
 
 @dataclass(frozen=True)

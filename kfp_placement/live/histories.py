@@ -1,25 +1,33 @@
-"""PipelineHistories of a cluster: read, and told what not to count any more."""
+"""PipelineHistories of a cluster: read them, look at steps by them, tell them what not to count."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 
 from kfp_placement.live.exceptions import (
     ClusterAmbiguousError,
+    ClusterError,
     ClusterMissingError,
     allowed_by,
 )
-from kfp_placement.live.kinds import HISTORIES, Api, JsonObject, our_objects
+from kfp_placement.live.kinds import HISTORIES, WORKFLOWS, Api, JsonObject, our_objects
 from kfp_placement_engine.contract.pipeline_history import (
     HISTORIES_PER_PAGE,
     PipelineHistory,
     history_name,
 )
 from kfp_placement_engine.contract.resources import read_resource
-from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.step_names import StepNames, listed
+from kfp_placement_engine.exceptions import EngineError, InputError
+from kfp_placement_engine.history import MemoryHistory
+from kfp_placement_engine.model.step_names import StepNames, listed, task_of
+from kfp_placement_engine.planning.past_runs.memory_advice import step_advice
+from kfp_placement_engine.readers.argo.workflow import read_workflow
+from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.formatting import shown
+from kfp_placement_engine.views.runs import RunView
+from kfp_placement_engine.views.steps import StepView
 
 MAX_HISTORIES = 20_000
 """Objects that are listed; of more, the others do not count."""
@@ -104,3 +112,23 @@ def forget(api: Api, history: PipelineHistory, steps: Sequence[str], now: dateti
     patch = {"metadata": {"resourceVersion": metadata.resource_version}, "spec": forgotten}
     with allowed_by("kfp-placement-edit-history"):
         api.patch(HISTORIES, metadata.name or "", metadata.namespace or "", patch)
+
+
+def with_memory_advice(api: Api, run: RunView, steps: Sequence[StepView]) -> tuple[StepView, ...]:
+    """These steps, with what they should ask for; as they are where that is not known.
+
+    Nobody asks for advice alone: what may not be read, or cannot be, gives none, and no error.
+    """
+    memory = MemoryHistory()
+    try:
+        raw = api.get(WORKFLOWS, run.name, run.namespace) or {}
+        graph = read_workflow(raw, f"Workflow {run.name}", ReadOptions())
+        stored = api.get(HISTORIES, history_name(graph.name), run.namespace)
+        for each in read_resource(PipelineHistory, stored).past_runs():
+            memory.observe(each)
+    except (ClusterError, EngineError):
+        return tuple(steps)
+    # A request is one for all iterations of a task, however many the loop has.
+    by_task = {step.task: step_advice(graph.name, step, memory) for step in reversed(graph.steps)}
+    advice = {task: found.text for task, found in by_task.items() if found is not None}
+    return tuple(replace(step, memory_advice=advice.get(task_of(step.name), "")) for step in steps)

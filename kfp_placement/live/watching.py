@@ -23,7 +23,7 @@ from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.run_request import RequestedEnd, RequestPhase
 from kfp_placement_engine.views.formatting import clock_text, visible
 from kfp_placement_engine.views.queues import QueueView, place_text, queue_text, queue_view
-from kfp_placement_engine.views.run_changes import changes, is_news
+from kfp_placement_engine.views.run_news import is_news, news
 from kfp_placement_engine.views.runs import NamedRun, RunView, run_view
 from kfp_placement_kube.kinds import Kind
 
@@ -196,8 +196,8 @@ class _Watcher:
             run = replace(run, workflow_message=failure_of(self._api, run))
         except ClusterError as error:
             notes = (f"Why it failed is not known: {visible(str(error))}",)
-        told = changes(before, run, self._announced)
-        lines = tuple(f"{clock_text(moment)} {line}" for line in told)
+        news_lines = news(before, run, self._announced)
+        lines = tuple(f"{clock_text(moment)} {line}" for line in news_lines)
         if self._announced is None or is_news(self._announced, run):
             self._announced = run if run.has_plan else None
         self._run = run

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
-from kfp_placement.check.past_runs import hints_off
 from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.model.history import PastRun, PastStep
@@ -44,7 +43,7 @@ def observed(step, seconds):
 
 def found(step, times, *more):
     run = RunGraph(name="taxi", source="test", steps=(step, *more))
-    return list(hints_off(run, past_of_step(step, times)))
+    return list(check_run(run, past=past_of_step(step, times)).of("hint-off"))
 
 
 def test_a_hint_that_is_far_too_long_or_too_short():
@@ -81,7 +80,7 @@ def test_no_single_duration_is_advised_where_the_time_follows_something(given, b
         for number in (50, 200, 100, 150, 80, 180, 120, 60, 160)
     ]
     run = RunGraph(name="taxi", source="test", steps=(step_of(50.0),))
-    (only,) = hints_off(run, Past(runs))
+    (only,) = check_run(run, past=Past(runs)).of("hint-off")
     assert only.message.startswith(f"the hint says 20m, 9 runs, by {by}, tell 5m")
     assert "write duration" not in only.message
 
@@ -117,7 +116,8 @@ def test_iterations_of_a_loop_have_one_hint():
         )
         for hour in range(4)
     ]
-    (only,) = hints_off(RunGraph(name="taxi", source="test", steps=tuple(steps)), Past(runs))
+    run = RunGraph(name="taxi", source="test", steps=tuple(steps))
+    (only,) = check_run(run, past=Past(runs)).of("hint-off")
     assert only.step == "for-loop-1[*].work"
     assert "4 runs tell 2m" in only.message
 

@@ -89,10 +89,10 @@ def check(
     """
     from kfp_placement.cli.inputs import read_request
     from kfp_placement.cli.output import check_target, emit
-    from kfp_placement.cli.progress import LiveLine
+    from kfp_placement.cli.redrawing import ProgressLine
 
     check_target(output)
-    with LiveLine() as progress:
+    with ProgressLine() as progress:
         request = read_request(
             run,
             cluster,

@@ -35,11 +35,11 @@ def cluster(dump: str, output: Path | None, **target: Any) -> None:
     """
     from kfp_placement.cli.inputs import connect_live, read_cluster_source
     from kfp_placement.cli.output import check_target, emit
-    from kfp_placement.cli.progress import LiveLine
+    from kfp_placement.cli.redrawing import ProgressLine
 
     check_target(output)
     live = connect_live(dump, Target(**target))
-    with LiveLine() as progress:
+    with ProgressLine() as progress:
         known = read_cluster_source(dump, progress, live).cluster
     from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 

@@ -53,7 +53,7 @@ def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     from kfp_placement.cli.commands import demo_stories
     from kfp_placement.cli.commands.plan import finish
     from kfp_placement.cli.output import check_target, emit, text_style
-    from kfp_placement.cli.progress import LiveLine
+    from kfp_placement.cli.redrawing import ProgressLine
     from kfp_placement_engine.render.html import html_page
     from kfp_placement_engine.views.plans.detail import PAGE
     from kfp_placement_engine.views.plans.view import plan_view
@@ -62,7 +62,7 @@ def demo(sample: str, output: Path | None, budget: float, seed: int) -> int:
     check_target(target)
     tell = demo_stories.taxi if sample == "taxi" else demo_stories.unequal_steps
     options = {"budget_seconds": budget, "seed": seed}
-    with LiveLine() as progress:
+    with ProgressLine() as progress:
         story = tell(options, text_style(None), progress)
     emit(story.text, None)
     emit(html_page(plan_view(story.plan, PAGE)), target)

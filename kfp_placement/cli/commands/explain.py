@@ -54,7 +54,7 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     from kfp_placement.live.documents import explanation_document, serialized
     from kfp_placement.live.fetching import look_at
     from kfp_placement.live.finding import steps_named, the_run
-    from kfp_placement.live.memory import with_memory_advice
+    from kfp_placement.live.histories import with_memory_advice
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import queue_of
     from kfp_placement_engine.views.explanation import explanation

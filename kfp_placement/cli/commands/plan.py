@@ -260,14 +260,14 @@ def plan(
     """
     from kfp_placement.cli.inputs import read_request
     from kfp_placement.cli.output import check_target, emit, format_for
-    from kfp_placement.cli.progress import LiveLine
+    from kfp_placement.cli.redrawing import ProgressLine
     from kfp_placement.cli.terminal import warn
 
     check_target(output)
     chosen = format_for(output_format, output)
     asked["options"] = {name: asked.pop(name) for name in _PLANNER_OPTIONS}
     target = Target(kubeconfig, context, namespace)
-    with LiveLine() as progress:
+    with ProgressLine() as progress:
         request = read_request(run, cluster, history, target, progress, **asked)
         from kfp_placement.planning import planned
 

@@ -17,7 +17,7 @@ from kfp_placement.cli.parameters import DURATION, now
 from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
-    from kfp_placement.cli.live_block import LiveBlock
+    from kfp_placement.cli.redrawing import RedrawnBlock
     from kfp_placement.live.watching import Outcome
 
 _MAX_STEPS = 100
@@ -55,7 +55,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     """
     cluster, namespace = connect(Target(**target))
     # Only now: without a cluster the answer needs none of it.
-    from kfp_placement.cli.live_block import LiveBlock
+    from kfp_placement.cli.redrawing import RedrawnBlock
     from kfp_placement.live.finding import the_run
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.queues import queue_of
@@ -68,7 +68,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     if named_run.raw is None and queue_of(cluster, named_run.key) is None:
         why = why_no_plan(cluster, named_run.namespace, named_run.name)
         warn(f"if the run gets no plan within seconds, {why}")
-    with LiveBlock() as block:
+    with RedrawnBlock() as block:
         for look in looks(cluster, named_run, now=now, timeout_seconds=timeout):
             for note in look.notes:
                 block.print(note, err=True)
@@ -81,7 +81,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     raise AssertionError("a run is followed until there is an outcome")
 
 
-def _end(outcome: "Outcome", block: "LiveBlock") -> ExitCode:
+def _end(outcome: "Outcome", block: "RedrawnBlock") -> ExitCode:
     from kfp_placement.live.watching import Outcome
 
     if outcome is Outcome.TIMED_OUT:

@@ -9,8 +9,8 @@ from kfp_placement.live.documents import explanation_document, runs_document, se
 from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
 from kfp_placement_engine.views.explanation import explanation, progress, snapshot
 from kfp_placement_engine.views.pods import pods_by_step
-from kfp_placement_engine.views.run_changes import changes
 from kfp_placement_engine.views.run_list import runs_table
+from kfp_placement_engine.views.run_news import news
 from kfp_placement_engine.views.run_texts import summary
 from kfp_placement_engine.views.runs import run_view
 from tests.cli.live.conftest import NOW, placement
@@ -55,7 +55,7 @@ def look_at(raw, style, wide):
     run = run_view(raw, NOW)
     for line in (
         *table_lines(runs_table([run], wide=wide, namespaces=True), style),
-        *changes(run_view(placement(), NOW), run),
+        *news(run_view(placement(), NOW), run),
         summary(run),
     ):
         shown(line)

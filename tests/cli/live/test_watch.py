@@ -12,7 +12,7 @@ from kfp_placement.live.following import (
 )
 from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.views.run_changes import changes
+from kfp_placement_engine.views.run_news import news
 from kfp_placement_engine.views.runs import run_view
 from tests.cli.live.conftest import NOW, condition, placement
 from tests.support.fake_cluster import workflow
@@ -29,7 +29,7 @@ FAILED = placement(status={"phase": "Failed", "progress": "2/3"})
 
 
 def change_lines(before, after):
-    return list(changes(run_view(before, NOW) if before else None, run_view(after, NOW)))
+    return list(news(run_view(before, NOW) if before else None, run_view(after, NOW)))
 
 
 def modified(*looks):

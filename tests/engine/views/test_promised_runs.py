@@ -12,8 +12,8 @@ from kfp_placement.schemas import schema
 from kfp_placement_engine.render.text import document_text, table_lines
 from kfp_placement_engine.views.explanation import explanation
 from kfp_placement_engine.views.queues import queue_view
-from kfp_placement_engine.views.run_changes import changes
 from kfp_placement_engine.views.run_list import runs_table
+from kfp_placement_engine.views.run_news import news
 from kfp_placement_engine.views.run_texts import run_ends_sentence, summary
 from kfp_placement_engine.views.runs import run_view
 from tests.cli.live.conftest import NOW, placement
@@ -143,12 +143,12 @@ def test_an_end_that_people_do_not_know_is_news(golden):
     later = promised(ends={"low": "30m", "typical": "32m", "high": "35m"})
     unknown = promised(**UNKNOWN | {"steps": STATES})
     replanned = promised(spec={"revision": 3, "makespan": "40m"}, revision=3)
-    golden([*changes(before, later), *changes(unknown, before), *changes(before, replanned)])
+    golden([*news(before, later), *news(unknown, before), *news(before, replanned)])
     # Within what was promised before, it is no news.
-    assert list(changes(before, promised(ends={**ENDS, "typical": "30m"}))) == []
-    assert list(changes(before, unknown)) == []
+    assert list(news(before, promised(ends={**ENDS, "typical": "30m"}))) == []
+    assert list(news(before, unknown)) == []
     started = [*STATES[:2], ["running", 2, 1256, -1, [], [1256] * 3 + PREDICT[3:]]]
-    (step,) = changes(before, promised(steps=started))
+    (step,) = news(before, promised(steps=started))
     assert step.endswith("ends 10:23:00 (10:21:30-10:24:00)")
 
 

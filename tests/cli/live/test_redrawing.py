@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 SOURCE = """
-from kfp_placement.cli.live_block import LiveBlock
+from kfp_placement.cli.redrawing import RedrawnBlock
 from kfp_placement_engine.views.document import Document, Line
-with LiveBlock() as block:
+with RedrawnBlock() as block:
     block.print("first")
     block.draw(Document("one", lines=[Line("two " + "x" * 300)]))
     block.print("second")

@@ -1,39 +1,33 @@
-"""What would surprise about marks: steps without any, types, locations."""
+"""Rules of `check` about marks: steps without any, guessed types, marks that change nothing."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from kfp_placement.check.findings import Finding, Level
+from kfp_placement.check.findings import Finding, Level, Rule
+from kfp_placement.check.tasks import container_tasks
+from kfp_placement.planning import PreparedRun
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, PIPELINES_LABEL
 from kfp_placement_engine.contract.types import near_marks
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
-from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
+from kfp_placement_engine.model.run_graph import Group, GroupKind, Step
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.units.durations import marked_round_trip_text
 
 _LABEL = f"{PIPELINES_LABEL}={ALL_PIPELINES}"
-"""With it on its namespace a run needs no marks."""
+"""Label of a namespace whose runs need no marks."""
 
-_NAMES = 3
+_MAX_NAMES = 3
 """Steps that one finding names."""
 
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
 
 
-def container_tasks(graph: RunGraph) -> Iterator[Step]:
-    """One step for each task that runs in a pod of its own, whatever the number of iterations."""
-    seen: set[str] = set()
-    for step in graph.steps:
-        if step.kind is StepKind.CONTAINER and step.task not in seen:
-            seen.add(step.task)
-            yield step
+def unmarked_steps(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield steps and nested pipelines without a mark; one finding if nothing is marked.
 
-
-def unmarked_steps(graph: RunGraph) -> Iterator[Finding]:
-    """Steps and nested pipelines without a mark; one finding if nothing is marked.
-
-    Not steps that their author leaves to the default scheduler.
+    Steps that their author leaves to the default scheduler are left out.
     """
+    graph = prepared.run
     tasks = [step for step in container_tasks(graph) if not step.unplanned]
     unmarked = [step for step in tasks if not step.scheduler]
     if tasks and len(unmarked) == len(tasks):
@@ -70,7 +64,7 @@ def unmarked_steps(graph: RunGraph) -> Iterator[Finding]:
 
 
 def _unmarked_pipeline(step: Step, groups: Mapping[str, Group], marked: set[str]) -> str:
-    """The outermost nested pipeline around the step without any marked step, or ""."""
+    """Return the outermost nested pipeline around a step that has no marked step, or ""."""
     unmarked = ""
     for name in _around(step, groups):
         nested = groups[name].kind is GroupKind.DAG
@@ -80,22 +74,21 @@ def _unmarked_pipeline(step: Step, groups: Mapping[str, Group], marked: set[str]
 
 
 def _around(step: Step, groups: Mapping[str, Group]) -> Iterator[str]:
-    """The groups around a step, innermost first, without the root."""
+    """Yield the groups around a step, innermost first, without the root."""
     name = step.group
     while name and name in groups:
         yield name
         name = groups[name].parent
 
 
-def guessed_types(graph: RunGraph, ruled_types: Collection[str]) -> Iterator[Finding]:
-    """Types that were guessed from the names of steps; one note for each type that moves none.
+def guessed_types(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield types that were guessed from the names of steps.
 
-    Args:
-        graph: the run.
-        ruled_types: step types that follow the latency rule, lower case.
+    There is a warning for each step that its type moves, and a note for each other type.
     """
+    ruled_types = prepared.options.latency_ruled_types
     alike: dict[str, list[str]] = {}
-    for step in container_tasks(graph):
+    for step in container_tasks(prepared.run):
         if not step.type_guessed:
             continue
         if step.location and is_ruled(step.type, ruled_types):
@@ -107,7 +100,7 @@ def guessed_types(graph: RunGraph, ruled_types: Collection[str]) -> Iterator[Fin
         if len(tasks) == 1:
             yield _guess(Level.NOTE, step_type, "its name", tasks[0])
         else:
-            yield _guess(Level.NOTE, step_type, f"the names of {listed(tasks, _NAMES)}")
+            yield _guess(Level.NOTE, step_type, f"the names of {listed(tasks, _MAX_NAMES)}")
 
 
 def _guess(level: Level, step_type: str, source: str, task: str = "") -> Finding:
@@ -115,17 +108,12 @@ def _guess(level: Level, step_type: str, source: str, task: str = "") -> Finding
     return Finding(level, "guessed-type", words, task)
 
 
-def ineffective_marks(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
-    """Types and schedulers that are typing errors; locations and limits that change nothing.
-
-    Args:
-        graph: the run.
-        ruled_types: step types that follow the latency rule, lower case.
-    """
-    steps = graph.steps
+def ineffective_marks(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield types and schedulers that are misspelled, locations and limits that change nothing."""
+    steps, ruled_types = prepared.run.steps, prepared.options.latency_ruled_types
     for notice in (*near_marks(steps, ruled_types), *unused_locations(steps, ruled_types)):
         yield Finding(Level.WARNING, notice.code, notice.message, notice.step)
-    for step in container_tasks(graph):
+    for step in container_tasks(prepared.run):
         if step.max_latency_ms is not None and not step.location:
             yield Finding(
                 Level.WARNING,
@@ -134,3 +122,6 @@ def ineffective_marks(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[F
                 " changes nothing without location",
                 step.task,
             )
+
+
+MARK_RULES: tuple[Rule, ...] = (unmarked_steps, guessed_types, ineffective_marks)

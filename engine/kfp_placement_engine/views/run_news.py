@@ -1,4 +1,4 @@
-"""What has changed between two looks at a run, a line for each; pure."""
+"""News of a run for those who follow it: a line for each change between two looks."""
 
 from collections.abc import Iterator
 
@@ -21,15 +21,13 @@ _NEWS_SECONDS = 5.0
 """A planned end that moves by less is not reported: every end of a step moves it a little."""
 
 
-def changes(
-    before: RunView | None, run: RunView, announced: RunView | None = None
-) -> Iterator[str]:
-    """Lines for people, the run's own first.
+def news(before: RunView | None, run: RunView, announced: RunView | None = None) -> Iterator[str]:
+    """Yield a line for each change since the last look: of the run first, then of its steps.
 
     Args:
-        before: what was seen last; None = nothing.
-        run: what is seen now.
-        announced: of which plan people know; None = of the one seen last.
+        before: run as it was seen last; None at the first look.
+        run: run as it is seen now.
+        announced: run with the plan that was announced last; None = the plan of `before`.
     """
     if before is None or not before.has_plan:
         yield summary(run)
@@ -37,44 +35,44 @@ def changes(
     if not run.has_plan:
         yield f"cannot be read any more: {sentence(run.problems[0])}" if run.problems else "gone"
         return
-    known = before if announced is None else announced
-    if is_replanned(known, run):
-        told = facts(makespans_text(run), run_ends_sentence(run))
-        yield f"replanned (revision {run.revision}): {told}"
-    elif is_promised_anew(known, run):
+    announced = before if announced is None else announced
+    if is_replanned(announced, run):
+        times = facts(makespans_text(run), run_ends_sentence(run))
+        yield f"replanned (revision {run.revision}): {times}"
+    elif is_promised_anew(announced, run):
         yield f"now {run_ends_sentence(run)}"
     alarms = list(map(alarm_text, before.alarms))
     yield from (text for text in map(alarm_text, run.alarms) if text not in alarms)
     old_steps = {step.name: step for step in before.steps}
     for step in run.steps:
         old = old_steps.get(step.name)
-        if old is None or _key(old) != _key(step):
-            yield f"{name_text(step.name)}: {_step(run, step)}"
+        if old is None or _where_it_is(old) != _where_it_is(step):
+            yield f"{name_text(step.name)}: {_step_news(run, step)}"
     if run.phase != before.phase:
         yield state_text(run) if run.ended else facts(word(run.phase), progress_text(run))
 
 
 def is_news(announced: RunView, run: RunView) -> bool:
-    """Whether the plan or what is promised is worth a line, for people who know another."""
+    """Return whether the plan or the promised end is worth a line after the announced one."""
     return is_replanned(announced, run) or is_promised_anew(announced, run)
 
 
 def is_replanned(announced: RunView, run: RunView) -> bool:
-    """Whether a later plan is worth a line: other nodes, or an end that moves otherwise.
+    """Return whether a later plan is worth a line: it moves steps, or the end of the run.
 
     While a step waits, every plan ends later by the time that has passed: that is not reported.
 
     Args:
-        announced: the run with the plan that people know.
-        run: the run now.
+        announced: run with the plan that was announced last.
+        run: run as it is now.
     """
     if announced.planned_at is None or run.planned_at is None:
         return False
     if announced.revision == run.revision:
         return False
-    known = {step.name: step.planned_node for step in announced.steps}
+    nodes = {step.name: step.planned_node for step in announced.steps}
     if any(
-        step.name not in known or step.planned_node != known[step.name]
+        step.name not in nodes or step.planned_node != nodes[step.name]
         for step in run.steps
         if step.state not in ENDED_STATES
     ):
@@ -88,23 +86,23 @@ def is_replanned(announced: RunView, run: RunView) -> bool:
 
 
 def is_promised_anew(announced: RunView, run: RunView) -> bool:
-    """Whether the end that is promised now lies outside of what people know, or is first known.
+    """Return whether the promised end is the first one, or outside of the announced range.
 
     Args:
-        announced: the run with the promise that people know.
-        run: the run now.
+        announced: run with the promise that was announced last.
+        run: run as it is now.
     """
-    ends, known = run.ends, announced.ends
-    if ends is None or known is None:
+    ends, old = run.ends, announced.ends
+    if ends is None or old is None:
         return ends is not None
-    return not known.low_seconds <= ends.typical_seconds <= known.high_seconds
+    return not old.low_seconds <= ends.typical_seconds <= old.high_seconds
 
 
-def _key(step: StepView) -> tuple[str, str | None, str]:
+def _where_it_is(step: StepView) -> tuple[str, str | None, str]:
     return step.state, step.node, "" if step.waiting is None else step.waiting.what
 
 
-def _step(run: RunView, step: StepView) -> str:
+def _step_news(run: RunView, step: StepView) -> str:
     if step.waiting is not None:
         return sentence(run.waits(step))
     is_running = step.state == StepState.RUNNING

@@ -1,0 +1,239 @@
+"""Rules of `check` about what a run says beside our marks: run times, requests, images, volumes."""
+
+from collections.abc import Iterable, Iterator
+
+from kfp_placement.check.findings import Finding, Level, Rule
+from kfp_placement.check.tasks import container_tasks, listed_tasks, task_names
+from kfp_placement.planning import PreparedRun
+from kfp_placement.remedies import GPU, accelerated_by, accelerator_line
+from kfp_placement_engine.contract.keys import (
+    LOCATION_LABEL,
+    SCHEDULER_LABEL,
+    TYPE_LABEL,
+    UNPLANNED_LABEL,
+)
+from kfp_placement_engine.model.constraints import shared_modes
+from kfp_placement_engine.model.run_graph import Notice, Step, StepKind
+from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.views.formatting import counted
+
+_MARK_LABELS = frozenset({TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL, UNPLANNED_LABEL})
+
+_NATIVE_RESOURCES = frozenset({"cpu", "ephemeral-storage", "memory"})
+"""Resources whose name has no domain."""
+
+_MAX_NAMES = 5
+"""Outputs that one message names."""
+
+_REFUSED = frozenset({"invalid-label", "parameter-name", "request-above-limit"})
+"""Codes of the readers' notices about pods that Kubernetes refuses, or runs that KFP refuses."""
+
+
+def missing_durations(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield one finding on all steps whose run time nobody states."""
+    tasks = list(container_tasks(prepared.run))
+    assumed = [step for step in tasks if step.is_guessed]
+    if not assumed:
+        return
+    everything = len(assumed) == len(tasks)
+    some = f"{len(assumed)} of {len(tasks)} steps {'has' if len(assumed) == 1 else 'have'}"
+    what = f"{'no step has a' if everything else f'{some} no'} duration"
+    yield Finding(
+        Level.WARNING if everything else Level.NOTE,
+        "no-durations" if everything else "some-durations",
+        f"{what}{'' if everything else listed_tasks(assumed)}, so a run time is assumed; say"
+        " duration='20m' in place() or @placed, since a plan is only as good as the run times are",
+        steps=task_names(assumed),
+    )
+
+
+def missing_sizes(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield one finding on all outputs that are read and whose size nobody states."""
+    graph = prepared.run
+    tasks = {step.name: step.task for step in graph.steps}
+    unsized = {
+        f"{tasks[each.producer]}.{each.key}": tasks[each.producer]
+        for step in graph.steps
+        for each in step.inputs
+        if each.size_bytes is None and each.producer in tasks
+    }
+    if unsized:
+        one, key = len(unsized) == 1, next(iter(unsized)).rpartition(".")[2]
+        yield Finding(
+            Level.NOTE,
+            "no-sizes",
+            f"{len(unsized):,} {'output has' if one else 'outputs have'} no size but"
+            f" {'is' if one else 'are'} read ({listed(list(unsized), _MAX_NAMES)}), and a size is"
+            " assumed, 0 unless the cluster says otherwise; say outputs={"
+            f"{key!r:.60}: '50Mi'}} in place() or @placed",
+            steps=tuple(dict.fromkeys(unsized.values())),
+        )
+
+
+def missing_requests(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield one finding on all steps that request no resources."""
+    without = [step for step in container_tasks(prepared.run) if not step.requests]
+    if without:
+        yield Finding(
+            Level.NOTE,
+            "no-requests",
+            f"{counted(len(without), 'step')}"
+            f" {'requests' if len(without) == 1 else 'request'} nothing{listed_tasks(without)}:"
+            " hardly any room is reserved, so that many may share a node; say cpu= and memory= in"
+            " place(), or set_cpu_request and set_memory_request",
+            steps=task_names(without),
+        )
+
+
+def ineffective_retries(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield steps with retries, which a stock KFP ignores when their code fails."""
+    for step in container_tasks(prepared.run):
+        if step.attempt_limit > 1:
+            yield Finding(
+                Level.WARNING,
+                "retry-ineffective",
+                f"set_retry({step.attempt_limit - 1}) does nothing when its code fails on a stock"
+                " KFP 2.17, whose Workflow defaults retry errors of the cluster only (retryPolicy"
+                " OnError); ask your admin, or retry inside the step",
+                step.task,
+            )
+
+
+def missing_accelerators(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield steps that look as if they used accelerators, and request none."""
+    for step in container_tasks(prepared.run):
+        where = accelerated_by(step)
+        if where:
+            yield Finding(
+                Level.WARNING,
+                "no-accelerator",
+                f"its {where} suggests a node with accelerators, but it requests none, so its"
+                f" container may see none; this line asks for one: {accelerator_line(GPU)}",
+                step.task,
+            )
+
+
+def resources_without_domain(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield resources without a domain, which Kubernetes refuses: `A100`, not `nvidia.com/gpu`."""
+    for step in container_tasks(prepared.run):
+        requested = {*step.requests, *(step.workers.requests if step.workers else ())}
+        for name in sorted(requested - _NATIVE_RESOURCES):
+            if "/" not in name and not name.startswith("hugepages-"):
+                yield Finding(
+                    Level.ERROR,
+                    "resource-domain",
+                    f"asks for {name!r:.80}, which Kubernetes refuses: a resource beside cpu and"
+                    f" memory needs a domain; use the name nodes offer it under, such as {GPU}",
+                    step.task,
+                )
+
+
+def shared_volumes(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield volumes that the run makes and that keep its steps on one node.
+
+    Each is named once, whatever the number of iterations.
+    """
+    graph = prepared.run
+    users: dict[str, list[Step]] = {}
+    for step in graph.steps:
+        for use in step.claims:
+            users.setdefault(use.claim, []).append(step)
+    seen: set[str] = set()
+    for claim in graph.claims:
+        maker = "" if claim.is_workspace else task_of(claim.created_by)
+        exists_before = not (claim.is_workspace or maker)
+        steps = users.get(claim.name, [])
+        if exists_before or maker in seen or shared_modes(claim.access_modes) or len(steps) < 2:
+            continue
+        seen.add(maker)
+        what = f"the volume of {maker}" if maker else "the workspace"
+        tasks = {step.task: step for step in steps}
+        yield Finding(
+            Level.NOTE,
+            "shared-volume",
+            f"{counted(len(steps), 'step')} mount {what:.120}, which is not ReadWriteMany, so those"
+            f" that run at the same time share one node{listed_tasks(list(tasks.values()))}",
+            steps=tuple(tasks),
+        )
+
+
+def floating_images(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield images without a fixed tag."""
+    seen: set[str] = set()
+    for step in container_tasks(prepared.run):
+        name = step.image.rpartition("/")[2]
+        tag = name.partition(":")[2]
+        if step.image and "@" not in name and "{{" not in step.image and step.image not in seen:
+            seen.add(step.image)
+            if tag in ("", "latest"):
+                yield Finding(
+                    Level.NOTE,
+                    "floating-image",
+                    f"image {step.image} has no fixed tag: it is pulled again at every start, and"
+                    " nodes may hold different ones; name a version or a digest",
+                    step.task,
+                )
+
+
+def steps_without_marked_pod(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield importers and marked steps that have no pod which marks could reach."""
+    for step in prepared.run.steps:
+        if step.kind is StepKind.IMPORTER:
+            yield Finding(
+                Level.NOTE,
+                "importer",
+                "is an importer: KFP gives its pod no labels, so it stays with the default"
+                " scheduler",
+                step.task,
+            )
+        elif step.kind is not StepKind.CONTAINER and _has_mark(step):
+            yield Finding(
+                Level.WARNING,
+                "mark-without-pod",
+                "is carried out by KFP's driver: there is no pod that its marks could reach",
+                step.task,
+            )
+
+
+def _has_mark(step: Step) -> bool:
+    """Return whether a step has one of our labels; a step may count as marked without one."""
+    return not _MARK_LABELS.isdisjoint(step.labels)
+
+
+def backend_version(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield a note on the backend that the labels of a marked KFP package need."""
+    graph = prepared.run
+    if graph.source == "kfp-package" and any(map(_has_mark, graph.steps)):
+        yield Finding(
+            Level.NOTE,
+            "backend-version",
+            "pod labels need a KFP backend of version 2.14 or later; older ones give every step the"
+            " labels of the first",
+        )
+
+
+def reader_notices(prepared: PreparedRun) -> Iterator[Finding]:
+    """Yield what the readers of the run noticed."""
+    yield from of_notices(prepared.run.notices)
+
+
+def of_notices(notices: Iterable[Notice]) -> Iterator[Finding]:
+    """Yield notices as findings; what is refused is an error."""
+    for notice in notices:
+        level = Level.ERROR if notice.code in _REFUSED else Level.WARNING
+        yield Finding(level, notice.code, notice.message, notice.step)
+
+
+RUN_RULES: tuple[Rule, ...] = (
+    missing_durations,
+    missing_sizes,
+    missing_requests,
+    ineffective_retries,
+    missing_accelerators,
+    resources_without_domain,
+    shared_volumes,
+    floating_images,
+    steps_without_marked_pod,
+    backend_version,
+    reader_notices,
+)
