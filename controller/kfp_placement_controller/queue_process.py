@@ -5,7 +5,6 @@ from functools import partial
 from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
-from kfp_placement_controller.actuators.queue_leading import QueueLeading
 from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import (
     COMPONENT,
@@ -13,7 +12,7 @@ from kfp_placement_controller.connection import (
     connect,
     connect_promptly,
 )
-from kfp_placement_controller.handlers.followed_kinds import follow_kueue, follow_own_kinds
+from kfp_placement_controller.handlers.kueue_kinds import follow_kueue
 from kfp_placement_controller.handlers.operator import OperatorThread
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.leading_process import LeadingProcess, lease_needs, run_until_signal
@@ -46,9 +45,7 @@ def needs(settings: QueueSettings) -> tuple[Need, ...]:
     return (
         *map(Need, queue_readers(QUEUE_SOURCES, DEFAULT_SOURCES)),
         *(Need(source.kind, ("patch",)) for source in QUEUE_SOURCES),
-        Need(RUN_QUEUES),
         Need(RUN_QUEUES, ("patch",), subresource="status"),
-        Need(RUN_REQUESTS),
         Need(RUN_REQUESTS, ("patch",), subresource="status"),
         *lease_needs(settings.own_namespace, settings.queue_lease_name),
     )
@@ -65,7 +62,6 @@ class QueueProcess(LeadingProcess):
         inbox: Inbox[QueueCoordinator] = Inbox()
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
         load = partial(configuration, settings)
-        own_kinds = OperatorThread(load, settings.identity, partial(follow_own_kinds, inbox=inbox))
         kueue_kinds = OperatorThread(load, settings.identity, partial(follow_kueue, inbox=inbox))
         election = LeaderElection(
             connect_promptly(settings),
@@ -81,15 +77,12 @@ class QueueProcess(LeadingProcess):
         )
         patches = {each.kind: each for each in QUEUE_SOURCES}
         runner = QueueActionRunner(client, events, patches, writer)
-        leading = QueueLeading(
-            election, runner, wall_clock, began=own_kinds.start, ended=own_kinds.stop
-        )
         super().__init__(
             settings,
             queue_watches(client, settings, QUEUE_SOURCES, DEFAULT_SOURCES, inbox),
             election,
-            QueueLoop(coordinator, inbox, wall_clock, leading, kueue, runner),
+            QueueLoop(coordinator, inbox, wall_clock, election, kueue, runner),
             parts=(events,),
-            threads={"operator's": lambda: own_kinds.alive() and kueue_kinds.alive()},
-            stopping=(own_kinds.stop, kueue_kinds.stop),
+            threads={"operator's": kueue_kinds.alive},
+            stopping=(kueue_kinds.stop,),
         )

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
-from kfp_placement_controller.actuators.objects import read_objects
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.metrics import (
     RUN_STARTS,
@@ -13,8 +12,6 @@ from kfp_placement_controller.metrics import (
     RUNS_PREEMPTED,
     RUNS_RELEASED,
 )
-from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
-from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.queueing.actions import (
     QueueAction,
     ReleaseCause,
@@ -76,22 +73,6 @@ class QueueActionRunner:
     events: EventRecorder
     sources: Mapping[Kind, QueueSource]
     kueue: KueueWriter
-
-    def read_queues(self) -> list[ObservedQueue]:
-        """All RunQueues as they are now.
-
-        Raises:
-            KubernetesError: refused, or no answer.
-        """
-        return read_objects(self.client, RUN_QUEUES, observe_queue)
-
-    def read_requests(self) -> list[ObservedRequest]:
-        """All RunRequests as they are now.
-
-        Raises:
-            KubernetesError: refused, or no answer.
-        """
-        return read_objects(self.client, RUN_REQUESTS, observe_request)
 
     def run(self, action: QueueAction) -> bool:
         """Carry out one action; what fails is decided again.

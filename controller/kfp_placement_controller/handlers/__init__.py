@@ -1,1 +1,1 @@
-"""What follows our few objects with a life of their own: thin adapters of kopf."""
+"""Adapters of kopf, which follows Kueue's kinds while a RunQueue asks for Kueue."""

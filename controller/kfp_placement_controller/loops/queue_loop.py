@@ -7,7 +7,6 @@ from typing_extensions import override
 
 from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
-from kfp_placement_controller.actuators.queue_leading import QueueLeading
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
 from kfp_placement_controller.metrics import (
     LONGEST_WAIT_SECONDS,
@@ -22,6 +21,7 @@ from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.queueing.verdicts import RUNS
 from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.units.quantities import in_base_units
+from kfp_placement_kube.lease import LeaderElection
 
 
 @dataclass
@@ -29,19 +29,19 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
     """The one thread that calls the coordinator.
 
     Attributes:
-        leading: says when it leads.
+        election: election for the Lease of `queue`; the coordinator writes only while it is ours.
         kueue: says what Kueue has, where it is asked for.
         runner: carries out what it has decided.
     """
 
     name = "queue"
-    leading: QueueLeading
+    election: LeaderElection
     kueue: KueueFollowing
     runner: QueueActionRunner
 
     @override
     def _decide(self) -> None:
-        self.leading.follow_election(self.decider)
+        self.decider.follow_election(self.election.epoch)
         self.kueue.follow(self.decider)
         now = self.clock()
         actions = self.decider.tick(now)
@@ -51,7 +51,7 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
         QUEUE_TICK_SECONDS.observe((self.clock() - now).total_seconds())
         for action in actions:
             # Writing can take seconds; meanwhile another process may have begun to lead.
-            if self._stopping.is_set() or not self.leading.still_leads(self.decider):
+            if self._stopping.is_set() or self.election.epoch != self.decider.epoch:
                 return
             if self.runner.run(action) and isinstance(action, SteeringAction):
                 self.decider.steering.refused(action, self.clock())

@@ -3,14 +3,13 @@
 One thread owns all of this. It calls no API, starts no thread and reads no clock.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from kfp_placement_controller.kinds import POLICIES
+from kfp_placement_controller.kinds import POLICIES, RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
-from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.actions import (
     LetRun,
@@ -93,7 +92,12 @@ class QueueCoordinator:
     # What comes in.
 
     def handle(self, kind: Kind, change: Change[Any]) -> None:
-        """An object is new, has changed or is gone; any other kind is that of runs."""
+        """Take in that an object is new, has changed or is gone.
+
+        Args:
+            kind: kind of the object; one that is not named here is a kind of runs.
+            change: the object before and after.
+        """
         is_news = True
         if kind == PODS:
             is_news = self.room.pod_changed(change)
@@ -105,22 +109,20 @@ class QueueCoordinator:
                 self._namespaces[change.key[1]] = change.new
         elif kind == POLICIES:
             self._policy = PlacementPolicySpec() if change.new is None else change.new.spec
+        elif kind == RUN_QUEUES:
+            self.queues.observe(QueueKey(*change.key), change.new)
+        elif kind == RUN_REQUESTS:
+            self._request_changed(RunKey(*change.key), change.new)
         else:
             is_news = self.runs.run_changed(change)
         self._is_changed |= is_news
 
-    def queue_changed(self, key: QueueKey, queue: ObservedQueue | None) -> None:
-        """A RunQueue is new, has changed or is gone."""
-        self.queues.observe(key, queue)
-        self._is_changed = True
-
-    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
-        """A RunRequest is new, has changed or is gone."""
-        known = self.runs.get(key)
-        self._is_changed |= self.runs.request_changed(key, request)
-        now_known = self.runs.get(key)
-        if known is not None and now_known is not None:
-            self._has_progressed |= known.spec is None and now_known.spec is not None
+    def _request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
+        before = self.runs.get(key)
+        self.runs.request_changed(key, request)
+        after = self.runs.get(key)
+        if before is not None and after is not None:
+            self._has_progressed |= before.spec is None and after.spec is not None
 
     def kueue_changed(self, change: Callable[[KueueObjects], None]) -> None:
         """One of Kueue's objects is new, has changed or is gone, or all were listed.
@@ -135,27 +137,20 @@ class QueueCoordinator:
         """The planner's Lease has changed."""
         self.planner.observe(lease, now)
 
-    def lead(
-        self, epoch: int, queues: Iterable[ObservedQueue], requests: Iterable[ObservedRequest]
-    ) -> None:
-        """We lead from now on.
+    def follow_election(self, epoch: int | None) -> None:
+        """Begin or stop leading, as the election says now.
 
         Args:
-            epoch: of our Lease.
-            queues: all RunQueues there are, as the API server has them now.
-            requests: all RunRequests, likewise.
+            epoch: epoch of our Lease, or None while another process leads.
         """
+        if epoch == self.epoch:
+            return
         self.epoch = epoch
-        self.listed(queues, requests)
-        self.steering.clear()
-        self.ranges.lead()
-        self._led_at = None
-
-    def listed(self, queues: Iterable[ObservedQueue], requests: Iterable[ObservedRequest]) -> None:
-        """These are all there are now; of one that is gone no watch may have told."""
-        self.queues.replace_all(queues)
-        self.runs.requests_listed(requests)
-        self._is_changed = True
+        if epoch is not None:
+            self.steering.clear()
+            self.ranges.lead()
+            self._led_at = None
+            self._is_changed = True
 
     def clock_set(self, step: timedelta) -> None:
         """Somebody has set our clock: what is remembered by it moves along, or is forgotten.
@@ -169,10 +164,6 @@ class QueueCoordinator:
         self.publisher.clear()
         self.ranges.play_again()
         self.decided_at = self._led_at = self._progressed_at = None
-
-    def follow(self) -> None:
-        """Another leads from now on."""
-        self.epoch = None
 
     # What follows.
 

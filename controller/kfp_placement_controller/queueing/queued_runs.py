@@ -1,6 +1,6 @@
 """The runs of the cluster as their queues see them, each with what its RunRequest says."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -196,8 +196,8 @@ class KnownRun:
 class QueuedRuns:
     """All runs that have not ended, and those that have and whose RunRequest does not say so.
 
-    Of runs that have ended a RunRequest may be seen later: a process that begins to lead reads
-    them then, and nobody may have led when the run ended. They are not iterated over.
+    Of runs that have ended a RunRequest may be seen later: each kind has a watch of its own, and
+    nobody may have led when the run ended. They are not iterated over.
     """
 
     _runs: dict[RunKey, KnownRun] = field(default_factory=dict)
@@ -235,30 +235,16 @@ class QueuedRuns:
         is_same = before is not None and replace(before.run, version=run.version) == run
         return not (is_same and run.is_active)
 
-    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> bool:
-        """A RunRequest is new, has changed or is gone.
-
-        Returns:
-            Whether it is not as it was: lists show all of them, and kopf repeats what was listed.
-        """
-        if request == self._requests.get(key):
-            return False
-        if request is None:
-            del self._requests[key]
-        else:
+    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
+        """Take in that a RunRequest is new, has changed or is gone."""
+        self._requests.pop(key, None)
+        if request is not None:
             self._requests[key] = request
         known, ended = self._runs.pop(key, None), self._ended.pop(key, None)
         if known is not None:
             self._keep(known)
         elif ended is not None:
             self._keep(KnownRun(ended))
-        return True
-
-    def requests_listed(self, requests: Iterable[ObservedRequest]) -> None:
-        """These are all RunRequests there are now."""
-        now = {request.key: request for request in requests}
-        for key in {**self._requests, **now}:
-            self.request_changed(key, now.get(key))
 
     def _keep(self, known: KnownRun) -> None:
         request = self._requests.get(known.key)

@@ -1,9 +1,9 @@
 """The RunQueues of the cluster; of one that cannot be read the last valid rules hold.
 
-A process that has only just begun to lead knows of no valid rules: then the queue admits nobody.
+A process that has only just started knows of no valid rules: then the queue admits nobody.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
@@ -45,12 +45,6 @@ class RunQueues:
     def has_rules(self, key: QueueKey) -> bool:
         """Whether a queue could be read once: of one that never could, nobody knows the rules."""
         return key not in self._unread
-
-    def replace_all(self, queues: Iterable[ObservedQueue]) -> None:
-        """These are all there are now."""
-        now = {queue.key: queue for queue in queues}
-        for key in {**self._queues, **now}:
-            self.observe(key, now.get(key))
 
     def of_namespace(self, namespace: str) -> ObservedQueue | None:
         """The queue by which a namespace takes part; None = it does not."""

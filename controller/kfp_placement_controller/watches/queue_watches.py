@@ -1,14 +1,20 @@
-"""What `queue` watches beside our own kinds: what is kept, and how its coordinator hears of it."""
+"""Watches of `queue`: what is kept from each object, and how the coordinator learns of changes.
+
+Kueue's kinds are not here: they may be missing, and are followed only while a RunQueue asks for
+Kueue (`handlers`).
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from kfp_placement_controller.kinds import POLICIES
+from kfp_placement_controller.kinds import POLICIES, RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.observed.run_queues import observe_queue
+from kfp_placement_controller.observed.run_requests import observe_request
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.settings import QueueSettings
 from kfp_placement_controller.sources.queue_source import QueueSource
@@ -36,6 +42,8 @@ def queue_readers(
         PODS: pods_of.observe_pod,
         POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
         NAMESPACES: observe_namespace,
+        RUN_QUEUES: observe_queue,
+        RUN_REQUESTS: observe_request,
     }
 
 

@@ -6,7 +6,6 @@ from unittest.mock import Mock
 
 from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
-from kfp_placement_controller.actuators.queue_leading import QueueLeading
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.queue_loop import QueueLoop
 from kfp_placement_controller.queueing.actions import ReleaseHeld
@@ -25,23 +24,21 @@ class Election:
 
 
 def a_loop(scene: Scene, election: Election, runner: Mock) -> QueueLoop:
-    leading = QueueLeading(
-        election,  # type: ignore[arg-type]
-        runner,
-        lambda: scene.now,
-        began=lambda: None,
-        ended=lambda: None,
-    )
     inbox: Inbox[QueueCoordinator] = Inbox()
     loop = QueueLoop(
-        scene.coordinator, inbox, lambda: scene.now, leading, Mock(KueueFollowing), runner
+        scene.coordinator,
+        inbox,
+        lambda: scene.now,
+        election,  # type: ignore[arg-type]
+        Mock(KueueFollowing),
+        runner,
     )
     loop.caught_up = True
     return loop
 
 
-def a_runner(**effects: object) -> Mock:
-    return Mock(QueueActionRunner, read_queues=Mock(return_value=[]), **effects)
+def a_runner() -> Mock:
+    return Mock(QueueActionRunner)
 
 
 def released(runner: Mock) -> list[str]:
@@ -52,13 +49,11 @@ def released(runner: Mock) -> list[str]:
 def two_runs() -> Scene:
     scene = Scene(a_queue())
     scene.tell(a_run("first", 0.1), a_run("second", 0.2))
-    # Both kinds were listed at the beginning, and are again only after a while.
     scene.pass_time(1)
     return scene
 
 
 def decide(loop: QueueLoop, scene: Scene, runner: Mock) -> list[str]:
-    loop.leading._listed_at = scene.now
     loop._decide()
     return released(runner)
 

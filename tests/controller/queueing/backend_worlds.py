@@ -77,7 +77,7 @@ class BuiltinWorld(Played):
     def cut_quota(self, **quota: str) -> None:
         """The queue has this quota from now on."""
         queue = a_queue(str(next(self.versions)), quota=a_quota(**quota))
-        self.coordinator.queue_changed(queue.key, queue)
+        self.set_queue(queue)
 
     def restart(self) -> None:
         """Another process leads, which has read everything again."""
@@ -154,7 +154,7 @@ class KueueWorld(BuiltinWorld):
     def request(self, run: QueuedRun, status: Any = None, version: str = "1", **spec: Any) -> None:
         request = a_request(run, status, version, **spec)
         request = replace(request, uid=self.uids[run.key.name])
-        self.coordinator.request_changed(run.key, request)
+        self.observe_request(run.key, request)
 
     def read(self) -> None:
         """As lists and watches bring it."""

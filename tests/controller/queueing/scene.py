@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.observed.pods import ObservedPod
@@ -75,6 +76,11 @@ def a_request(run: QueuedRun, status: Any, version: str, **spec: Any) -> Observe
     return request
 
 
+def tell_queue(coordinator: QueueCoordinator, key: QueueKey, queue: ObservedQueue | None) -> None:
+    """A RunQueue is new, has changed or is gone."""
+    coordinator.handle(RUN_QUEUES, Change(key, None, queue))
+
+
 class Scene:
     """A coordinator that leads, beside a planner that renews its Lease every second."""
 
@@ -82,7 +88,9 @@ class Scene:
         """Of these queues, or of one as `a_queue` makes it."""
         self.now = START + timedelta(hours=1)
         self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
-        self.coordinator.lead(1, queues or [a_queue(**queue)], ())
+        self.coordinator.follow_election(1)
+        for each in queues or [a_queue(**queue)]:
+            self.set_queue(each)
         self.renew()
         self.pass_time(1)
 
@@ -102,15 +110,19 @@ class Scene:
 
     def request(self, run: QueuedRun, status: Any = None, version: str = "1", **spec: Any) -> None:
         request = a_request(run, status, version, **spec)
-        self.coordinator.request_changed(run.key, request)
+        self.observe_request(run.key, request)
+
+    def observe_request(self, key: RunKey, request: ObservedRequest | None) -> None:
+        """A RunRequest is new, has changed or is gone."""
+        self.coordinator.handle(RUN_REQUESTS, Change(key, None, request))
 
     def set_queue(self, queue: ObservedQueue) -> None:
         """A RunQueue is new or has changed."""
-        self.coordinator.queue_changed(queue.key, queue)
+        tell_queue(self.coordinator, queue.key, queue)
 
     def drop_queue(self, name: str = "default") -> None:
         """Somebody has deleted a RunQueue."""
-        self.coordinator.queue_changed(QueueKey(TEAM, name), None)
+        tell_queue(self.coordinator, QueueKey(TEAM, name), None)
 
     def label_namespace(self, enabled: str) -> None:
         """The namespace says whether it takes part; "" = it says nothing."""
@@ -188,7 +200,7 @@ class Played(Scene):
         """Somebody has deleted a run; its RunRequest goes with it."""
         run = self.known.pop(name)
         self.coordinator.handle(WORKFLOWS, Change((TEAM, name), run, None))
-        self.coordinator.request_changed(run.key, None)
+        self.observe_request(run.key, None)
 
     def ask(self, name: str, annotation: str, seconds_ago: float = 0.0) -> None:
         """Somebody asks by an annotation."""
@@ -203,7 +215,11 @@ class Played(Scene):
         for run in self.known.values():
             key = (run.key.namespace, run.key.name)
             self.coordinator.handle(WORKFLOWS, Change(key, None, run))
-        self.coordinator.lead(2, [*before.queues], [*before.runs.requests()])
+        for queue in before.queues:
+            self.set_queue(queue)
+        for request in before.runs.requests():
+            self.observe_request(request.key, request)
+        self.coordinator.follow_election(2)
         self.renew()
 
     def pod(
@@ -257,7 +273,7 @@ class Played(Scene):
                 merged = queue.status.model_dump(mode="json", by_alias=True) | dict(fields)
                 written = RunQueueStatus.model_validate(merged)
                 version = str(next(self.versions))
-                self.coordinator.queue_changed(key, replace(queue, version=version, status=written))
+                self.set_queue(replace(queue, version=version, status=written))
             case _:
                 raise AssertionError(action)
         return []

@@ -30,20 +30,6 @@ def test_what_was_just_tried_is_not_tried_at_once_again_but_later():
     assert scene.runs() == [("run", WAITS)]
 
 
-def test_a_run_request_that_is_as_it_was_is_no_reason_to_decide_again():
-    scene = Scene(quota={"runs": 0})
-    run = a_run("run", held_message="waits")
-    scene.tell(run)
-    scene.actions()
-    decided_at = scene.coordinator.decided_at
-    scene.request(run)
-    scene.actions()
-    assert scene.coordinator.decided_at == decided_at
-    scene.request(run, version="2")
-    scene.actions()
-    assert scene.coordinator.decided_at == scene.now
-
-
 def test_a_run_that_goes_on_and_is_given_the_hold_by_hand_goes_on():
     scene = Scene(quota={"runs": 0})
     going_on = a_run("run", is_held=False, has_begun=True)
@@ -63,11 +49,11 @@ def test_a_run_that_is_tried_again_after_its_end_waits():
     assert scene.runs() == [("run", WAITS)]
 
 
-def test_a_queue_that_no_list_shows_any_more_is_gone():
+def test_without_its_queue_a_run_begins():
     scene = Scene(quota={"runs": 0})
     scene.tell(a_run("run", held_message="waits"))
     assert scene.runs() == []
-    scene.coordinator.listed([], [])
+    scene.drop_queue()
     assert after_a_moment(scene) == [("run", "no-queue")]
 
 
@@ -188,7 +174,7 @@ def test_a_status_is_written_once_and_counts_alone_at_most_once_a_second():
 def test_who_follows_does_nothing():
     scene = Scene()
     scene.tell(a_run("run"))
-    scene.coordinator.follow()
+    scene.coordinator.follow_election(None)
     assert scene.actions() == []
 
 

@@ -21,7 +21,15 @@ from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_kube.change import Change
 from tests.controller.queueing.builders import START
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_quota, demand
+from tests.controller.queueing.scene import (
+    TEAM,
+    Played,
+    a_node,
+    a_queue,
+    a_quota,
+    demand,
+    tell_queue,
+)
 
 FOUR_CPUS = a_quota(cpu="4")
 
@@ -214,7 +222,7 @@ def test_a_queue_that_holds_without_a_planner_admits_nobody_then(policy, begins)
 def test_a_queue_is_not_ready_before_a_planner_was_seen_to_renew_its_lease(lease):
     coordinator = QueueCoordinator(DEFAULT_SOURCES)
     coordinator.planner_lease(lease, START)
-    coordinator.lead(1, [a_queue()], ())
+    lead_with_a_queue(coordinator)
     assert ready(coordinator, 0.0) == ready(coordinator, 10.0) == []
     for seconds in (0, 2):
         lease = HeldLease("plan", START + timedelta(seconds=seconds))
@@ -224,9 +232,15 @@ def test_a_queue_is_not_ready_before_a_planner_was_seen_to_renew_its_lease(lease
 
 def test_nor_if_none_ever_does():
     coordinator = QueueCoordinator(DEFAULT_SOURCES)
-    coordinator.lead(1, [a_queue()], ())
+    lead_with_a_queue(coordinator)
     assert ready(coordinator, 0.0) == []
     assert ready(coordinator, 16.0) == [False]
+
+
+def lead_with_a_queue(coordinator: QueueCoordinator) -> None:
+    queue = a_queue()
+    tell_queue(coordinator, queue.key, queue)
+    coordinator.follow_election(1)
 
 
 def ready(coordinator: QueueCoordinator, seconds: float) -> list[Any]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_controller.handlers.followed_kinds import ObjectOrder
+from kfp_placement_controller.handlers.kueue_kinds import ObjectOrder
 
 KEY = ("team", "default")
 

@@ -1,20 +1,23 @@
-"""RunQueues that are replaced, as kopf reports them."""
+"""RunQueues that are replaced, as the watches of `queue` report them."""
 
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import pytest
 
-from kfp_placement_controller.handlers.followed_kinds import follow_own_kinds
-from kfp_placement_controller.handlers.operator import OperatorThread
+from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.watches.watch_group import WatchGroup
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.keys import QueueKey
-from kfp_placement_kube.kubeconfig import load_kubeconfig
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.client import KubeClient
 from tests.controlplane.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -25,11 +28,15 @@ AT_ONCE = 5
 
 
 class Followed:
-    """A coordinator that learns of RunQueues from kopf, in the thread of the test."""
+    """A coordinator that learns of RunQueues from a watch, in the thread of the test."""
 
     def __init__(self) -> None:
         self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
         self.inbox: Inbox[QueueCoordinator] = Inbox()
+
+    def changed(self, change: Change[Any]) -> None:
+        """Pass a change on, in the thread of the watch."""
+        self.inbox.put(lambda coordinator, _now: coordinator.handle(RUN_QUEUES, change))
 
     def max_runs(self, namespace: str, wait_seconds: float = 0.0) -> int | None:
         """What the queue of a namespace allows, once everything was taken in; None = no queue."""
@@ -43,21 +50,18 @@ class Followed:
 
 
 @pytest.fixture
-def followed(control_plane, our_kinds) -> Iterator[Followed]:
+def followed(client: KubeClient, our_kinds) -> Iterator[Followed]:
     found = Followed()
-    operator = OperatorThread(
-        partial(load_kubeconfig, control_plane.kubeconfig),
-        "test",
-        partial(follow_own_kinds, inbox=found.inbox),
-    )
-    operator.start()
+    watches = WatchGroup(client)
+    watches.add(RUN_QUEUES, observe_queue, found.changed)
+    watches.start()
     yield found
-    operator.stop()
+    watches.stop()
 
 
 @pytest.fixture
 def busy() -> Iterator[None]:
-    """Another thread that computes all the time, as decisions do: kopf gets behind."""
+    """Another thread that computes all the time, as decisions do: the watch gets behind."""
     over = threading.Event()
 
     def compute() -> None:
