@@ -19,7 +19,7 @@ from kfp_placement_controller.histories.actions import (
     WriteHistory,
 )
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
-from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.fields import ObjectMetadata
 from kfp_placement_engine.contract.history_status import history_status
 from kfp_placement_engine.contract.pipeline_history import (
@@ -56,7 +56,7 @@ class HistoryWriter:
 
     client: KubeClient
     leading_epoch: Callable[[], int | None]
-    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def write(self, task: HistoryTask) -> HistoryAnswer:
         """Write, unless another leads by now."""
@@ -78,7 +78,7 @@ class HistoryWriter:
             outcome = HistoryOutcome.NAMESPACE_GONE if is_gone else HistoryOutcome.FAILED
             why = "" if is_gone else str(error)
         except Exception as error:
-            self._said.defect(
+            self._warnings.warn_of_defect(
                 f"some PipelineHistories of namespace {action.namespace} are not written", error
             )
             outcome = HistoryOutcome.REFUSED

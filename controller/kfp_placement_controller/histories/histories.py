@@ -19,7 +19,7 @@ from kfp_placement_controller.histories.actions import (
 from kfp_placement_controller.histories.known_pasts import KnownPast, KnownPasts
 from kfp_placement_controller.histories.unwritten_runs import HistoryKey, UnwrittenRuns
 from kfp_placement_controller.observed.histories import ObservedHistory
-from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.pipeline_history import PipelineHistorySpec, history_name
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
@@ -47,11 +47,11 @@ class Histories:
     _deleting: set[HistoryKey] = field(default_factory=set)
     _unwritten: UnwrittenRuns = field(default_factory=UnwrittenRuns)
     _is_readable: bool = True
-    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def __post_init__(self) -> None:
         """Build nothing yet."""
-        self.pasts = KnownPasts(self._stored, self.keep_days, self._said)
+        self.pasts = KnownPasts(self._stored, self.keep_days, self._warnings)
 
     def changed(self, change: Change[ObservedHistory]) -> None:
         """An object is new, has changed or is gone."""
@@ -77,7 +77,7 @@ class Histories:
         What is known of a few runs would else be promised as if it were all.
         """
         if self._is_readable and not is_readable:
-            self._said.warning(
+            self._warnings.warn(
                 "PipelineHistories cannot be read; until they can, no past run counts for a plan"
             )
         self._is_readable = is_readable
@@ -99,7 +99,7 @@ class Histories:
             return None
         without = f"runs of namespace {namespace} are planned without past ones"
         key = (namespace, history_name(pipeline))
-        return self._said.guarded(without, partial(self.pasts.of_pipeline, key))
+        return self._warnings.take_turn(without, partial(self.pasts.of_pipeline, key))
 
     def knows(self, namespace: str, pipeline: str, uid: str, ended_at: datetime) -> bool:
         """Whether a run that ended then has been learned from."""
@@ -142,7 +142,7 @@ class Histories:
             self._deleting.discard((action.namespace, action.name))
         if answer.why:
             what = f"PipelineHistories of namespace {action.namespace} are not written"
-            self._said.warning(
+            self._warnings.warn(
                 f"{what}, and what ends there teaches nothing until they are: {answer.why}"
             )
 

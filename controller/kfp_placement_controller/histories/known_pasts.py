@@ -11,7 +11,7 @@ from functools import partial
 
 from kfp_placement_controller.histories.unwritten_runs import HistoryKey
 from kfp_placement_controller.observed.histories import ObservedHistory
-from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import LearnedWidth, PastRun
@@ -50,7 +50,7 @@ class KnownPast:
         namespace: str,
         stored: Collection[ObservedHistory],
         keep_days: int,
-        said: SaidOnce,
+        warnings: WarningLog,
         of_namespace: "KnownPast | None",
         before: "KnownPast | None",
     ) -> None:
@@ -60,7 +60,7 @@ class KnownPast:
             namespace: of its runs.
             stored: objects that hold the runs.
             keep_days: runs that ended more days before the last of their pipeline do not count.
-            said: where warnings go.
+            warnings: log of them.
             of_namespace: past of the namespace, if this is of one pipeline.
             before: what is known until this has been built.
         """
@@ -70,7 +70,7 @@ class KnownPast:
         self.before = before
         self.is_built = self.is_outdated = False
         self._namespace = namespace
-        self._said = said
+        self._warnings = warnings
         self._late: list[PastRun] = []
         self._uids: set[str] = set()
         self._work = self._build(stored, keep_days)
@@ -110,7 +110,9 @@ class KnownPast:
 
     def learned_widths(self, graph: RunGraph) -> Mapping[str, LearnedWidth]:
         """Return what is known of the run's loops whose width nobody knows."""
-        return self._said.guarded(self._without, partial(learned_widths, graph, self.past)) or {}
+        return (
+            self._warnings.take_turn(self._without, partial(learned_widths, graph, self.past)) or {}
+        )
 
     def learned_run(self, graph: RunGraph, confidence: float) -> LearnedRun | None:
         """Return the run with what is known of it; None = nothing is, which has been said.
@@ -119,7 +121,7 @@ class KnownPast:
             graph: the run.
             confidence: of the ranges that will be promised.
         """
-        return self._said.guarded(
+        return self._warnings.take_turn(
             self._without, partial(with_history, graph, self.past, confidence)
         )
 
@@ -135,8 +137,8 @@ class KnownPast:
         left_out = f"a PipelineHistory of namespace {self._namespace} is left out"
         for each in stored:
             if not counted.isdisjoint(each.ended):
-                read = partial(_runs_of, self._namespace, each, counted, keep_days, self._said)
-                runs += self._said.guarded(left_out, read) or ()
+                read = partial(_runs_of, self._namespace, each, counted, keep_days, self._warnings)
+                runs += self._warnings.take_turn(left_out, read) or ()
                 yield each.json_bytes // BYTES_PER_STEP
         # Runs that end meanwhile join the end of this list.
         self._late = sorted(runs, key=lambda each: each.order) + self._late
@@ -153,7 +155,7 @@ class KnownPast:
         self._uids.add(run.uid)
         self.runs += 1
         what = f"namespace {self._namespace} learns nothing from some runs"
-        self._said.guarded(what, partial(self.past.observe, run))
+        self._warnings.take_turn(what, partial(self.past.observe, run))
 
 
 def _runs_of(
@@ -161,13 +163,13 @@ def _runs_of(
     stored: ObservedHistory,
     counted: Container[str],
     keep_days: int,
-    said: SaidOnce,
+    warnings: WarningLog,
 ) -> Sequence[PastRun]:
     """Return the runs of an object that count and have these uids; none if it cannot be read."""
     try:
         return stored.read(counted).past_runs(keep_days)
     except InputError as error:
-        said.warning(f"namespace {namespace}: {error}; it does not count")
+        warnings.warn(f"namespace {namespace}: {error}; it does not count")
         return ()
 
 
@@ -178,12 +180,12 @@ class KnownPasts:
     Attributes:
         stored: all objects.
         keep_days: runs that ended more days before the last of their pipeline do not count.
-        said: where warnings go.
+        warnings: log of them.
     """
 
     stored: Mapping[HistoryKey, ObservedHistory]
     keep_days: int
-    said: SaidOnce
+    warnings: WarningLog
     _known: dict[HistoryKey, KnownPast] = field(default_factory=dict)
     """By pipeline, and by namespace under the name ""."""
 
@@ -206,7 +208,7 @@ class KnownPasts:
         known = [each for each in (key, (key[0], "")) if each in self._known]
         if not (known and uids):
             return
-        for run in _runs_of(key[0], self.stored[key], uids, self.keep_days, self.said):
+        for run in _runs_of(key[0], self.stored[key], uids, self.keep_days, self.warnings):
             for each in known:
                 self._known[each].add(run)
         for each in known:
@@ -243,7 +245,7 @@ class KnownPasts:
         if past is None or past.is_outdated or past.of_namespace is not of_namespace:
             before = None if past is None else past.answer
             stored = self._objects_of(key)
-            past = KnownPast(key[0], stored, self.keep_days, self.said, of_namespace, before)
+            past = KnownPast(key[0], stored, self.keep_days, self.warnings, of_namespace, before)
             past.build(STEPS_FOR_A_NEW_RUN)
             # Those that wait to be built come first.
             self._known.pop(key, None)

@@ -9,7 +9,7 @@ from datetime import datetime
 from kfp_placement_controller.histories.actions import HistoryOutcome, WriteHistory
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.pauses import lasts
-from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.pipeline_history import MAX_RUNS, history_name
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 
@@ -53,7 +53,7 @@ class UnwrittenRuns:
     """Of all runs of a namespace."""
     _tried_at: dict[HistoryKey, datetime] = field(default_factory=dict)
     _is_writing: bool = False
-    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def add(self, namespace: str, run: PastRun) -> None:
         """Keep a run until it has been written."""
@@ -128,7 +128,7 @@ class UnwrittenRuns:
         """Lose the runs of the pipeline that did not run for longest."""
         name, oldest = next(iter(self._namespaces[namespace].items()))
         self._drop(namespace, name, list(oldest.runs))
-        self._said.warning(
+        self._warnings.warn(
             f"namespace {namespace}: more runs end than can be written; the oldest are lost"
         )
 

@@ -13,7 +13,7 @@ from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer, M
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.run_pods import RunPod
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.policy import MemorySource
 from kfp_placement_engine.readers.tree.run_outcomes import PodRole
@@ -46,7 +46,7 @@ class MemoryPeaks:
     _failed_at: datetime | None = None
     _unknown_pods: int = 0
     _warned: bool = False
-    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def use(self, settings: HistorySettings) -> None:
         """Ask the server that the policy names from now on."""
@@ -114,7 +114,7 @@ class MemoryPeaks:
         """Say it once for each address, whatever else goes wrong with it."""
         if not self._warned:
             self._warned = True
-            self._said.warning(
+            self._warnings.warn(
                 "peak memory is not learned, and no request is advised on: the Prometheus of"
                 f" history.prometheusURL, {asked.url}: {why}"
             )

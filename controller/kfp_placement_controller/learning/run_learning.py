@@ -20,7 +20,7 @@ from kfp_placement_controller.learning.unplanned_runs import SETTLED_SECONDS, Un
 from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
 
@@ -54,7 +54,7 @@ class RunLearning:
     promises: KeptPromises = field(default_factory=KeptPromises)
     _awaited: dict[RunKey, tuple[TrackedRun, datetime]] = field(default_factory=dict)
     """Runs of which more may be known soon, and since when they are known to have ended."""
-    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def run_evaluated(self, run: TrackedRun, now: datetime) -> None:
         """Learn from a run if it has ended, as soon as all is known of it."""
@@ -65,16 +65,16 @@ class RunLearning:
         """Nothing more will be known of a run."""
         awaited = self._awaited.pop(key, None)
         if awaited is not None:
-            self._guarded(partial(self._learn, awaited[0], now))
+            self._turn(partial(self._learn, awaited[0], now))
 
     def pipeline_ended(self, run: EndedPipeline, now: datetime) -> None:
         """A run that gets no plan has ended."""
         if self.histories.enabled:
-            self._guarded(partial(self.unplanned.add, run, now))
+            self._turn(partial(self.unplanned.add, run, now))
 
     def memory_answered(self, answer: MemoryAnswer, now: datetime) -> None:
         """Take what Prometheus says of the memory of pods, or why it does not."""
-        self._guarded(partial(self.memory.answered, answer, now))
+        self._turn(partial(self.memory.answered, answer, now))
 
     def follow(self) -> None:
         """Another leads from now on."""
@@ -83,8 +83,8 @@ class RunLearning:
 
     def learn_unplanned(self, now: datetime) -> None:
         """Learn from runs without a plan; who only follows does, too, as it may lead soon."""
-        for ended in self._guarded(partial(self.unplanned.due, now)) or ():
-            self._guarded(partial(self._learn_unplanned, ended, now))
+        for ended in self._turn(partial(self.unplanned.due, now)) or ():
+            self._turn(partial(self._learn_unplanned, ended, now))
 
     def due(self, now: datetime) -> list[LearningAction]:
         """Return what must be asked and written now; the leader alone asks for it."""
@@ -96,12 +96,12 @@ class RunLearning:
             if learned >= LEARNED_AT_ONCE:
                 break
             awaits_memory = partial(self.memory.awaits, run, now)
-            if not (lasts(SETTLED_SECONDS, since, now) or self._guarded(awaits_memory)):
+            if not (lasts(SETTLED_SECONDS, since, now) or self._turn(awaits_memory)):
                 del self._awaited[run.key]
-                learned += self._guarded(partial(self._learn, run, now)) or 0
+                learned += self._turn(partial(self._learn, run, now)) or 0
         ended = [run for run, _since in self._awaited.values()]
-        question = self._guarded(partial(self.memory.due, ended, now))
-        writes = self._guarded(partial(self.histories.due, now)) or ()
+        question = self._turn(partial(self.memory.due, ended, now))
+        writes = self._turn(partial(self.histories.due, now)) or ()
         return [*([] if question is None else [question]), *writes]
 
     def _learn(self, run: TrackedRun, now: datetime) -> int:
@@ -130,8 +130,8 @@ class RunLearning:
         if run is not None:
             self._learn(run, now)
 
-    def _guarded(self, do: Callable[[], T]) -> T | None:
-        return self._said.guarded("nothing is learned from some runs", do)
+    def _turn(self, do: Callable[[], T]) -> T | None:
+        return self._warnings.take_turn("nothing is learned from some runs", do)
 
 
 def _ended_at(awaited: tuple[TrackedRun, datetime]) -> datetime:

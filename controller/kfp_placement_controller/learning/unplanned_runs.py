@@ -12,8 +12,8 @@ from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_reading import read_run
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.said_once import SaidOnce
 from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 
@@ -51,7 +51,7 @@ class UnplannedRuns:
     _waiting: dict[str, list[EndedPipeline]] = field(default_factory=dict)
     """By namespace, in the order in which they ended."""
     _bytes: Counter[str] = field(default_factory=Counter)
-    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def add(self, run: EndedPipeline, now: datetime) -> None:
         """A run has ended."""
@@ -61,7 +61,7 @@ class UnplannedRuns:
             self._settle(None)
             largest = max(self._bytes, key=self._bytes.__getitem__)
             self._take(largest)
-            self._said.warning(
+            self._warnings.warn(
                 f"namespace {largest}: more runs have ended than can be learned from; the oldest"
                 " are lost"
             )

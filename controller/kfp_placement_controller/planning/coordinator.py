@@ -31,7 +31,6 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import Action, Announce, ForgetRun, WritePlacement
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.evaluations import Evaluations, FirstPlans
 from kfp_placement_controller.planning.gate_controller import GateController
@@ -46,9 +45,9 @@ from kfp_placement_controller.runs.overheads import LearnedOverheads
 from kfp_placement_controller.runs.parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.said_once import SaidOnce
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.model.keys import RunKey
@@ -121,7 +120,7 @@ class Coordinator:
             self.sources, self.registry, lambda: self.policy.spec, self.params
         )
         self.learning = RunLearning(self.histories, self.cluster.nodes, unplanned)
-        self._said = SaidOnce(_LOG)
+        self._warnings = WarningLog(_LOG)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
             NODES: self.reactions.node,
@@ -206,12 +205,11 @@ class Coordinator:
         self.registry.leave_alone()
         changed = self.evaluations.due(now)
         for run in changed:
-            attempt(run.key, partial(self.evaluations.evaluate, run, policy, now), run.refuse)
+            self._plan(run, partial(self.evaluations.evaluate, run, policy, now))
             self.learning.run_evaluated(run, now)
         new = self.first_plans.due(now)
         for each in new:
-            make = partial(self.planner.plan_at_once, each, policy, now)
-            attempt(each.key, make, each.run.refuse)
+            self._plan(each.run, partial(self.planner.plan_at_once, each, policy, now))
         asked = self.planner.next_round(policy, now)
         if asked is not None:
             actions.append(asked)
@@ -250,32 +248,38 @@ class Coordinator:
         placement = self.publisher.taken_over(run)
         if placement is None:
             return
-        attempt(run.key, partial(run.evaluate, self.policy.spec, now, self.params), run.refuse)
+        self._plan(run, partial(run.evaluate, self.policy.spec, now, self.params))
         self.publisher.adopt(run, placement)
         self.deviations.evaluate_bound(run)
         # What ended while no planner led is not evaluated again.
         self.learning.run_evaluated(run, now)
+
+    def _plan(self, run: TrackedRun, turn: Callable[[], object]) -> None:
+        """Do something about the plan of a run, which anybody may have written."""
+        consequence = f"run {run.key.namespace}/{run.key.name} is not planned"
+        self._warnings.take_turn(consequence, turn, run.refuse)
 
     def _to_publish(
         self, run: TrackedRun, epoch: int, now: datetime
     ) -> Sequence[WritePlacement | Announce]:
         """What must be written of a run; a defect in that must not hide the others."""
         problem = self.planner.problems.get(run.key, "")
-        what = f"run {run.key.namespace}/{run.key.name} is not written"
-        return self._said.guarded(what, partial(self.publisher.due, run, epoch, problem, now)) or ()
+        consequence = f"run {run.key.namespace}/{run.key.name} is not written"
+        turn = partial(self.publisher.due, run, epoch, problem, now)
+        return self._warnings.take_turn(consequence, turn) or ()
 
     def _aside(self, do: Callable[[], T]) -> T | None:
         """Do what plans can do without; a defect in that must hold up none of them."""
-        return self._said.guarded("past runs do not count for some plans", do)
+        return self._warnings.take_turn("past runs do not count for some plans", do)
 
     def _others_due(self, policy: PlacementPolicySpec, now: datetime) -> Iterator[Action]:
         """What must be done beside plans; a defect in one part keeps back no other."""
-        opening = self._said.guarded(
+        opening = self._warnings.take_turn(
             "gates come off at their deadline only", partial(self.gates.due, policy, now)
         )
         yield from self.gates.overdue(policy, now) if opening is None else opening
         yield from self.deviations.noticed()
-        # None of them has begun to work before it is asked, which is done within the guard.
+        # None of these iterators has begun to work: each does in its own turn.
         marked = self.registry.marked_pods()
         parts: Mapping[str, Iterator[Action]] = {
             "nobody sees whether our scheduler works": self.guard.due(
@@ -284,8 +288,8 @@ class Coordinator:
             "nobody sees whether the queue works": self.queue_guard.due(policy, now),
             "RunRequests get no answer": self.requests.due(policy, now),
         }
-        for what, due in parts.items():
-            yield from self._said.guarded(what, partial(tuple, due)) or ()
+        for consequence, due in parts.items():
+            yield from self._warnings.take_turn(consequence, partial(tuple, due)) or ()
 
     def _past(self, namespace: str, pipeline: str) -> KnownPast | None:
         """What is known of a pipeline: only who leads has seen all there is at the start."""

@@ -12,7 +12,7 @@ from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.runs.open_runs import PlannedRun
 from kfp_placement_controller.runs.run_registry import RunRegistry
-from kfp_placement_controller.said_once import SaidOnce
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.promise import Promise
 from kfp_placement_engine.planning.past_runs.outlook import outlook_of, promise_of
@@ -41,7 +41,7 @@ class Promising:
     builder: RoundBuilder
     planner: Planner
     histories: Histories
-    _said: SaidOnce = field(default_factory=lambda: SaidOnce(_LOG))
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def promise(self, policy: PlacementPolicySpec, now: datetime) -> None:
         """Say when runs end of which that is not said yet, or of which something has happened.
@@ -55,7 +55,7 @@ class Promising:
         for run in due[:PROMISED_AT_ONCE]:
             run.run.promises.made_at = now
             promise = partial(self._promise, run, policy, now)
-            self._said.guarded("it is not said when some runs end", promise)
+            self._warnings.take_turn("it is not said when some runs end", promise)
 
     def _is_due(self, run: PlannedRun, now: datetime) -> bool:
         """Return whether a run is promised again: by another plan, by past runs, or as it goes on.

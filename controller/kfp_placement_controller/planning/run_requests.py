@@ -4,6 +4,7 @@ Runs with and without our mark. What is stored is compared with what should be: 
 continues from any state, and what others have changed is put right.
 """
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,18 +16,20 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
-from kfp_placement_controller.planning.defects import attempt
 from kfp_placement_controller.planning.past_news import PastNews
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.runs.parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
+
+_LOG = logging.getLogger(__name__)
 
 NO_NODES = "the cluster has no nodes"
 
@@ -59,6 +62,7 @@ class RunRequests:
     _awaiting: set[RunKey] = field(default_factory=set)
     _all_changed: bool = False
     _version: int = 0
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG))
 
     def __post_init__(self) -> None:
         """Nothing is known yet of past runs."""
@@ -179,7 +183,9 @@ class RunRequests:
         key = need.observed.key
         plan_alone = partial(self.builder.plan_alone, key, together, policy)
         find_past = partial(self.histories.past, key.namespace)
-        attempt(key, partial(need.plan, plan_alone, policy, self._version, find_past), need.refuse)
+        turn = partial(need.plan, plan_alone, policy, self._version, find_past)
+        consequence = f"the RunRequest of run {key.namespace}/{key.name} does not say what it needs"
+        self._warnings.take_turn(consequence, turn, need.refuse)
         self._news.planned(need)
 
     def _action(self, need: RunNeed, now: datetime) -> WriteRequest | DeleteRequest | None:

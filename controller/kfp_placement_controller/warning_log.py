@@ -1,0 +1,77 @@
+"""Warnings that are logged once, and turns: work whose defect ends nothing but itself.
+
+The outermost loop of a process gives a turn to each run and to each part that plans can do without.
+This module is the edge of that loop around each of them, and so the one place where the planner
+catches `Exception`: if a defect in one run ended the whole loop, no other run would be planned and
+no gate would come off, and after a restart the same run would end the loop again.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
+
+MOST_TEXTS = 1_000
+"""Number of warnings that are remembered; one that is forgotten may be logged again."""
+
+
+@dataclass
+class WarningLog:
+    """Log of one part that shows each warning once, however often there is a reason.
+
+    Attributes:
+        log: logger of the part's module.
+    """
+
+    log: logging.Logger
+    _texts: dict[str, None] = field(default_factory=dict)
+
+    def warn(self, text: str, error: Exception | None = None) -> None:
+        """Log a warning unless it has been logged before.
+
+        Args:
+            text: a whole sentence.
+            error: defect of our code, whose traceback is logged too.
+        """
+        if text in self._texts:
+            return
+        self._texts[text] = None
+        if len(self._texts) > MOST_TEXTS:
+            del self._texts[next(iter(self._texts))]
+        self.log.warning("%s", text, exc_info=error)
+
+    def warn_of_defect(self, consequence: str, error: Exception) -> None:
+        """Log that our code has failed, once for each kind of error.
+
+        Args:
+            consequence: what is missing because of the defect.
+            error: the error as raised.
+        """
+        self.warn(f"{consequence}: defect: {_text(error)}", error)
+
+    def take_turn(
+        self,
+        consequence: str,
+        turn: Callable[[], T],
+        failed: Callable[[str], object] | None = None,
+    ) -> T | None:
+        """Return what `turn` returns, or None after a defect in it, which is logged.
+
+        Args:
+            consequence: what is missing because of a defect.
+            turn: work that others do not depend on.
+            failed: called after a defect, with a text about it for people.
+        """
+        try:
+            return turn()
+        except Exception as error:
+            self.warn_of_defect(consequence, error)
+            if failed is not None:
+                failed(f"a defect of the planner: {_text(error)}")
+            return None
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error!s:.200}"
