@@ -11,7 +11,7 @@ _ANSWERS = """
     being below both but by can cannot could did do does each either else every few for from had has
     have here how if in into is it its least less like many may might more most much must neither
     never no nobody none nor not nothing of often on once only or other others our ours out over per
-    same shall should since so some somebody something still such than that their them then there
+    same should since so some somebody something still such than that their them then there
     these they this those though to too toward until unless under up was we were what whatever when
     whenever where wherever whether which while who whoever whom whose why will with within without
     would you your
@@ -28,7 +28,7 @@ _ENTRY = re.compile(r"^    (\w[\w, ]*): *(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Finding:
-    """A docstring whose beginning does not stand alone.
+    """A docstring whose beginning makes sense only beside the code.
 
     Attributes:
         path: file that it is in.
@@ -45,7 +45,7 @@ class Finding:
 
 
 def findings(path: Path) -> Iterator[Finding]:
-    """Yield a module's docstrings that do not stand alone: their first lines and their entries."""
+    """Yield first lines and entries of a module that make sense only beside their code."""
     for line, text in _docstrings(ast.parse(path.read_text("utf-8"))):
         first = text.strip().splitlines()[0]
         if _first_word(first) in _FIRST_WORDS:
