@@ -83,7 +83,7 @@ class StepMemory:
 
 
 @dataclass(frozen=True)
-class StepTimes:
+class PastStepView:
     """What is known of a step.
 
     Attributes:
@@ -110,7 +110,7 @@ class StepTimes:
 
 
 @dataclass(frozen=True)
-class LoopTimes:
+class PastLoopView:
     """How wide a loop is likely to be, by how many runs."""
 
     loop: str
@@ -130,8 +130,8 @@ class PipelineDetails:
     """
 
     pipeline: PipelineTimes
-    loops: Sequence[LoopTimes] = ()
-    steps: Sequence[StepTimes] = ()
+    loops: Sequence[PastLoopView] = ()
+    steps: Sequence[PastStepView] = ()
 
 
 def pipeline_times(history: PipelineHistory) -> PipelineTimes:
@@ -163,11 +163,11 @@ def pipeline_details(
     """
     name, space = chosen.spec.pipeline, chosen.metadata.namespace
     past = past_of([each for each in histories if each.metadata.namespace == space], name)
-    loops = [LoopTimes(loop, each.width, each.runs) for loop, each in past.widths(name).items()]
+    loops = [PastLoopView(loop, each.width, each.runs) for loop, each in past.widths(name).items()]
     return PipelineDetails(pipeline_times(chosen), loops, [*_steps(chosen, past)])
 
 
-def _steps(history: PipelineHistory, past: Past) -> Iterator[StepTimes]:
+def _steps(history: PipelineHistory, past: Past) -> Iterator[PastStepView]:
     seen = defaultdict[str, list[tuple[str, PastStep]]](list)
     for run in history.past_runs():
         for each in run.steps:
@@ -176,12 +176,12 @@ def _steps(history: PipelineHistory, past: Past) -> Iterator[StepTimes]:
     for path, known in seen.items():
         yield _step(known, past, forgotten.pop(path, None))
     for path, before in forgotten.items():
-        yield StepTimes(path, forget_before=before)
+        yield PastStepView(path, forget_before=before)
 
 
 def _step(
     known: Sequence[tuple[str, PastStep]], past: Past, forget_before: datetime | None
-) -> StepTimes:
+) -> PastStepView:
     """What is known of a step, with the forecasts of one like that of the last run.
 
     Args:
@@ -195,7 +195,7 @@ def _step(
     # Names of arguments are not kept.
     arguments = {f"argument {at}": value for at, value in enumerate(last.arguments, start=1)}
     found = past.steps.predict(identity, last.input_bytes, arguments)
-    return StepTimes(
+    return PastStepView(
         identity.step,
         runs=len({uid for uid, _ in known}),
         iterations=len(iterations),
@@ -247,7 +247,7 @@ def pipeline_view(details: PipelineDetails, now: datetime) -> Document:
         details: what is known.
         now: the time.
     """
-    columns: list[Shown[StepTimes]] = [
+    columns: list[Shown[PastStepView]] = [
         (Column("STEP", shrink_to=24, is_path=True), lambda step: name_text(step.step)),
         (NumberColumn("RUNS"), lambda step: f"{step.runs:,}"),
         (Column("TAKES"), lambda step: _known(step.takes, range_text)),
@@ -269,12 +269,12 @@ def pipeline_view(details: PipelineDetails, now: datetime) -> Document:
     )
 
 
-def _notes(step: StepTimes) -> str:
+def _notes(step: PastStepView) -> str:
     advice = "" if step.memory is None else step.memory.advice
     return sentence(advice, _forgotten(step.forget_before))
 
 
-def _used(step: StepTimes) -> str:
+def _used(step: PastStepView) -> str:
     """The most memory that was used, of what was asked for: `1.2Gi of 8Gi`; "" = not known."""
     memory = step.memory
     if memory is None or memory.largest is None:

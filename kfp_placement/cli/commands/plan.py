@@ -3,11 +3,10 @@
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
@@ -30,11 +29,7 @@ from kfp_placement.cli.parameters import (
     width,
 )
 from kfp_placement_engine.units.durations import parse_duration
-from kfp_placement_engine.views.formatting import counted, shown, visible
-
-if TYPE_CHECKING:
-    from kfp_placement.planning import PlannedRun
-    from kfp_placement_engine.plans.plan import Plan
+from kfp_placement_engine.views.formatting import visible
 
 _EPILOG = """\b
 RUN is a compiled KFP package (pipeline.yaml), an Argo Workflow, a workflow in wfformat (JSON),
@@ -251,7 +246,7 @@ def plan(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str | None,
-    **asked: Any,
+    **request_fields: Any,
 ) -> int:
     """Show where every step of a run would go.
 
@@ -260,76 +255,26 @@ def plan(
     """
     from kfp_placement.cli.inputs import read_request
     from kfp_placement.cli.output import check_target, emit, format_for
+    from kfp_placement.cli.plan_result import exit_code, rendered
     from kfp_placement.cli.redrawing import ProgressLine
     from kfp_placement.cli.terminal import warn
 
     check_target(output)
     chosen = format_for(output_format, output)
-    asked["options"] = {name: asked.pop(name) for name in _PLANNER_OPTIONS}
+    options = {name: request_fields.pop(name) for name in _PLANNER_OPTIONS}
     target = Target(kubeconfig, context, namespace)
     with ProgressLine() as progress:
-        request = read_request(run, cluster, history, target, progress, **asked)
+        request = read_request(
+            run, cluster, history, target, progress, options=options, **request_fields
+        )
         from kfp_placement.planning import planned
 
-        made = planned(request, progress)
-    made = replace(made, plan=replace(made.plan, submitted_at=at))
-    emit(rendered(made, chosen, output), output)
-    if request.confidence is not None and made.plan.promise is None:
+        planned_run = planned(request, progress)
+    planned_run = replace(planned_run, plan=replace(planned_run.plan, submitted_at=at))
+    emit(rendered(planned_run, chosen, output), output)
+    if request.confidence is not None and planned_run.plan.promise is None:
         warn(_WITHOUT_PAST_RUNS)
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)
-    is_text = output is None and chosen in ("table", "wide")
-    return finish(made.plan) or _finish_changed(made, is_told=is_text)
-
-
-def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
-    """The plan, and what changes would make of it, in the format asked for."""
-    if chosen in ("json", "yaml"):
-        from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
-
-        return {"json": plan_json, "yaml": plan_yaml}[chosen](made.plan, made.answer)
-    from kfp_placement_engine.views.plans.detail import PAGE, TEXT, WIDE
-    from kfp_placement_engine.views.plans.view import plan_view
-
-    detail = {"html": PAGE, "wide": WIDE}.get(chosen, TEXT)
-    past_runs = made.prepared.known.text
-    view = plan_view(made.plan, detail, past_runs=past_runs, answer=made.answer)
-    if chosen == "html":
-        from kfp_placement_engine.render.html import html_page
-
-        return html_page(view)
-    from kfp_placement.cli.output import text_style
-    from kfp_placement_engine.render.text import document_text
-
-    return document_text(view, text_style(target))
-
-
-def _finish_changed(made: "PlannedRun", *, is_told: bool) -> int:
-    """The exit code where the plan itself is whole: changes may leave a step without a node.
-
-    Args:
-        made: the plan, and what changes would make of it.
-        is_told: the answer is in the terminal already.
-    """
-    if made.answer is None:
-        return ExitCode.OK
-    from kfp_placement_engine.plans.what_if import ChangedPlan
-    from kfp_placement_engine.views.plans.what_if import sentence
-
-    if not isinstance(made.answer, ChangedPlan) or not made.answer.plan.unschedulable:
-        return ExitCode.OK
-    if not is_told:
-        click.echo(sentence(made.plan, made.answer), err=True)
-    return ExitCode.UNSCHEDULABLE
-
-
-def finish(made: "Plan") -> int:
-    """The exit code; steps that fit nowhere are named on stderr, whatever the format."""
-    if not made.unschedulable:
-        return ExitCode.OK
-    names = ", ".join(shown(name, 60) for name, _ in made.unschedulable[:5])
-    more = ", ..." if len(made.unschedulable) > 5 else ""
-    count = counted(len(made.unschedulable), "step")
-    verb = "fits" if len(made.unschedulable) == 1 else "fit"
-    click.echo(f"{count} of {len(made.steps):,} {verb} no node: {names}{more}", err=True)
-    return ExitCode.UNSCHEDULABLE
+    is_shown = output is None and chosen in ("table", "wide")
+    return exit_code(planned_run, is_shown=is_shown)

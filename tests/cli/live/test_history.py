@@ -21,10 +21,10 @@ from kfp_placement_engine.readers.history_file import read_histories
 from kfp_placement_engine.render.text import TextStyle, document_text, table_lines
 from kfp_placement_engine.units.times import time_text
 from kfp_placement_engine.views.history import (
-    LoopTimes,
+    PastLoopView,
+    PastStepView,
     PipelineDetails,
     PipelineTimes,
-    StepTimes,
     pipeline_view,
     pipelines_table,
 )
@@ -65,9 +65,9 @@ def test_pipelines_with_the_time_of_their_runs(live, kept):
 TAKES = TimeRange(1265, 1395, 1539)
 TIMES = PipelineTimes("team-a", "taxi", 9, 12, TAKES, LAST)
 STEPS = (
-    StepTimes("train", 9, 1, TimeRange(1167, 1195, 1225), Basis(Level.ITERATION, 9, True), 50e6),
-    StepTimes("for-loop-1[*].score", 6, 3, TimeRange(38, 82, 124), Basis(Level.STEP, 6)),
-    StepTimes(
+    PastStepView("train", 9, 1, TimeRange(1167, 1195, 1225), Basis(Level.ITERATION, 9, True), 50e6),
+    PastStepView("for-loop-1[*].score", 6, 3, TimeRange(38, 82, 124), Basis(Level.STEP, 6)),
+    PastStepView(
         "fetch", 1, 1, TimeRange(33, 34, 35), Basis(Level.ITERATION, 1), 0.0, NOW - timedelta(1)
     ),
 )
@@ -83,7 +83,7 @@ def test_the_table_of_pipelines(golden):
 
 
 def test_the_text_of_a_pipeline(golden):
-    details = PipelineDetails(TIMES, [LoopTimes("for-loop-1", 4, 3)], STEPS)
+    details = PipelineDetails(TIMES, [PastLoopView("for-loop-1", 4, 3)], STEPS)
     golden(document_text(pipeline_view(details, NOW)))
     golden(document_text(pipeline_view(details, NOW), TextStyle(columns=80)), "narrow")
     alone = PipelineDetails(PipelineTimes("", "taxi", forget_before=NOW))

@@ -1,0 +1,80 @@
+"""What `plan` and `demo` end with: the plan in the format asked for, and the exit code."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kfp_placement.cli.exit_codes import ExitCode
+from kfp_placement_engine.views.formatting import counted, shown
+
+if TYPE_CHECKING:
+    from kfp_placement.planning import PlannedRun
+    from kfp_placement_engine.plans.plan import Plan
+
+_MAX_NAMES = 5
+"""Steps without a node that are named."""
+
+
+def rendered(planned_run: "PlannedRun", output_format: str, target: Path | None) -> str:
+    """Return the plan, and the answer to the changes asked for, as a text of a format.
+
+    Args:
+        planned_run: plan and answer.
+        output_format: one of `FORMATS`.
+        target: file that the text goes to; None = stdout, whose width and colours count.
+    """
+    if output_format in ("json", "yaml"):
+        from kfp_placement_engine.render.plan_json import plan_json, plan_yaml
+
+        return {"json": plan_json, "yaml": plan_yaml}[output_format](
+            planned_run.plan, planned_run.answer
+        )
+    from kfp_placement_engine.views.plans.detail import PAGE, TEXT, WIDE
+    from kfp_placement_engine.views.plans.view import plan_view
+
+    detail = {"html": PAGE, "wide": WIDE}.get(output_format, TEXT)
+    past_runs = planned_run.prepared.known.text
+    view = plan_view(planned_run.plan, detail, past_runs=past_runs, answer=planned_run.answer)
+    if output_format == "html":
+        from kfp_placement_engine.render.html import html_page
+
+        return html_page(view)
+    from kfp_placement.cli.output import text_style
+    from kfp_placement_engine.render.text import document_text
+
+    return document_text(view, text_style(target))
+
+
+def exit_code(planned_run: "PlannedRun", *, is_shown: bool) -> ExitCode:
+    """Return the exit code, and name steps that fit no node on stderr.
+
+    The changes asked for may leave a step without a node even if the plan itself has none.
+
+    Args:
+        planned_run: plan, and answer to the changes.
+        is_shown: whether the answer was printed on the terminal.
+    """
+    code = exit_code_of_plan(planned_run.plan)
+    if code is not ExitCode.OK or planned_run.answer is None:
+        return code
+    from kfp_placement_engine.plans.what_if import ChangedPlan
+    from kfp_placement_engine.views.plans.what_if import sentence
+
+    if not isinstance(planned_run.answer, ChangedPlan) or not planned_run.answer.plan.unschedulable:
+        return ExitCode.OK
+    if not is_shown:
+        click.echo(sentence(planned_run.plan, planned_run.answer), err=True)
+    return ExitCode.UNSCHEDULABLE
+
+
+def exit_code_of_plan(plan: "Plan") -> ExitCode:
+    """Return the exit code, and name steps that fit no node on stderr, whatever the format."""
+    if not plan.unschedulable:
+        return ExitCode.OK
+    names = ", ".join(shown(name, 60) for name, _ in plan.unschedulable[:_MAX_NAMES])
+    more = ", ..." if len(plan.unschedulable) > _MAX_NAMES else ""
+    count = counted(len(plan.unschedulable), "step")
+    verb = "fits" if len(plan.unschedulable) == 1 else "fit"
+    click.echo(f"{count} of {len(plan.steps):,} {verb} no node: {names}{more}", err=True)
+    return ExitCode.UNSCHEDULABLE
