@@ -4,19 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.what_if import (
-    CASES,
-    NODES,
-    STEPS,
-    Found,
-    ask,
-    is_good,
-    made_up_case,
-    search_every,
-    table,
-)
+from benchmarks.what_if import is_good
+from benchmarks.what_if_case import CASES, NODES, STEPS, made_up_case
+from benchmarks.what_if_report import table
+from benchmarks.what_if_search import SearchedCase, ask, search_every
 
-FOUND = Found(
+FOUND = SearchedCase(
     case=CASES[0],
     dispatch="ready",
     present_seconds=1000.0,
