@@ -15,7 +15,7 @@ from kfp_placement_controller.extender.app import certificates_of, serving
 from kfp_placement_controller.extender.decisions import Decision
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.extender.memory import Memory
+from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES, RUN_QUEUES
 from kfp_placement_controller.loops.guard_loop import GuardLoop
 from kfp_placement_controller.observed.pods import ObservedPod
@@ -72,21 +72,21 @@ class ExtendProcess:
         """
         self._settings = settings
         self._certificates = certificates_of(settings)
-        self._memory = Memory(DEFAULT_SOURCES)
+        self._store = KnowledgeStore(DEFAULT_SOURCES)
         self._notes = DeviationNotes()
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
         guard = Guard(
             client,
-            lambda: self._memory.known,
+            lambda: self._store.knowledge,
             scheduler_lease=settings.scheduler_lease_name,
             planner_lease=settings.planner_lease_name,
             clock=wall_clock,
         )
-        observer = ExtendObserver(self._memory, self._notes, guard, self._events)
+        observer = ExtendObserver(self._store, self._notes, guard, self._events)
         self._watches = observer.watches(client, DEFAULT_SOURCES, settings)
-        self._guard_loop = GuardLoop(guard, self._memory, self._watches.is_synced)
+        self._guard_loop = GuardLoop(guard, self._store, self._watches.is_synced)
         self._answers = Answers(
-            lambda: self._memory.known, self._decided, settings.own_namespace, QUEUE_SOURCES
+            lambda: self._store.knowledge, self._decided, settings.own_namespace, QUEUE_SOURCES
         )
 
     async def serve(self) -> None:
@@ -110,10 +110,10 @@ class ExtendProcess:
                 _LOG.info("listening on ports %s", ", ".join(map(str, ports)))
                 await stopping.wait()
 
-    def _decided(self, known: Knowledge, pod: ObservedPod, decision: Decision) -> None:
-        self._notes.decided(known, pod, decision)
+    def _decided(self, knowledge: Knowledge, pod: ObservedPod, decision: Decision) -> None:
+        self._notes.decided(knowledge, pod, decision)
         if len(decision.nodes) == 1 and pod.uid:
-            self._memory.granted(pod, decision.nodes[0])
+            self._store.granted(pod, decision.nodes[0])
 
     def _stuck(self) -> str:
         """The watch that has stopped while others go on; when all have, a restart fixes nothing."""

@@ -42,14 +42,14 @@ class Guard:
 
     Attributes:
         client: the API server.
-        known: the state of the cluster at this moment.
+        knowledge: returns what is known of the cluster at this moment.
         scheduler_lease: name of our scheduler's Lease.
         planner_lease: name of the planner's.
         clock: the time.
     """
 
     client: KubeClient
-    known: Callable[[], Knowledge]
+    knowledge: Callable[[], Knowledge]
     scheduler_lease: str
     planner_lease: str
     clock: Callable[[], datetime]
@@ -88,25 +88,25 @@ class Guard:
 
         That a planner is alive is for itself to say.
         """
-        known = self.known()
+        knowledge = self.knowledge()
         with self._lock:
-            alive = scheduler_finding(self._scheduler, known.rules, now)
+            alive = scheduler_finding(self._scheduler, knowledge.rules, now)
             planner_age_seconds = self._planner.age_seconds(now)
         findings = [] if alive is None else [alive]
-        stale_seconds = known.rules.scheduler_stale_after_seconds
+        stale_seconds = knowledge.rules.scheduler_stale_after_seconds
         if not self._planner.held or planner_age_seconds > stale_seconds:
             findings.append(gates_finding(leads=False))
-        return unpublished(findings, None if known.policy is None else known.policy.status)
+        return unpublished(findings, None if knowledge.policy is None else knowledge.policy.status)
 
     def overdue(self, now: datetime) -> list[ObservedPod]:
         """Pods whose gate should have come off."""
-        deadline_seconds = self.known().rules.gate_deadline_seconds
+        deadline_seconds = self.knowledge().rules.gate_deadline_seconds
         with self._lock:
             gated = list(self._gated.values())
         return [pod for pod in gated if is_overdue(pod, now, deadline_seconds)]
 
     def _open(self, pod: ObservedPod) -> None:
-        pin = _pin(self.known(), pod)
+        pin = _pin(self.knowledge(), pod)
         if open_gate(self.client, pod.namespace, pod.name, pod.uid, pin):
             GATES_OVERDUE.inc()
             _LOG.warning("took the gate off pod %s/%s: past its deadline", pod.namespace, pod.name)
@@ -118,14 +118,14 @@ class Guard:
             _LOG.warning("%s: %s", what, error)
 
 
-def _pin(known: Knowledge, pod: ObservedPod) -> Pin | None:
+def _pin(knowledge: Knowledge, pod: ObservedPod) -> Pin | None:
     """The nodes within the pod's hard limit; None = it has none."""
     place = pod.location.lower()
     trips = {
         name: each.latencies_ms[place]
-        for name, each in known.nodes.items()
+        for name, each in knowledge.nodes.items()
         if place in each.latencies_ms
     }
-    labels = {name: each.node.labels for name, each in known.nodes.items()}
-    limit = hard_limit(pod, known.rules, trips, labels)
+    labels = {name: each.node.labels for name, each in knowledge.nodes.items()}
+    limit = hard_limit(pod, knowledge.rules, trips, labels)
     return None if limit is None else Pin(hosts=limit.required)

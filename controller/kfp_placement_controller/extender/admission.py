@@ -1,4 +1,4 @@
-"""The mutating webhook: what pods and runs are given, for clusters without admission policies.
+"""The mutating webhook: changes new pods and runs, for clusters without admission policies.
 
 The same tables as the MutatingAdmissionPolicies of the installation, row by row; one matrix of
 cases for pods and one for runs are run against both. What the labels of namespaces say, the
@@ -29,7 +29,7 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import UNNAMED, Place
 
 CREATE, UPDATE = "CREATE", "UPDATE"
-"""Operations that are of interest."""
+"""The two operations that the webhook answers with changes."""
 
 Operation = Mapping[str, Any]
 """One operation of a JSON patch."""
@@ -37,15 +37,15 @@ Operation = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What the API server asks about.
+    """A question of the API server about one object.
 
     Attributes:
-        uid: of the question; the answer has it too.
-        namespace: of the object.
+        uid: uid of the question; the answer has it too.
+        namespace: namespace of the object.
         operation: `CREATE`, `UPDATE`, or another one.
-        group, plural: of the object's kind.
+        group, plural: API group and plural name of the object's kind.
         new: the object as it would be stored; empty when it is deleted.
-        old: as it is stored; empty when it is created.
+        old: the object as it is stored; empty when it is created.
     """
 
     uid: str
@@ -64,14 +64,14 @@ def mutations(
     own_namespace: str = "kfp-placement",
     counts_as_marked: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> list[Operation]:
-    """What to change in a pod that is being created, as a JSON patch; nothing = admit as it is.
+    """Return the JSON patch of a pod that is being created; empty = admit the pod as it is.
 
     Args:
-        pod: the object, as sent to the webhook.
-        namespace: where it is created.
+        pod: the pod, as sent to the webhook.
+        namespace: namespace in which the pod is created.
         policy: the policy `default`; None = there is none.
-        own_namespace: ours, whose pods are never touched.
-        counts_as_marked: tells pods that count as marked without a mark; None = there are none.
+        own_namespace: namespace of kfp-placement, whose pods are never changed.
+        counts_as_marked: tells whether a pod counts as marked without a mark; None = no pod does.
 
     Raises:
         InputError: the object is malformed.
@@ -102,7 +102,7 @@ def _scheduler_name(spec: Fields, name: str) -> Operation:
 
 
 def _gate(spec: Fields) -> list[Operation]:
-    """Our gate, unless it is there; a gate on a pod that has a node makes its creation fail."""
+    """Add our gate unless it is there; a gate on a pod that has a node makes its creation fail."""
     if spec.get("nodeName"):
         return []
     gates = spec.entries("schedulingGates")
@@ -120,13 +120,13 @@ def hold_operations(
     sources: Sequence[QueueSource],
     own_namespace: str = "kfp-placement",
 ) -> Sequence[Operation]:
-    """What lets a run wait that is created or tried again, as a JSON patch; nothing = it begins.
+    """Return the JSON patch that lets a new or retried run wait; empty = the run begins.
 
     Args:
-        review: of the run's object.
+        review: question about the run's object.
         holding: namespaces in which new runs wait for their queue.
-        sources: those with runs that can wait.
-        own_namespace: ours, whose runs are never held.
+        sources: sources whose runs can wait.
+        own_namespace: namespace of kfp-placement, whose runs are never held.
 
     Raises:
         InputError: the object is malformed.
@@ -145,7 +145,7 @@ def hold_operations(
 
 
 def read_review(body: bytes) -> Review:
-    """An AdmissionReview of `admission.k8s.io/v1`.
+    """Read an AdmissionReview of `admission.k8s.io/v1`.
 
     Raises:
         InputError: it is not valid.
@@ -170,7 +170,7 @@ def read_review(body: bytes) -> Review:
 
 
 def review_answer(uid: str, operations: Sequence[Operation]) -> bytes:
-    """The answer: always allowed, changed by these operations."""
+    """Return the answer that allows the object, changed by these operations."""
     response: dict[str, Any] = {"uid": uid, "allowed": True}
     if operations:
         response["patchType"] = "JSONPatch"

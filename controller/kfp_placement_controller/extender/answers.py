@@ -50,23 +50,23 @@ _LOG = logging.getLogger(__name__)
 MALFORMED = "malformed"
 DEFECT = "defect"
 YIELDED = "yielded"
-"""Pods of another scheduler go first; the same question is answered a moment later."""
+"""Outcome where pods of another scheduler go first: the question is answered a moment later."""
 
 Verb = Literal["filter", "prioritize", "mutate", "hold"]
 """Kind of a question: the two of kube-scheduler, then those about pods and about runs."""
 
 Decided = Callable[[Knowledge, ObservedPod, Decision], None]
-"""Takes what was known, the pod and the decision."""
+"""Takes what is known of the cluster, the pod and the decision."""
 
 
 class Answer(NamedTuple):
     """An answer and how to count it.
 
     Attributes:
-        body: what is sent.
-        outcome: for the metric.
-        status: of HTTP.
-        pause_seconds: if any, nothing is sent; the question must be asked again after it.
+        body: body of the response.
+        outcome: label of the answer in the metric.
+        status: HTTP status.
+        pause_seconds: pause after which to ask again, with nothing sent yet; 0 = send the answer.
     """
 
     body: bytes
@@ -77,17 +77,17 @@ class Answer(NamedTuple):
 
 @dataclass
 class Answers:
-    """Answers from memory.
+    """Answers every question from what is known of the cluster, without a call of the API server.
 
     Attributes:
-        known: the state of the cluster at this moment.
+        knowledge: returns what is known of the cluster at this moment.
         decided: called with every decision; returns at once.
-        own_namespace: ours, whose pods and runs are never touched.
-        queue_sources: those with runs that can wait in a queue.
-        clock: that of the memory.
+        own_namespace: namespace of kfp-placement, whose pods and runs are never changed.
+        queue_sources: sources whose runs can wait in a queue.
+        clock: clock of the `KnowledgeStore`.
     """
 
-    known: Callable[[], Knowledge]
+    knowledge: Callable[[], Knowledge]
     decided: Decided
     own_namespace: str = "kfp-placement"
     queue_sources: Sequence[QueueSource] = ()
@@ -95,20 +95,20 @@ class Answers:
     _pauses: PauseBudget = field(default_factory=PauseBudget)
 
     def filter(self, body: bytes, paused_seconds: float = 0.0) -> Answer:
-        """Which nodes remain, or a pause.
+        """Answer which nodes a pod may go to, or pause.
 
         Args:
             body: the question.
-            paused_seconds: how long it has been held back already.
+            paused_seconds: pauses so far for the same question.
         """
         return _counted("filter", body, partial(self._filter, paused_seconds))
 
     def prioritize(self, body: bytes) -> Answer:
-        """How many points each node has."""
+        """Answer how many points each node has for a pod."""
         return _counted("prioritize", body, self._prioritize)
 
     def mutate(self, body: bytes, *, all_pipelines: bool = False) -> Answer:
-        """What a new pod is given.
+        """Answer what to change in a new pod.
 
         Args:
             body: the question.
@@ -117,52 +117,52 @@ class Answers:
         return _counted("mutate", body, partial(self._mutate, all_pipelines))
 
     def hold(self, body: bytes) -> Answer:
-        """Whether a run that is created or tried again waits for its queue."""
+        """Answer whether a new or retried run waits for its queue."""
         return _counted("hold", body, self._hold)
 
     def _filter(self, paused_seconds: float, body: bytes) -> Answer:
-        args, known, now = read_args(body), self.known(), self.clock()
-        pod = known.sources.observe_pod(args.pod)
+        args, knowledge, now = read_args(body), self.knowledge(), self.clock()
+        pod = knowledge.sources.observe_pod(args.pod)
         since = now - paused_seconds - SETTLE_SECONDS
-        offered = without_taken(known, pod, args.node_names, since)
+        offered = without_taken(knowledge, pod, args.node_names, since)
         if args.node_names and not offered:
-            return self._sent(known, pod, taken_nodes(known, pod, args.node_names))
-        decision = filter_nodes(known, pod, offered)
-        unsettled = settling_seconds(known, pod, decision.nodes, now)
+            return self._sent(knowledge, pod, taken_nodes(knowledge, pod, args.node_names))
+        decision = filter_nodes(knowledge, pod, offered)
+        unsettled = settling_seconds(knowledge, pod, decision.nodes, now)
         settled = tuple(name for name in decision.nodes if name not in unsettled)
         # The first is the best: seconds of waiting are less than what the others may cost.
         if settled and (
             decision.nodes[0] in settled or decision.reason is DecisionReason.NOTHING_KNOWN
         ):
-            return self._sent(known, pod, replace(decision, nodes=settled))
+            return self._sent(knowledge, pod, replace(decision, nodes=settled))
         left = MAX_PAUSE_SECONDS - paused_seconds
         if unsettled and left > 0:
             pause = self._pauses.take(min(max(unsettled.values()), left), now)
             if pause > 0:
                 return Answer(b"", YIELDED, pause_seconds=pause)
-        return self._sent(known, pod, decision)
+        return self._sent(knowledge, pod, decision)
 
-    def _sent(self, known: Knowledge, pod: ObservedPod, decision: Decision) -> Answer:
-        self.decided(known, pod, decision)
+    def _sent(self, knowledge: Knowledge, pod: ObservedPod, decision: Decision) -> Answer:
+        self.decided(knowledge, pod, decision)
         return Answer(filter_json(decision.nodes, decision.reasons), decision.reason)
 
     def _prioritize(self, body: bytes) -> Answer:
-        args, known = read_args(body), self.known()
-        pod = known.sources.observe_pod(args.pod)
-        points = prioritize_nodes(known, pod, args.node_names)
+        args, knowledge = read_args(body), self.knowledge()
+        pod = knowledge.sources.observe_pod(args.pod)
+        points = prioritize_nodes(knowledge, pod, args.node_names)
         return Answer(priorities_json(points), "points")
 
     def _mutate(self, all_pipelines: bool, body: bytes) -> Answer:
-        review, known = read_review(body), self.known()
-        counts_as_marked = known.sources.is_unmarked_step if all_pipelines else None
+        review, knowledge = read_review(body), self.knowledge()
+        counts_as_marked = knowledge.sources.is_unmarked_step if all_pipelines else None
         found = mutations(
-            review.new, review.namespace, known.policy, self.own_namespace, counts_as_marked
+            review.new, review.namespace, knowledge.policy, self.own_namespace, counts_as_marked
         )
         return _patched(review.uid, found)
 
     def _hold(self, body: bytes) -> Answer:
         review = read_review(body)
-        holding = self.known().holding
+        holding = self.knowledge().holding
         found = hold_operations(review, holding, self.queue_sources, self.own_namespace)
         return _patched(review.uid, found)
 

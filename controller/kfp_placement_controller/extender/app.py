@@ -1,4 +1,4 @@
-"""The HTTP side of the extender: routes, limits, readiness, ports. aiohttp stays in here.
+"""The HTTP side of the extender: routes, limits, readiness and ports.
 
 Three listeners: the scheduler's questions (loopback), probes and metrics, and the webhook (TLS).
 """
@@ -28,27 +28,27 @@ MAX_BODY_BYTES = 4 * 2**20
 Workflow that is tried again comes twice, with at most 1.5 MB each."""
 
 LOOPBACK = "127.0.0.1"
-"""Only the scheduler in the same pod asks; nobody else has to be let in."""
+"""Address for the scheduler, which runs in the same pod: nobody else is let in."""
 
 CERTIFICATE_CHECK_SECONDS = 10.0
-"""How often the webhook's certificate files are read; kubelets replace them in place."""
+"""Pause between two looks at the webhook's certificate files; kubelets replace them in place."""
 
 Answering = Callable[[bytes], Awaitable[Answer]]
 """Answers a question, perhaps after a pause."""
 
 Routes = Mapping[str, tuple[Verb, Answering]]
-"""Kind of question, and what answers it, by path."""
+"""Kind of question, and the function that answers it, by path."""
 
 
 @dataclass(frozen=True)
 class Listener:
-    """Where an application listens.
+    """An application with the address and port at which it listens.
 
     Attributes:
-        application: what answers there.
-        address: of this machine; None = all.
-        port: 0 = one that is free.
-        tls: for HTTPS.
+        application: application that answers.
+        address: address of this machine; None = all of them.
+        port: port; 0 = any that is free.
+        tls: certificate for HTTPS; None = plain HTTP.
     """
 
     application: web.Application
@@ -58,7 +58,7 @@ class Listener:
 
 
 def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
-    """The routes that kube-scheduler calls; 503 until everything is known."""
+    """Return the routes that kube-scheduler calls; they answer 503 until everything is known."""
 
     async def settled(body: bytes) -> Answer:
         begun = time.monotonic()
@@ -76,7 +76,7 @@ def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> we
 
 
 def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
-    """What the API server asks about pods and about runs; 503 until everything is known."""
+    """Return the routes that the API server calls; they answer 503 until everything is known."""
     routes: Routes = {
         "/mutate": ("mutate", _at_once(answers.mutate)),
         "/mutate-pipelines": ("mutate", _at_once(partial(answers.mutate, all_pipelines=True))),
@@ -86,11 +86,11 @@ def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.
 
 
 def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -> web.Application:
-    """The routes of kubelet and Prometheus.
+    """Return the routes of kubelet and Prometheus.
 
     Args:
-        is_synced: everything is known.
-        stuck: what is broken and only a restart fixes; "" = nothing.
+        is_synced: tells whether every watch has listed its objects.
+        stuck: names what only a restart repairs; "" = nothing.
     """
 
     async def healthy(_: web.Request) -> web.Response:
@@ -146,7 +146,7 @@ def _not_synced() -> web.Response:
 
 @asynccontextmanager
 async def listening(*listeners: Listener) -> AsyncIterator[list[int]]:
-    """Serve as long as the context lasts; gives the ports, in order.
+    """Serve as long as the context lasts, and yield the ports in order.
 
     Raises:
         SettingsError: a port cannot be opened.
@@ -176,10 +176,10 @@ class CertificateFiles:
     """The webhook's certificate and key; new files are used for the next connection."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
-        """Read them.
+        """Read both files.
 
         Raises:
-            SettingsError: they cannot be used.
+            SettingsError: the certificate cannot be used.
         """
         self._files = (certificate, key)
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -215,14 +215,14 @@ async def serving(
     is_synced: Callable[[], bool],
     stuck: Callable[[], str],
 ) -> AsyncIterator[list[int]]:
-    """Serve the scheduler and probes, and admission if there is a certificate; gives the ports.
+    """Serve the scheduler and probes, and admission if there is a certificate; yield the ports.
 
     Args:
-        settings: of the process.
-        certificates: for admission; None = there is none.
-        answers: to the scheduler and to admission.
-        is_synced: everything is known.
-        stuck: what is broken and only a restart fixes; "" = nothing.
+        settings: settings of the process.
+        certificates: certificate of the webhook; None = admission is not served.
+        answers: answers to the scheduler and to admission.
+        is_synced: tells whether every watch has listed its objects.
+        stuck: names what only a restart repairs; "" = nothing.
 
     Raises:
         SettingsError: a port cannot be opened.
@@ -246,10 +246,10 @@ async def serving(
 
 
 def certificates_of(settings: ExtendSettings) -> CertificateFiles | None:
-    """Return the certificate of admission; None = none is named, and none is needed.
+    """Return the webhook's certificate, or None where the settings name none and need none.
 
     Raises:
-        SettingsError: it cannot be used, or it is missing.
+        SettingsError: the certificate cannot be used, or is missing.
     """
     certificate, key = settings.webhook_certificate, settings.webhook_key
     if certificate is None and key is None:

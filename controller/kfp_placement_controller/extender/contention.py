@@ -18,15 +18,19 @@ from kfp_placement_engine.units.resources import Resources, fits, minus, raise_t
 from kfp_placement_kube.change import Change
 
 SETTLE_SECONDS = 0.15
-"""In this time another scheduler has placed a pod that it can place, and we have seen it: on two
-busy cores it takes up to 40 ms."""
+"""Time in which another scheduler places a pod that it can place, and we see it.
+
+On two busy cores it takes up to 40 ms.
+"""
 
 MAX_PAUSE_SECONDS = 0.35
-"""For one question in total; after half a second kube-scheduler no longer waits for our answer."""
+"""Longest pause for one question; kube-scheduler waits half a second for our answer."""
 
 PAUSE_SHARE, MAX_SAVED_SECONDS = 0.5, 2.0
-"""Of all time that may be spent in pauses, and how much of it may be saved up: kube-scheduler asks
-for one pod after the other, so whoever makes us pause keeps all our pods waiting."""
+"""Share of all time that may be spent in pauses, and the most of it that may be saved up.
+
+kube-scheduler asks for one pod after the other: whoever makes us pause keeps all our pods waiting.
+"""
 
 _NO_ROOM = "OutOf"
 """Start of the kubelet's reasons for lack of room: `OutOfcpu`, `OutOfmemory`, `OutOfpods`."""
@@ -37,21 +41,21 @@ for _scheduler in ("ours", "another"):
 
 
 def settling_seconds(
-    known: Knowledge, pod: ObservedPod, names: Sequence[str], now: float
+    knowledge: Knowledge, pod: ObservedPod, names: Sequence[str], now: float
 ) -> dict[str, float]:
-    """Nodes whose room others may be about to take, and how long that may still last.
+    """Return nodes whose room others may be about to take, and how long that may still last.
 
     Args:
-        known: the state of the cluster.
-        pod: to be placed.
-        names: where it may go.
-        now: in seconds of the memory's clock.
+        knowledge: state of the cluster, as far as it is known.
+        pod: the pod to place.
+        names: nodes to which the pod may go.
+        now: time by the clock of the `KnowledgeStore`.
     """
     since = now - SETTLE_SECONDS
     ours = pod.scheduler_name
     # A name that anybody may write into a pod is not a scheduler yet.
-    names_of_others = known.binders - {ours}
-    others = [each for each in known.waiting.values() if each.scheduler_name in names_of_others]
+    names_of_others = knowledge.binders - {ours}
+    others = [each for each in knowledge.waiting.values() if each.scheduler_name in names_of_others]
     refused = [each for each in others if each.is_refused]
     new = [each for each in others if each.since > since]
     if not refused and not new:
@@ -59,13 +63,13 @@ def settling_seconds(
     largest = _largest(new)
     settling = {}
     for name in names:
-        if name not in known.nodes:
+        if name not in knowledge.nodes:
             continue
-        free = known.free(name, besides=pod.uid)
+        free = knowledge.free(name, besides=pod.uid)
         left = minus(free, with_pod(pod.requests))
         is_full = not fits(largest, left)
         begun = [each.since for each in new if is_full and _takes(each, free, left)]
-        freed_at = known.freed_at.get(name, since)
+        freed_at = knowledge.freed_at.get(name, since)
         if refused and not fits(pod.requests, free):
             # kube-scheduler knows of room that we have not seen to be free yet.
             begun.append(now)
@@ -78,17 +82,17 @@ def settling_seconds(
 
 @dataclass
 class PauseBudget:
-    """How much may be paused still: at first, the most that can be saved up."""
+    """Pauses that are left; at first as much as can be saved up."""
 
     _saved_seconds: float = MAX_SAVED_SECONDS
     _at: float = 0.0
 
     def take(self, seconds: float, now: float) -> float:
-        """This many seconds of pause, or as many as are left; 0 = no pause.
+        """Take a pause from the budget and return it: the wanted one, or the little that is left.
 
         Args:
-            seconds: that are wanted.
-            now: in seconds of any clock that began at 0.
+            seconds: wanted pause.
+            now: time by any clock that began at 0.
         """
         earned = (now - self._at) * PAUSE_SHARE
         self._saved_seconds = min(MAX_SAVED_SECONDS, self._saved_seconds + earned)
@@ -99,21 +103,22 @@ class PauseBudget:
 
 
 def without_taken(
-    known: Knowledge, pod: ObservedPod, names: Sequence[str], since: float
+    knowledge: Knowledge, pod: ObservedPod, names: Sequence[str], since: float
 ) -> tuple[str, ...]:
-    """The nodes except for those whose room somebody has taken while the pod was being placed.
+    """Return the nodes except for those whose room was taken while the pod was being placed.
 
     Args:
-        known: the state of the cluster.
-        pod: to be placed.
-        names: nodes that kube-scheduler offers, by what it had seen before.
-        since: what was taken before is not judged: our count could be the wrong one.
+        knowledge: state of the cluster, as far as it is known.
+        pod: the pod to place.
+        names: nodes that kube-scheduler offers, by what it had seen before that.
+        since: time by the clock of the `KnowledgeStore`; of room that was taken before, our count
+            may be the wrong one.
     """
     uid, requests = pod.uid, pod.requests
     taken = {
         name
-        for name, at in known.taken_at.items()
-        if at > since and not fits(requests, known.free(name, besides=uid))
+        for name, at in knowledge.taken_at.items()
+        if at > since and not fits(requests, knowledge.free(name, besides=uid))
     }
     return tuple(name for name in names if name not in taken) if taken else tuple(names)
 
@@ -123,7 +128,7 @@ def count_rejection(change: Change[ObservedPod], scheduler_names: tuple[str, ...
 
     Args:
         change: change of any pod.
-        scheduler_names: our own schedulers.
+        scheduler_names: names of our own schedulers.
     """
     old, new = change.old, change.new
     if old is None or new is None or _is_rejected(old) or not _is_rejected(new):
@@ -137,12 +142,12 @@ def _is_rejected(pod: ObservedPod) -> bool:
 
 
 def _takes(other: WaitingPod, free: Resources, left: Resources) -> bool:
-    """Whether a pod has room on a node now, but none beside ours."""
+    """Return whether another pod has room on a node now, but not beside ours."""
     return fits(other.requests, free) and not fits(other.requests, left)
 
 
 def _crowd(others: Iterable[WaitingPod], free: Resources, left: Resources) -> bool:
-    """Whether the same is true of any of these if all that have room now went there together.
+    """Return whether the pods that fit a node now, all on it together, leave ours no room.
 
     Their scheduler has found no room for any of them anywhere, so it tries all of them here.
     """
@@ -155,7 +160,7 @@ def _crowd(others: Iterable[WaitingPod], free: Resources, left: Resources) -> bo
 
 
 def _largest(pods: Iterable[WaitingPod]) -> Resources:
-    """The largest amount of every resource that one of them takes: with this much left, all fit."""
+    """Return the largest request of every resource: where this much is left, each pod fits."""
     largest: dict[str, int] = {}
     for each in pods:
         raise_to(largest, each.requests)

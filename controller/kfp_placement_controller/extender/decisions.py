@@ -1,8 +1,8 @@
-"""What the extender answers: pure, from what is known at one moment.
+"""The extender's decisions: which nodes a pod may go to, and how good each of them is.
 
-In this order: a hard latency limit, the node that holds the pod's volume, live latency for ruled
-steps, the plan, the plan's next best. A pod that is not known is not restricted: without plan and
-rules it keeps every node.
+A decision is pure, from what is known at one moment. These count, in this order: a hard latency
+limit, the node that holds the pod's volume, live latency for ruled steps, the plan, the plan's
+next best. A pod without plan and rules keeps every node.
 """
 
 import heapq
@@ -29,7 +29,7 @@ CANDIDATES = 4
 
 
 class DecisionReason(StrEnum):
-    """What decided an answer to `filter`."""
+    """The rule that decided an answer to `filter`."""
 
     PLAN = "plan"
     """The planned node, alone."""
@@ -47,13 +47,13 @@ class DecisionReason(StrEnum):
     """The planned node is not among those offered."""
 
     NOTHING_KNOWN = "nothing-known"
-    """Neither plan nor rule: all nodes stay."""
+    """The pod has neither plan nor rule: all nodes stay."""
 
     REFUSED = "refused"
-    """No node is within the pod's hard limit."""
+    """The pod's hard limit excludes every node: none stays."""
 
     TAKEN = "taken"
-    """Other schedulers have just taken the room of all nodes."""
+    """The room of every node has just gone to another scheduler: none stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class Decision:
     """An answer to `filter`.
 
     Attributes:
-        nodes: those that remain.
-        reason: what decided.
-        planned: the node that the plan wants, or None.
-        reasons: why not, for every node, where none remains.
+        nodes: nodes that remain, the best first.
+        reason: rule that decided.
+        planned: the node that the plan wants; None without a plan.
+        reasons: objection to every node; empty where any remains.
     """
 
     nodes: tuple[str, ...]
@@ -73,61 +73,63 @@ class Decision:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-def filter_nodes(known: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> Decision:
-    """Which of the offered nodes a pod may go to.
+def filter_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> Decision:
+    """Decide to which of the offered nodes a pod may go.
 
     Args:
-        known: the state of the cluster.
-        pod: to be placed.
+        knowledge: state of the cluster, as far as it is known.
+        pod: the pod to place.
         offered: nodes that kube-scheduler's own filters leave.
     """
-    step = known.planned_step(pod)
-    planned = None if step is None else step.node
+    target = knowledge.target_of(pod)
+    planned = None if target is None else target.node
     if not offered:
         return Decision((), DecisionReason.NOTHING_KNOWN, planned)
-    limit = limit_ms(known, pod)
-    allowed = offered if limit is None else _within_limit(known, pod, offered, limit)
+    limit = limit_ms(knowledge, pod)
+    allowed = offered if limit is None else _within_limit(knowledge, pod, offered, limit)
     if limit is not None and not allowed:
-        trips = latencies_ms(known, pod, offered)
+        trips = latencies_ms(knowledge, pod, offered)
         reasons = {
             name: _too_far(pod.location, trip, limit)
             for name, trip in zip(offered, trips, strict=True)
         }
         return Decision((), DecisionReason.REFUSED, planned, reasons)
-    pinned = volume_nodes(known, pod, allowed)
+    pinned = volume_nodes(knowledge, pod, allowed)
     pool = pinned or allowed
-    band = band_ms(known, pod, pool)
-    near = pool if band is None else nodes_within(known, pod, pool, band)
+    band = band_ms(knowledge, pod, pool)
+    near = pool if band is None else nodes_within(knowledge, pod, pool, band)
     if planned is not None and planned in near:
         return Decision((planned,), DecisionReason.PLAN, planned)
     reason = _reason(planned, offered, allowed, pool, is_ruled=band is not None)
     if reason is DecisionReason.NOTHING_KNOWN:
         return Decision(tuple(near), reason)
-    best = heapq.nsmallest(CANDIDATES, ranked(known, pod, step, near, band))
+    best = heapq.nsmallest(CANDIDATES, ranked(knowledge, pod, target, near, band))
     return Decision(tuple(each.name for each in best), reason, planned)
 
 
-def taken_nodes(known: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> Decision:
-    """The answer where no offered node has room any more: the pod is tried again when one has."""
-    step = known.planned_step(pod)
+def taken_nodes(knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> Decision:
+    """Refuse nodes that all have just lost their room: the pod is tried again when one has some."""
+    target = knowledge.target_of(pod)
     reasons = dict.fromkeys(offered, "another scheduler has just taken its room")
-    return Decision((), DecisionReason.TAKEN, None if step is None else step.node, reasons)
+    return Decision((), DecisionReason.TAKEN, None if target is None else target.node, reasons)
 
 
-def prioritize_nodes(known: Knowledge, pod: ObservedPod, offered: Sequence[str]) -> dict[str, int]:
-    """Points of the offered nodes: the best have 10, the next best 9, and so on; equals are equal.
+def prioritize_nodes(
+    knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str]
+) -> dict[str, int]:
+    """Give the offered nodes points: 10 to the best, 9 to the next, and so on; equals are equal.
 
     One point outweighs all of kube-scheduler's own scores, so only the order counts.
     """
-    step = known.planned_step(pod)
-    band = band_ms(known, pod, offered)
-    rank = {each.name: each.rank for each in ranked(known, pod, step, offered, band)}
+    target = knowledge.target_of(pod)
+    band = band_ms(knowledge, pod, offered)
+    rank = {each.name: each.rank for each in ranked(knowledge, pod, target, offered, band)}
     points = {
         each: max(0, MAX_SCORE - position) for position, each in enumerate(sorted({*rank.values()}))
     }
-    limit = limit_ms(known, pod)
-    allowed = offered if limit is None else _within_limit(known, pod, offered, limit)
-    pool = frozenset(volume_nodes(known, pod, allowed) or allowed)
+    limit = limit_ms(knowledge, pod)
+    allowed = offered if limit is None else _within_limit(knowledge, pod, offered, limit)
+    pool = frozenset(volume_nodes(knowledge, pod, allowed) or allowed)
     return {name: points[rank[name]] if name in pool else 0 for name in offered}
 
 
@@ -139,7 +141,7 @@ def _reason(
     *,
     is_ruled: bool,
 ) -> DecisionReason:
-    """Why the planned node is not the answer, or what decides without one."""
+    """Return the rule that decides where the planned node is not the answer."""
     if planned in allowed:
         return DecisionReason.LATENCY if planned in pool else DecisionReason.VOLUME
     if planned in offered:
@@ -152,16 +154,16 @@ def _reason(
 
 
 def _within_limit(
-    known: Knowledge, pod: ObservedPod, offered: Sequence[str], limit: float
+    knowledge: Knowledge, pod: ObservedPod, offered: Sequence[str], limit: float
 ) -> Sequence[str]:
-    """Nodes within the hard limit; only if there are none, those we have not seen yet."""
-    return nodes_within(known, pod, offered, limit) or [
-        name for name in offered if name not in known.nodes
+    """Return nodes within the hard limit; only where there are none, those we have not seen yet."""
+    return nodes_within(knowledge, pod, offered, limit) or [
+        name for name in offered if name not in knowledge.nodes
     ]
 
 
 def _too_far(place: str, trip: float, limit: float) -> str:
-    """One of two sentences: kube-scheduler counts nodes by sentence."""
+    """Return one of two sentences: kube-scheduler counts nodes by sentence."""
     if trip == UNKNOWN_MS:
         return f"no round trip to {place} is known"
     return f"round trip to {place} is over {latency_text(limit)}"

@@ -1,7 +1,7 @@
-"""Tells people that a pod is not where its plan wanted it, once it is bound and off the request.
+"""Notes why a pod is not sent to its planned node, until the pod is bound.
 
-What `filter` answers is not a placement yet: the attempt may fail, or be one of several. So the
-reason is only noted there, and told when the pod is seen on another node.
+An answer to `filter` is not a placement yet: the attempt may fail, or be one of several. So the
+reason is noted with the answer, and reported when the pod is seen on another node.
 """
 
 import threading
@@ -16,7 +16,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_kube.change import Change
 
 MAX_NOTES = 10_000
-"""Pods that are waited for; the oldest are forgotten."""
+"""Largest number of notes; the oldest are forgotten."""
 
 
 class _Note(NamedTuple):
@@ -30,16 +30,16 @@ class DeviationNotes:
     """Notes between the answer to a question and the pod's binding.
 
     Attributes:
-        max_notes: pods that are waited for.
+        max_notes: largest number of notes.
     """
 
     max_notes: int = MAX_NOTES
     _notes: OrderedDict[str, _Note] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def decided(self, known: Knowledge, pod: ObservedPod, decision: Decision) -> None:
-        """Note what was answered for a pod."""
-        why, uid = _why_deviating(known, pod, decision), pod.uid
+    def decided(self, knowledge: Knowledge, pod: ObservedPod, decision: Decision) -> None:
+        """Note why the answer for a pod is not its planned node, if so."""
+        why, uid = _why_deviating(knowledge, pod, decision), pod.uid
         with self._lock:
             self._notes.pop(uid, None)
             if why and decision.planned is not None and uid:
@@ -48,7 +48,7 @@ class DeviationNotes:
                     self._notes.popitem(last=False)
 
     def pod_changed(self, change: Change[ObservedPod]) -> Deviation | None:
-        """What to report if the pod has been bound to a node other than the planned one."""
+        """Return the deviation to report, or None unless the pod is bound to an unplanned node."""
         pod = change.new if change.new is not None else change.old
         if pod is None or (change.new is not None and not pod.node_name):
             return None
@@ -59,8 +59,8 @@ class DeviationNotes:
         return Deviation(pod, note.planned, note.reason, note.why)
 
 
-def _why_deviating(known: Knowledge, pod: ObservedPod, decision: Decision) -> str:
-    """Why the planned node is not the answer; "" where it is, or where nothing is planned."""
+def _why_deviating(knowledge: Knowledge, pod: ObservedPod, decision: Decision) -> str:
+    """Say why the planned node is not the answer; "" where it is, or where nothing is planned."""
     planned, location = decision.planned, pod.location
     if planned is None:
         return ""
@@ -72,13 +72,13 @@ def _why_deviating(known: Knowledge, pod: ObservedPod, decision: Decision) -> st
         case DecisionReason.LATENCY:
             return f"other nodes are nearer to {location} now"
         case DecisionReason.NEXT_BEST:
-            return _why_not_offered(known, pod, planned)
+            return _why_not_offered(knowledge, pod, planned)
         case DecisionReason.PLAN | DecisionReason.NOTHING_KNOWN | DecisionReason.TAKEN:
             return ""
 
 
-def _why_not_offered(known: Knowledge, pod: ObservedPod, name: str) -> str:
-    """Why kube-scheduler left a node out, as far as we can see."""
-    found, used = known.nodes.get(name), known.used.get(name, {})
+def _why_not_offered(knowledge: Knowledge, pod: ObservedPod, name: str) -> str:
+    """Say why kube-scheduler left a node out, as far as we can see."""
+    found, used = knowledge.nodes.get(name), knowledge.used.get(name, {})
     node = None if found is None else replace(found.node, used=used)
     return why_left_out(pod.requests, node) or "it does not take the pod now"

@@ -1,6 +1,6 @@
-"""What the extender knows at one moment: frozen, so that an answer sees one state of the cluster.
+"""Knowledge of the cluster at one moment: frozen, so that an answer sees a single state.
 
-Nothing here takes locks or asks anybody; `memory` makes a new one for every change.
+`knowledge_store` makes a new one for every change. Reading it takes no lock and calls nobody.
 """
 
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ _DEFAULT_RULES = PlacementPolicySpec()
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedStep:
-    """What a plan says of a step.
+class StepTarget:
+    """The node to which a plan sends a step, and the price of others.
 
     Attributes:
-        node: where it goes; None = nowhere.
-        seconds: from its binding to its end there; 0 = not said.
-        losses: other nodes -> seconds that the run would end later.
+        node: planned node; None = the plan has none for the step.
+        seconds: time from the binding to the end on that node; 0 = unknown.
+        losses: seconds that the run would end later, by other node.
     """
 
     node: str | None
@@ -43,20 +43,20 @@ class KnownPlan:
     """The plan of one run.
 
     Attributes:
-        run_uid: of its object; a new run of the same name is another.
-        steps: by name.
+        run_uid: uid of the run's object; a new run of the same name has another.
+        steps: targets of the steps, by the step's name.
     """
 
     run_uid: str
-    steps: Mapping[str, PlannedStep]
+    steps: Mapping[str, StepTarget]
 
 
 class KnownNode(NamedTuple):
-    """One node, and where it is.
+    """A node and its round trips to places.
 
     Attributes:
-        node: without its images, and without what is taken on it.
-        latencies_ms: place, lower case -> round trip.
+        node: the node, without its images and what its pods use.
+        latencies_ms: round trips by place, in lower case.
     """
 
     node: Node
@@ -69,9 +69,9 @@ class WaitingPod:
 
     Attributes:
         scheduler_name: the scheduler that places it.
-        requests: what it takes.
-        is_refused: its scheduler has found no room for it.
-        since: when it was first seen to wait, in seconds of the memory's clock.
+        requests: resources that the pod requests.
+        is_refused: whether its scheduler has found no room for it.
+        since: first time it was seen to wait, by the clock of the `KnowledgeStore`.
     """
 
     scheduler_name: str
@@ -82,12 +82,12 @@ class WaitingPod:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Room that we have given away and that the pod is not seen in yet.
+    """Room that we have given to a pod which is not seen on the node yet.
 
     Attributes:
-        node: where.
-        requests: what the pod takes.
-        at: when, in seconds of the memory's clock.
+        node: the node.
+        requests: resources that the pod requests.
+        at: time by the clock of the `KnowledgeStore`.
     """
 
     node: str
@@ -97,21 +97,21 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """Everything the extender knows.
+    """State of the cluster, as the extender knows it at one moment.
 
     Attributes:
-        sources: say which run and step a pod is of.
-        policy: the policy `default`; None = there is none, and its defaults apply.
-        plans: of all runs.
-        nodes: by name.
-        used: node -> what pods bound to it request.
-        freed_at: node -> when a pod last left it, in seconds of the memory's clock.
-        taken_at: node -> when a pod was last seen to be bound to it, by the same clock.
-        waiting: pods that wait to be placed, by uid; not all where there are very many.
-        granted: of these, by uid, those that we have just sent to a node.
-        binders: schedulers that have been seen to give a pod a node, and Kubernetes' own.
-        places: places, lower case, to which any node states a round trip.
-        claim_nodes: claim -> nodes where pods that have not ended mount it.
+        sources: sources of runs, which tell the run and step of a pod.
+        policy: the policy `default`; None = there is no policy, and its defaults apply.
+        plans: plans of all runs.
+        nodes: nodes by name.
+        used: requests of the pods bound to a node, by node.
+        freed_at: time at which a pod last left a node, by node; by the clock of the store.
+        taken_at: time at which a pod was last seen to be bound to a node, by node.
+        waiting: pods that wait for a node, by uid; not all of them where there are very many.
+        granted: room of waiting pods that we have just sent to a node, by uid.
+        binders: schedulers that were seen to give a pod a node, and Kubernetes' own.
+        places: places to which any node states a round trip, in lower case.
+        claim_nodes: nodes where running pods mount a claim, by claim.
         shared_claims: claims that several nodes may mount at a time.
         holding: namespaces in which new runs wait for their queue.
     """
@@ -133,27 +133,27 @@ class Knowledge:
 
     @property
     def rules(self) -> PlacementPolicySpec:
-        """What admins decide, or the defaults."""
+        """The policy's rules, or the defaults without a policy."""
         return _DEFAULT_RULES if self.policy is None else self.policy.spec
 
     def free(self, name: str, besides: str = "") -> Resources:
-        """What a node has left, as far as we see; nothing if it is not known.
+        """Return the room that a node has left, as far as we see; empty for an unknown node.
 
         Args:
-            name: of the node.
+            name: name of the node.
             besides: uid of a pod whose own grant takes nothing.
         """
-        known = self.nodes.get(name)
-        if known is None:
+        knowledge = self.nodes.get(name)
+        if knowledge is None:
             return {}
-        free = free_room(known.node.allocatable, self.used.get(name, {}))
+        free = free_room(knowledge.node.allocatable, self.used.get(name, {}))
         for uid, grant in self.granted.items():
             if grant.node == name and uid != besides:
                 free = minus(free, with_pod(grant.requests))
         return free
 
-    def planned_step(self, pod: ObservedPod) -> PlannedStep | None:
-        """What is planned for a pod; None = nothing."""
+    def target_of(self, pod: ObservedPod) -> StepTarget | None:
+        """Return the target that the plan gives to a pod's step, or None where it gives none."""
         run = self.sources.run_of(pod)
         plan = None if run is None else self.plans.get(run.key)
         if run is None or plan is None or run.uid not in ("", plan.run_uid):
@@ -175,7 +175,7 @@ def read_plan(raw: Mapping[str, Any]) -> KnownPlan:
         if row is None:
             continue
         start, finish = row.start_seconds or 0.0, row.finish_seconds or 0.0
-        steps[row.name] = PlannedStep(
+        steps[row.name] = StepTarget(
             node=placement.node_name(row.node),
             seconds=max(0.0, finish - start),
             losses={spec.nodes[each.node]: each.loss_seconds for each in row.alternatives},

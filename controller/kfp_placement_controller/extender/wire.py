@@ -1,4 +1,4 @@
-"""What kube-scheduler and an extender say to each other: `k8s.io/kube-scheduler/extender/v1`.
+"""Messages between kube-scheduler and an extender: `k8s.io/kube-scheduler/extender/v1`.
 
 The structs have no JSON tags: fields have Go's names (`NodeNames`), nothing is left out, empty is
 null, and Go reads them in any case. Only node names travel (`nodeCacheCapable: true`).
@@ -12,14 +12,14 @@ import orjson
 from kfp_placement_engine.exceptions import InputError, LimitError
 
 MAX_NODES = 20_000
-"""Nodes in a request; Kubernetes supports 5,000."""
+"""Largest number of nodes in a request; Kubernetes supports 5,000."""
 
 MAX_SCORE = 10
-"""Go's `MaxExtenderPriority`."""
+"""Highest score of a node: Go's `MaxExtenderPriority`."""
 
 
 class ExtenderArgs(NamedTuple):
-    """A question: which of these nodes for this pod.
+    """A question of kube-scheduler: which of these nodes may take this pod.
 
     Attributes:
         pod: the pod as the API server prints it.
@@ -55,9 +55,9 @@ def read_args(body: bytes) -> ExtenderArgs:
 
 
 def unchanged(body: bytes) -> bytes | None:
-    """The reply to `filter` that keeps every node of a question that could not be read.
+    """Return the reply to `filter` that keeps every node of a question that could not be read.
 
-    None: there is nothing that could be kept, since the body is not a JSON object.
+    It is None where the body is not a JSON object: there is nothing that could be kept.
     """
     try:
         fields = _fields(body)
@@ -69,13 +69,13 @@ def unchanged(body: bytes) -> bytes | None:
 def filter_json(
     node_names: Sequence[str] | None, unresolvable: Mapping[str, str], nodes: object = None
 ) -> bytes:
-    """The reply to `filter`.
+    """Return the reply to `filter`.
 
     Args:
-        node_names: some of the nodes asked about.
-        unresolvable: why not, for every node asked about; given only where none remains. Such
-            nodes are not tried for preemption.
-        nodes: the same as whole objects, where somebody sends them.
+        node_names: nodes that remain of the offered ones.
+        unresolvable: objection to every offered node, where none remains; such nodes are not tried
+            for preemption.
+        nodes: nodes that remain as whole objects, where the question had them.
     """
     return orjson.dumps(
         {
@@ -89,12 +89,12 @@ def filter_json(
 
 
 def priorities_json(points: Mapping[str, int]) -> bytes:
-    """The reply to `prioritize`, 0 to 10 points a node: a bare list."""
+    """Return the reply to `prioritize`, a bare list with 0 to 10 points for every node."""
     return orjson.dumps([{"Host": name, "Score": score} for name, score in points.items()])
 
 
 def _fields(body: bytes) -> dict[str, Any]:
-    """The fields of a question, by their names in lower case."""
+    """Return the fields of a question, by their names in lower case."""
     try:
         fields = orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 
 from kfp_placement_controller.actuators.guard import Guard
-from kfp_placement_controller.extender.memory import Memory
+from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
 from kfp_placement_controller.loops.garbage import keep_what_is_there
 
 _LOG = logging.getLogger(__name__)
@@ -17,16 +17,16 @@ TICK_SECONDS = 1.0
 class GuardLoop:
     """Works in a thread of its own, from when everything is known."""
 
-    def __init__(self, guard: Guard, memory: Memory, is_synced: Callable[[], bool]) -> None:
+    def __init__(self, guard: Guard, store: KnowledgeStore, is_synced: Callable[[], bool]) -> None:
         """Nothing is started yet.
 
         Args:
             guard: decides and writes.
-            memory: what the extender knows; what mattered for a moment only is forgotten.
+            store: what the extender knows; facts that mattered only for a moment are forgotten.
             is_synced: everything is known.
         """
         self._guard = guard
-        self._memory = memory
+        self._store = store
         self._is_synced = is_synced
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="guard")
@@ -46,7 +46,7 @@ class GuardLoop:
                 return
         keep_what_is_there()
         while not self._stopping.wait(TICK_SECONDS):
-            self._memory.forget_moments()
+            self._store.forget_moments()
             try:
                 self._guard.tick()
             except Exception:

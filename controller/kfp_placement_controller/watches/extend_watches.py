@@ -9,7 +9,7 @@ from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.extender.contention import count_rejection
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import read_plan
-from kfp_placement_controller.extender.memory import Memory, read_bare_node
+from kfp_placement_controller.extender.knowledge_store import KnowledgeStore, read_bare_node
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES, RUN_QUEUES
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.liveness import observe_held_lease
@@ -31,13 +31,13 @@ class ExtendObserver:
     """Tells all whom a change concerns; in the threads of the watches.
 
     Attributes:
-        memory: what the extender knows.
+        store: what the extender knows.
         notes: what it has decided of pods, until they are bound.
         guard: looks after what is dead.
         events: take what is said of pods.
     """
 
-    memory: Memory
+    store: KnowledgeStore
     notes: DeviationNotes
     guard: Guard
     events: EventRecorder
@@ -52,31 +52,31 @@ class ExtendObserver:
             sources: read the pods.
             settings: of the process.
         """
-        memory, watches = self.memory, WatchGroup(client)
-        watches.add(NODES, read_bare_node, memory.node_changed)
+        store, watches = self.store, WatchGroup(client)
+        watches.add(NODES, read_bare_node, store.node_changed)
         watches.add(
-            LOCATIONS, lambda raw: read_resource(Location, raw).stated(), memory.location_changed
+            LOCATIONS, lambda raw: read_resource(Location, raw).stated(), store.location_changed
         )
         watches.add(POLICIES, partial(read_resource, PlacementPolicy), self._policy_changed)
-        watches.add(CLAIMS, observe_claim, memory.claim_changed)
-        watches.add(PLACEMENTS, read_plan, memory.plan_changed)
+        watches.add(CLAIMS, observe_claim, store.claim_changed)
+        watches.add(PLACEMENTS, read_plan, store.plan_changed)
         watches.add(PODS, sources.observe_pod, self._pod_changed)
         leases = self.guard.lease_changed
         watches.add(LEASES, observe_held_lease, leases, namespace=settings.own_namespace)
         if settings.queues:
             default = f"metadata.name={DEFAULT_QUEUE}"
-            changed = memory.queue_changed
+            changed = store.queue_changed
             watches.add(RUN_QUEUES, observe_readiness, changed, field_selector=default)
         return watches
 
     def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
-        self.memory.policy_changed(change)
-        show_policy(self.memory.known.policy)
+        self.store.policy_changed(change)
+        show_policy(self.store.knowledge.policy)
 
     def _pod_changed(self, change: Change[ObservedPod]) -> None:
-        self.memory.pod_changed(change)
+        self.store.pod_changed(change)
         deviation = self.notes.pod_changed(change)
         if deviation is not None:
             report_deviation(self.events, deviation)
         self.guard.pod_changed(change)
-        count_rejection(change, self.memory.known.rules.scheduler_names)
+        count_rejection(change, self.store.knowledge.rules.scheduler_names)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.knowledge import KnownPlan, read_plan
-from kfp_placement_controller.extender.memory import Memory, read_bare_node
+from kfp_placement_controller.extender.knowledge_store import KnowledgeStore, read_bare_node
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
@@ -139,39 +139,39 @@ def patched(item: JsonObject, operations: Sequence[Mapping[str, Any]]) -> JsonOb
 
 
 class Cluster:
-    """A memory and the changes that tests make to it.
+    """A store of knowledge and the changes that tests make to it.
 
     Attributes:
-        memory: what is known.
+        store: what is known.
         now: the time by its clock, in seconds.
     """
 
     def __init__(self, *nodes: str) -> None:
         self.now = 1000.0
-        self.memory = Memory(DEFAULT_SOURCES, clock=lambda: self.now)
+        self.store = KnowledgeStore(DEFAULT_SOURCES, clock=lambda: self.now)
         self._pods: dict[tuple[str, str], ObservedPod] = {}
         for name in nodes:
             self.node(name)
 
     @property
-    def known(self):
+    def knowledge(self):
         """The state at this moment."""
-        return self.memory.known
+        return self.store.knowledge
 
     def node(self, name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> None:
         """A node appears or changes."""
         new = read_bare_node(kubernetes.node_object(name, labels=labels or {}, spec=spec))
-        self.memory.node_changed(Change(("", name), None, new))
+        self.store.node_changed(Change(("", name), None, new))
 
     def lose(self, name: str) -> None:
         """A node goes."""
-        self.memory.node_changed(Change(("", name), None, None))
+        self.store.node_changed(Change(("", name), None, None))
 
     def pod(self, **given: Any) -> None:
         """A pod appears or changes."""
         new = asked(**given)
         key = (new.namespace, new.name)
-        self.memory.pod_changed(Change(key, self._pods.get(key), new))
+        self.store.pod_changed(Change(key, self._pods.get(key), new))
         self._pods[key] = new
 
     def seen_to_bind(self, scheduler: str) -> None:
@@ -184,23 +184,23 @@ class Cluster:
     def remove_pod(self, name: str = "pod", namespace: str = NAMESPACE) -> None:
         """A pod goes."""
         old = self._pods.pop((namespace, name))
-        self.memory.pod_changed(Change((namespace, name), old, None))
+        self.store.pod_changed(Change((namespace, name), old, None))
 
     def plan(self, *rows: Sequence[Any], **given: Any) -> KnownPlan:
         """A plan is written."""
         new = read_plan(plan_object(*rows, **given))
-        self.memory.plan_changed(Change((NAMESPACE, WORKFLOW), None, new))
+        self.store.plan_changed(Change((NAMESPACE, WORKFLOW), None, new))
         return new
 
     def policy(self, **spec: Any) -> None:
         """The policy is written."""
         new = read_resource(PlacementPolicy, {"metadata": {"name": "default"}, "spec": spec})
-        self.memory.policy_changed(Change(("", "default"), None, new))
+        self.store.policy_changed(Change(("", "default"), None, new))
 
     def location(self, named: str, **spec: Any) -> None:
         """A Location is written."""
         found = {"metadata": {"name": named}, "spec": spec}
-        self.memory.location_changed(
+        self.store.location_changed(
             Change(("", named), None, read_resource(Location, found).stated())
         )
 
@@ -210,4 +210,4 @@ class Cluster:
             "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": {"accessModes": list(modes)},
         }
-        self.memory.claim_changed(Change((NAMESPACE, name), None, observe_claim(found)))
+        self.store.claim_changed(Change((NAMESPACE, name), None, observe_claim(found)))

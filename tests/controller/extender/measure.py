@@ -17,7 +17,7 @@ from benchmarks.data import data_folder
 from kfp_placement_controller.extender.answers import Answer, Answers
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import read_plan
-from kfp_placement_controller.extender.memory import Memory, read_bare_node
+from kfp_placement_controller.extender.knowledge_store import KnowledgeStore, read_bare_node
 from kfp_placement_controller.loops.garbage import keep_what_is_there
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.keys import RunKey
@@ -38,22 +38,22 @@ def recorded_pod() -> dict[str, Any]:
     return pod
 
 
-def filled(pod: dict[str, Any], rng: random.Random) -> Memory:
+def filled(pod: dict[str, Any], rng: random.Random) -> KnowledgeStore:
     """A memory of a large cluster."""
-    memory = Memory(DEFAULT_SOURCES)
+    store = KnowledgeStore(DEFAULT_SOURCES)
     for name in NAMES:
         node = read_bare_node(node_object(name, labels={"HOME-EDGE": f"{rng.random() * 50:.3f}"}))
-        memory.node_changed(Change(("", name), None, node))
+        store.node_changed(Change(("", name), None, node))
     for number in range(PODS):
         raw = copy.deepcopy(pod)
         raw["metadata"]["name"] = f"pod-{number}"
         raw["spec"]["nodeName"] = rng.choice(NAMES)
         observed = DEFAULT_SOURCES.observe_pod(raw)
-        memory.pod_changed(Change((observed.namespace, observed.name), None, observed))
+        store.pod_changed(Change((observed.namespace, observed.name), None, observed))
     for number in range(PLANS):
         plan = read_plan(a_plan(rng))
-        memory.plan_changed(Change((pod["metadata"]["namespace"], f"run-{number}"), None, plan))
-    return memory
+        store.plan_changed(Change((pod["metadata"]["namespace"], f"run-{number}"), None, plan))
+    return store
 
 
 def a_plan(rng: random.Random) -> dict[str, Any]:
@@ -80,11 +80,11 @@ def question(
 
 
 def cases(
-    pod: dict[str, Any], memory: Memory, answers: Answers
+    pod: dict[str, Any], store: KnowledgeStore, answers: Answers
 ) -> Iterator[tuple[str, Callable[[bytes], Answer], list[bytes]]]:
     """Name, verb and questions of each row."""
     steps = [f"step-{number}" for number in range(QUESTIONS)]
-    plan = memory.known.plans[RunKey(pod["metadata"]["namespace"], "run-7")].steps
+    plan = store.knowledge.plans[RunKey(pod["metadata"]["namespace"], "run-7")].steps
 
     def asked(run: str, labels: dict[str, str], names: list[str] = NAMES) -> list[bytes]:
         return [question(pod, run, step, labels, names) for step in steps]
@@ -104,13 +104,13 @@ def cases(
 def main() -> None:
     """Measure and print."""
     pod = recorded_pod()
-    memory = filled(pod, random.Random(0))
-    answers = Answers(lambda: memory.known, DeviationNotes().decided)
+    store = filled(pod, random.Random(0))
+    answers = Answers(lambda: store.knowledge, DeviationNotes().decided)
     # As the process does once it knows everything.
     keep_what_is_there()
     print(f"Python {platform.python_version()}, {platform.machine()}\n")
     print("| answer | p50 ms | p99 ms |\n|---|---|---|")
-    for name, verb, questions in cases(pod, memory, answers):
+    for name, verb, questions in cases(pod, store, answers):
         for each in questions:
             verb(each)
         taken = []

@@ -37,7 +37,7 @@ def decided():
 
 @pytest.fixture
 def answers(cluster, decided):
-    return Answers(lambda: cluster.known, lambda *each: decided.append(each))
+    return Answers(lambda: cluster.knowledge, lambda *each: decided.append(each))
 
 
 def question(**fields) -> bytes:
@@ -61,7 +61,7 @@ def test_the_recorded_question_goes_to_the_nearest_node():
     cluster = Cluster("nitos-cloud-node", "big")
     cluster.node("home-edge-node", {"HOME-EDGE": "0.289"})
     cluster.node("nitlab-edge-node", {"HOME-EDGE": "9.8"})
-    answers = Answers(lambda: cluster.known, lambda *_: None)
+    answers = Answers(lambda: cluster.knowledge, lambda *_: None)
     body = data_path("labelled/extender/filter-taxi-predict.json").read_bytes()
     assert json.loads(answers.filter(body).body)["NodeNames"] == ["home-edge-node"]
 
@@ -106,7 +106,7 @@ def test_time_is_counted(answers):
 def ready(cluster, **spec):
     status = {"schedulerReady": True, "gatesReady": True}
     found = {"metadata": {"name": "default"}, "spec": spec, "status": status}
-    cluster.memory.policy_changed(
+    cluster.store.policy_changed(
         Change(("", "default"), None, read_resource(PlacementPolicy, found))
     )
 
@@ -164,7 +164,7 @@ pods = inner | st.fixed_dictionaries(
 def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
     cluster = Cluster("a", "b")
     cluster.plan(ROW)
-    answers = Answers(lambda: cluster.known, lambda *_: None)
+    answers = Answers(lambda: cluster.knowledge, lambda *_: None)
     answer = answers.filter(question(Pod=pod, NodeNames=names))
     found = json.loads(answer.body)
     assert set(found["NodeNames"]) <= set(names)
@@ -182,7 +182,7 @@ def held_back(cluster: Cluster) -> Answers:
     cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other", refused="no room")
     cluster.now += 10
     cluster.remove_pod("left")
-    return Answers(lambda: cluster.known, lambda *_: None, clock=lambda: cluster.now)
+    return Answers(lambda: cluster.knowledge, lambda *_: None, clock=lambda: cluster.now)
 
 
 def test_another_scheduler_goes_first_and_takes_the_room(cluster, golden):

@@ -62,7 +62,7 @@ async def serving(make, tls=None, trusted=None):
 
 def scheduler(is_synced=lambda: True):
     cluster = a_cluster()
-    return scheduler_application(Answers(lambda: cluster.known, lambda *_: None), is_synced)
+    return scheduler_application(Answers(lambda: cluster.knowledge, lambda *_: None), is_synced)
 
 
 def test_the_scheduler_s_questions_are_answered():
@@ -83,7 +83,7 @@ def test_a_question_that_is_held_back_is_answered_from_what_has_become_of_the_ro
         cluster = a_cluster()
         cluster.seen_to_bind("other")
         cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other")
-        answers = Answers(lambda: cluster.known, lambda *_: None, clock=lambda: cluster.now)
+        answers = Answers(lambda: cluster.knowledge, lambda *_: None, clock=lambda: cluster.now)
         question = {**QUESTION, "Pod": pod_object(requests={"cpu": "1"}), "NodeNames": ["a"]}
         async with serving(scheduler_application(answers, lambda: True)) as ask:
             asked = asyncio.create_task(ask("/scheduler/filter", json.dumps(question)))
@@ -132,7 +132,7 @@ def test_a_defect_of_ours_keeps_all_nodes_and_is_counted(caplog):
 
     async def check():
         cluster = a_cluster()
-        answers = Answers(lambda: cluster.known, broken)
+        answers = Answers(lambda: cluster.knowledge, broken)
         async with serving(scheduler_application(answers, lambda: True)) as ask:
             status, body = await ask("/scheduler/filter", json.dumps(QUESTION))
             assert (status, json.loads(body)["NodeNames"]) == (200, ["a", "b"])

@@ -9,7 +9,7 @@ from kfp_placement_controller.extender.contention import (
     settling_seconds,
     without_taken,
 )
-from kfp_placement_controller.extender.memory import MAX_WAITING, MOMENT_SECONDS
+from kfp_placement_controller.extender.knowledge_store import MAX_WAITING, MOMENT_SECONDS
 from tests.controller.extender.known import Cluster, asked
 
 OTHERS = "default-scheduler"
@@ -41,7 +41,7 @@ def freed(cluster: Cluster, cpu: str, *, since: float = JUST_NOW) -> None:
 
 def unsettled(cluster: Cluster, cpu: str = "2") -> dict[str, float]:
     pod = asked(requests={"cpu": cpu})
-    return settling_seconds(cluster.known, pod, ["a", "b"], cluster.now)
+    return settling_seconds(cluster.knowledge, pod, ["a", "b"], cluster.now)
 
 
 @pytest.fixture
@@ -151,55 +151,62 @@ def test_what_we_have_just_given_away_is_counted(cluster):
     refused(cluster, "theirs", "2")
     assert unsettled(cluster, "2") == {}
     cluster.pod(name="before", requests={"cpu": "2"})
-    cluster.memory.granted(asked(name="before", requests={"cpu": "2"}), "a")
+    cluster.store.granted(asked(name="before", requests={"cpu": "2"}), "a")
     assert list(unsettled(cluster, "2")) == ["a"]
 
 
 def test_a_grant_ends_when_its_pod_is_seen_on_a_node(cluster):
     before = asked(name="before", requests={"cpu": "2"})
     cluster.pod(name="before", requests={"cpu": "2"})
-    cluster.memory.granted(before, "a")
-    assert cluster.known.free("a")["cpu"] == 6000
-    assert cluster.known.free("a", besides=before.uid)["cpu"] == 8000
+    cluster.store.granted(before, "a")
+    assert cluster.knowledge.free("a")["cpu"] == 6000
+    assert cluster.knowledge.free("a", besides=before.uid)["cpu"] == 8000
     cluster.pod(name="before", requests={"cpu": "2"}, node="b")
-    assert (cluster.known.free("a")["cpu"], cluster.known.free("b")["cpu"]) == (8000, 6000)
+    assert (cluster.knowledge.free("a")["cpu"], cluster.knowledge.free("b")["cpu"]) == (8000, 6000)
 
 
 def test_room_that_was_taken_meanwhile_is_not_given(cluster):
     pod, asked_at = asked(requests={"cpu": "5"}), cluster.now
     cluster.now += 0.1
     cluster.pod(name="theirs", node="a", requests={"cpu": "4"}, scheduler=OTHERS)
-    assert without_taken(cluster.known, pod, ["a", "b", "unknown"], asked_at) == ("b", "unknown")
+    assert without_taken(cluster.knowledge, pod, ["a", "b", "unknown"], asked_at) == (
+        "b",
+        "unknown",
+    )
     small = asked(requests={"cpu": "4"})
-    assert without_taken(cluster.known, small, ["a", "b"], asked_at) == ("a", "b")
+    assert without_taken(cluster.knowledge, small, ["a", "b"], asked_at) == ("a", "b")
 
 
 def test_what_was_taken_before_is_kube_scheduler_s_to_judge(cluster):
     """Should our count be wrong, no pod is kept off a node for ever."""
     cluster.pod(name="theirs", node="a", requests={"cpu": "8"}, scheduler=OTHERS)
     asked_at = cluster.now + LONG_AGO
-    assert without_taken(cluster.known, asked(requests={"cpu": "5"}), ["a"], asked_at) == ("a",)
+    assert without_taken(cluster.knowledge, asked(requests={"cpu": "5"}), ["a"], asked_at) == ("a",)
 
 
 def test_what_mattered_for_a_moment_is_forgotten(cluster):
     freed(cluster, "2")
-    cluster.memory.granted(asked(name="lost"), "a")
-    cluster.memory.forget_moments()
-    known = cluster.known
-    assert (len(known.granted), list(known.freed_at), list(known.taken_at)) == (1, ["a"], ["a"])
+    cluster.store.granted(asked(name="lost"), "a")
+    cluster.store.forget_moments()
+    knowledge = cluster.knowledge
+    assert (len(knowledge.granted), list(knowledge.freed_at), list(knowledge.taken_at)) == (
+        1,
+        ["a"],
+        ["a"],
+    )
     cluster.now += MOMENT_SECONDS
-    cluster.memory.forget_moments()
-    known = cluster.known
-    assert (known.granted, known.freed_at, known.taken_at) == ({}, {}, {})
+    cluster.store.forget_moments()
+    knowledge = cluster.knowledge
+    assert (knowledge.granted, knowledge.freed_at, knowledge.taken_at) == ({}, {}, {})
 
 
 def test_nodes_that_are_not_known_are_not_judged(cluster):
     pod = asked(requests={"cpu": "9"})
     refused(cluster, "theirs", "1")
-    assert settling_seconds(cluster.known, pod, ["stranger"], cluster.now) == {}
+    assert settling_seconds(cluster.knowledge, pod, ["stranger"], cluster.now) == {}
 
 
 def test_what_is_remembered_of_waiting_pods_is_limited(cluster):
     for number in range(MAX_WAITING + 5):
         waiting(cluster, f"p{number}", "1")
-    assert len(cluster.known.waiting) == MAX_WAITING
+    assert len(cluster.knowledge.waiting) == MAX_WAITING

@@ -40,7 +40,7 @@ def edge_cluster(*row, **latencies: str) -> Cluster:
 
 def answer(cluster, pod, offered=NODES) -> tuple[str, DecisionReason]:
     """The nodes that remain, by their letters, and why."""
-    found = filter_nodes(cluster.known, pod, list(offered))
+    found = filter_nodes(cluster.knowledge, pod, list(offered))
     return "".join(found.nodes), found.reason
 
 
@@ -49,12 +49,12 @@ def left(cluster, pod, offered=NODES) -> str:
 
 
 def scores(cluster, pod, names=NODES):
-    return prioritize_nodes(cluster.known, pod, list(names))
+    return prioritize_nodes(cluster.knowledge, pod, list(names))
 
 
 def test_the_planned_node_remains_alone_even_where_it_is_tight():
     for pod in (asked("train"), asked("train", requests={"cpu": "8"})):
-        found = filter_nodes(a_cluster().known, pod, NODES)
+        found = filter_nodes(a_cluster().knowledge, pod, NODES)
         assert (found.nodes, found.reason, found.planned) == (("b",), DecisionReason.PLAN, "b")
 
 
@@ -129,7 +129,7 @@ def test_a_step_that_the_plan_puts_nowhere_keeps_every_node():
 
 
 def test_no_nodes_are_answered_with_no_nodes():
-    found = filter_nodes(a_cluster().known, asked("train"), [])
+    found = filter_nodes(a_cluster().knowledge, asked("train"), [])
     assert (found.nodes, dict(found.reasons)) == ((), {})
     assert scores(a_cluster(), asked("train"), []) == {}
 
@@ -170,7 +170,7 @@ def test_a_moved_label_moves_the_next_pod_at_once():
     assert left(cluster, predict(), "abc") == "a"
     cluster.node("a", {"HOME-EDGE": "50"})
     cluster.node("c", {"HOME-EDGE": "0.3"})
-    found = filter_nodes(cluster.known, predict(), "abc")
+    found = filter_nodes(cluster.knowledge, predict(), "abc")
     assert (found.nodes, found.reason, found.planned) == (("c",), DecisionReason.LATENCY, "a")
 
 
@@ -205,13 +205,13 @@ def test_points_follow_the_round_trip():
 def test_a_hard_limit_excludes_nodes_even_planned_ones():
     cluster = edge_cluster("work", 1, a="0.3", b="30", c="")
     pod = asked("work", labels={"OurLocation": "home-edge"}, hints=LIMIT)
-    found = filter_nodes(cluster.known, pod, "abc")
+    found = filter_nodes(cluster.knowledge, pod, "abc")
     assert (found.nodes, found.reason, found.planned) == (("a",), DecisionReason.LIMIT, "b")
 
 
 def test_where_no_node_is_within_the_limit_every_node_gets_a_reason(golden):
     cluster = edge_cluster(a="20.1", b="30", c="")
-    found = filter_nodes(cluster.known, predict(hints=LIMIT), "abc")
+    found = filter_nodes(cluster.knowledge, predict(hints=LIMIT), "abc")
     assert (found.nodes, found.reason) == ((), DecisionReason.REFUSED)
     golden(f"{node}: {reason}" for node, reason in found.reasons.items())
     assert ["over 20ms" in found.reasons[node] for node in "abc"] == [True, True, False]
@@ -254,7 +254,7 @@ def test_a_running_user_of_the_claim_pins_the_pod():
     cluster = with_users(a_cluster(), "c")
     cluster.claim("data", "ReadWriteOnce")
     pod = asked("train", claims=["data"])
-    found = filter_nodes(cluster.known, pod, NODES)
+    found = filter_nodes(cluster.knowledge, pod, NODES)
     assert (found.nodes, found.reason, found.planned) == (("c",), DecisionReason.VOLUME, "b")
     assert answer(cluster, asked("x", claims=["data"])) == ("c", DecisionReason.VOLUME)
     assert scores(cluster, pod)["c"] > scores(cluster, pod)["b"] == 0
@@ -338,7 +338,7 @@ pods = st.builds(
 
 @given(clusters(), pods, st.lists(names, unique=True))
 def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
-    found = filter_nodes(cluster.known, pod, offered)
+    found = filter_nodes(cluster.knowledge, pod, offered)
     assert set(found.nodes) <= set(offered)
     assert len(set(found.nodes)) == len(found.nodes)
     if found.nodes or not offered:
@@ -349,7 +349,7 @@ def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
         assert all(found.reasons.values())
     if found.reason not in (DecisionReason.NOTHING_KNOWN, DecisionReason.REFUSED):
         assert len(found.nodes) <= CANDIDATES
-    points = prioritize_nodes(cluster.known, pod, offered)
+    points = prioritize_nodes(cluster.knowledge, pod, offered)
     assert list(points) == list(offered)
     assert all(0 <= score <= 10 for score in points.values())
     if found.nodes:

@@ -19,7 +19,7 @@ class DeviationRecorder:
 
     def ask(self, cluster, pod, offered):
         """The scheduler asks."""
-        self.notes.decided(cluster.known, pod, filter_nodes(cluster.known, pod, offered))
+        self.notes.decided(cluster.knowledge, pod, filter_nodes(cluster.knowledge, pod, offered))
 
     def bind(self, node, name="pod", **given):
         """The scheduler binds; None: the pod is deleted."""

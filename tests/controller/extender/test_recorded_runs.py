@@ -30,12 +30,12 @@ def planned(name: str):
 def test_every_marked_pod_goes_where_its_step_is_planned(name):
     workflow, pods, plan = planned(name)
     cluster = Cluster(*NODES)
-    cluster.memory.plan_changed(Change(("kubeflow", workflow), None, plan))
+    cluster.store.plan_changed(Change(("kubeflow", workflow), None, plan))
     asked = set()
     for pod in pods:
         raw = {**pod, "metadata": {**pod["metadata"], "namespace": "kubeflow"}}
         raw["metadata"].pop("ownerReferences", None)
-        found = filter_nodes(cluster.known, DEFAULT_SOURCES.observe_pod(raw), NODES)
+        found = filter_nodes(cluster.knowledge, DEFAULT_SOURCES.observe_pod(raw), NODES)
         if found.reason is DecisionReason.NOTHING_KNOWN:
             # Loops whose width a plan can only assume.
             assert "iteration-iterations" in str(pod["metadata"]["annotations"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.answers import Answers
-from kfp_placement_controller.extender.memory import Memory
+from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
 from kfp_placement_controller.observed.run_queues import observe_readiness
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, GROUP, INSTANCE_LABEL
@@ -30,15 +30,15 @@ class Webhook:
     """
 
     def __init__(self) -> None:
-        self.memory = Memory(DEFAULT_SOURCES)
+        self.store = KnowledgeStore(DEFAULT_SOURCES)
         self.answers = Answers(
-            lambda: self.memory.known, lambda *_: None, queue_sources=QUEUE_SOURCES
+            lambda: self.store.knowledge, lambda *_: None, queue_sources=QUEUE_SOURCES
         )
 
     def queue(self, namespace: str, queue: dict[str, Any] | None, name: str = "default") -> None:
         """A RunQueue is written, or deleted."""
         new = None if queue is None else observe_readiness(queue)
-        self.memory.queue_changed(Change((namespace, name), None, new))
+        self.store.queue_changed(Change((namespace, name), None, new))
 
     def admitted(self, workflow: dict[str, Any], **request: Any) -> dict[str, Any]:
         """The Workflow as it would be stored."""

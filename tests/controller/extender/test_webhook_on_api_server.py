@@ -35,8 +35,8 @@ class Webhook:
     """
 
     def __init__(self, files: CertificateFiles) -> None:
-        self.known = Knowledge(DEFAULT_SOURCES)
-        answers = Answers(lambda: self.known, lambda *_: None)
+        self.knowledge = Knowledge(DEFAULT_SOURCES)
+        answers = Answers(lambda: self.knowledge, lambda *_: None)
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -79,7 +79,7 @@ class Webhook:
         if case.policy is not None:
             found = {"spec": dict(case.policy), "status": dict(case.status)}
             policy = read_resource(PlacementPolicy, found)
-        self.known = Knowledge(DEFAULT_SOURCES, policy=policy)
+        self.knowledge = Knowledge(DEFAULT_SOURCES, policy=policy)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from kfp_placement_controller.actuators.guard import Guard
-from kfp_placement_controller.extender.memory import Memory
+from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
 from kfp_placement_controller.loops import guard_loop
 from kfp_placement_controller.loops.guard_loop import GuardLoop
 
@@ -37,7 +37,7 @@ def test_a_defect_ends_one_round_and_not_all(caplog):
             raise RuntimeError("a defect")
         went_on.set()
 
-    loop = GuardLoop(a_guard(tick), Mock(Memory), lambda: True)
+    loop = GuardLoop(a_guard(tick), Mock(KnowledgeStore), lambda: True)
     loop.start()
     assert went_on.wait(PATIENCE_SECONDS)
     loop.stop()
@@ -52,7 +52,7 @@ def test_nothing_is_guarded_before_everything_is_known():
         return False
 
     guard = a_guard(None)
-    loop = GuardLoop(guard, Mock(Memory), is_synced)
+    loop = GuardLoop(guard, Mock(KnowledgeStore), is_synced)
     loop.start()
     assert asked.wait(PATIENCE_SECONDS)
     loop.stop()

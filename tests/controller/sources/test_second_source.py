@@ -15,7 +15,7 @@ import pytest
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.knowledge import read_plan
-from kfp_placement_controller.extender.memory import Memory, read_bare_node
+from kfp_placement_controller.extender.knowledge_store import KnowledgeStore, read_bare_node
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.planning.actions import Action, SayFindings, WritePlacement
@@ -188,7 +188,7 @@ class Plane:
         self.now = START
         self.coordinator = Coordinator(SOURCES, policy=PlacementPolicy(spec=a_policy()))
         self.coordinator.lead(1, [], START)
-        self.memory = Memory(SOURCES, clock=lambda: 0.0)
+        self.store = KnowledgeStore(SOURCES, clock=lambda: 0.0)
         self.api = MemoryPlacements()
         api: Any = self.api
         nobody: Any = Nobody()
@@ -196,7 +196,7 @@ class Plane:
         for name in ("n0", "n1"):
             raw = node_object(name)
             self.coordinator.handle(NODES, Change(("", name), None, observe_node(raw)), START)
-            self.memory.node_changed(Change(("", name), None, read_bare_node(raw)))
+            self.store.node_changed(Change(("", name), None, read_bare_node(raw)))
 
     def batch(self, raw: Json) -> None:
         """The batch is new or has changed."""
@@ -217,7 +217,7 @@ class Plane:
                 self.runner.run(action, self.coordinator)
             if isinstance(action, WritePlacement):
                 plan = read_plan(self.api.objects[action.key])
-                self.memory.plan_changed(Change(action.key, None, plan))
+                self.store.plan_changed(Change(action.key, None, plan))
         return actions
 
     @property
@@ -228,7 +228,7 @@ class Plane:
 
     def asked(self, pod: Json) -> list[str]:
         """The nodes that the extender leaves for a pod."""
-        answers = Answers(lambda: self.memory.known, lambda *_: None)
+        answers = Answers(lambda: self.store.knowledge, lambda *_: None)
         body = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": ["n0", "n1"]}).encode()
         names: list[str] = json.loads(answers.filter(body).body)["NodeNames"]
         return names

@@ -1,7 +1,7 @@
-"""Keeps what the extender knows up to date; watchers write, answers read.
+"""The store of what the extender knows: watches write to it, answers read from it.
 
-Writers take a lock among themselves and publish a new frozen `Knowledge`; a reader takes the
-reference and is never waited for.
+Writers take a lock among themselves and publish a new frozen `Knowledge`. A reader takes the
+reference: it never waits, and nobody waits for it.
 """
 
 import threading
@@ -35,11 +35,13 @@ SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 """Access modes with which several nodes may mount a claim at a time."""
 
 MAX_WAITING = 1000
-"""Pods without a node that are kept; where there are more, the cluster is full by any measure."""
+"""Largest number of waiting pods that are kept; with more, the cluster is full by any measure."""
 
 MOMENT_SECONDS = 5.0
-"""After this a pod that we have sent to a node, and that is not seen there, went elsewhere; and
-nobody asks when room was freed or taken."""
+"""Time for which it matters when room was granted, freed or taken.
+
+A pod that we sent to a node and that is not seen there after this time has gone elsewhere.
+"""
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
@@ -54,11 +56,11 @@ def read_bare_node(raw: Mapping[str, Any]) -> Node:
     return replace(observe_node(raw), images={})
 
 
-class Memory:
-    """What the extender knows.
+class KnowledgeStore:
+    """The latest `Knowledge`, and the changes that make the next.
 
     Attributes:
-        known: the state at this moment; another object after every change.
+        knowledge: state at this moment; a new object after every change.
     """
 
     def __init__(
@@ -66,13 +68,13 @@ class Memory:
         sources: RunSources,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing is known yet.
+        """Begin without any knowledge.
 
         Args:
-            sources: say which run and step a pod is of.
-            clock: seconds that never go back.
+            sources: sources of runs, which tell the run and step of a pod.
+            clock: returns seconds that never go back.
         """
-        self.known = Knowledge(sources=sources)
+        self.knowledge = Knowledge(sources=sources)
         self._clock = clock
         self._lock = threading.Lock()
         self._locations: dict[str, StatedPlace] = {}
@@ -81,78 +83,82 @@ class Memory:
         self._mounts: dict[ClaimKey, Counter[str]] = {}
 
     def plan_changed(self, change: Change[KnownPlan]) -> None:
-        """A PipelinePlacement."""
+        """Take a change of a PipelinePlacement."""
         with self._lock:
-            self._publish(plans=_with(self.known.plans, change.key, change.new))
+            self._publish(plans=_with(self.knowledge.plans, change.key, change.new))
 
     def policy_changed(self, change: Change[PlacementPolicy]) -> None:
-        """A PlacementPolicy; only one counts."""
+        """Take a change of a PlacementPolicy; only the policy `default` counts."""
         if change.key[1] == POLICY_NAME:
             with self._lock:
                 self._publish(policy=change.new)
 
     def location_changed(self, change: Change[StatedPlace]) -> None:
-        """A Location: every node may be at another distance now."""
+        """Take a change of a Location: any node may be at another distance now."""
         with self._lock:
             if change.new is None:
                 self._locations.pop(change.key[1], None)
             else:
                 self._locations[change.key[1]] = change.new
             self._places = places_by_name(self._locations.values())
-            nodes = {name: self._known_node(each.node) for name, each in self.known.nodes.items()}
+            nodes = {
+                name: self._known_node(each.node) for name, each in self.knowledge.nodes.items()
+            }
             self._stating = Counter(place for node in nodes.values() for place in node.latencies_ms)
             self._publish(nodes=nodes, places=frozenset(self._stating))
 
     def node_changed(self, change: Change[Node]) -> None:
-        """A node; one that is only reported again changes nothing."""
+        """Take a change of a node; one that is only reported again changes nothing."""
         name = change.key[1]
         with self._lock:
-            old = self.known.nodes.get(name)
+            old = self.knowledge.nodes.get(name)
             if change.new == (None if old is None else old.node):
                 return
             new = None if change.new is None else self._known_node(change.new)
             self._stating.subtract(old.latencies_ms if old is not None else ())
             self._stating.update(new.latencies_ms if new is not None else ())
             self._stating = +self._stating
-            self._publish(nodes=_with(self.known.nodes, name, new), places=frozenset(self._stating))
+            self._publish(
+                nodes=_with(self.knowledge.nodes, name, new), places=frozenset(self._stating)
+            )
 
     def claim_changed(self, change: Change[ObservedClaim]) -> None:
-        """A volume claim."""
+        """Take a change of a volume claim."""
         new = change.new
         shared = new is not None and bool(SHARED_MODES.intersection(new.claim.access_modes))
         with self._lock:
-            if shared is not (change.key in self.known.shared_claims):
-                self._publish(shared_claims=self.known.shared_claims ^ {change.key})
+            if shared is not (change.key in self.knowledge.shared_claims):
+                self._publish(shared_claims=self.knowledge.shared_claims ^ {change.key})
 
     def queue_changed(self, change: Change[bool]) -> None:
-        """Whether a RunQueue is ready; only the one by which a namespace takes part counts."""
+        """Take a change of a RunQueue's readiness; only a namespace's queue `default` counts."""
         namespace, name = change.key
         holds = change.new is True
         with self._lock:
-            if name == DEFAULT_QUEUE and holds is not (namespace in self.known.holding):
-                self._publish(holding=self.known.holding ^ {namespace})
+            if name == DEFAULT_QUEUE and holds is not (namespace in self.knowledge.holding):
+                self._publish(holding=self.knowledge.holding ^ {namespace})
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
-        """A pod: the room it takes or waits for, and where it mounts its claims."""
+        """Take a change of a pod: its room or wish for room, and where it mounts its claims."""
         with self._lock:
             changes = {**self._room_changes(change), **self._waiting_changes(change)}
             if changes:
                 self._publish(**changes)
 
     def granted(self, pod: ObservedPod, node: str) -> None:
-        """We have sent a pod to a node; its scheduler counts it there before anybody sees it."""
+        """Count a pod on the node that we have sent it to, before anybody sees it there."""
         grant = Grant(node, pod.requests, self._clock())
         with self._lock:
-            self._publish(granted={**self.known.granted, pod.uid: grant})
+            self._publish(granted={**self.knowledge.granted, pod.uid: grant})
 
     def forget_moments(self) -> None:
         """Forget what mattered for a moment only; to be called from time to time."""
         since = self._clock() - MOMENT_SECONDS
         with self._lock:
-            known = self.known
-            granted = {uid: each for uid, each in known.granted.items() if each.at > since}
-            freed_at = {name: at for name, at in known.freed_at.items() if at > since}
-            taken_at = {name: at for name, at in known.taken_at.items() if at > since}
+            knowledge = self.knowledge
+            granted = {uid: each for uid, each in knowledge.granted.items() if each.at > since}
+            freed_at = {name: at for name, at in knowledge.freed_at.items() if at > since}
+            taken_at = {name: at for name, at in knowledge.taken_at.items() if at > since}
             self._publish(granted=granted, freed_at=freed_at, taken_at=taken_at)
 
     def _room_changes(self, change: Change[ObservedPod]) -> dict[str, Any]:
@@ -162,7 +168,7 @@ class Memory:
             return {}
         if old is not None and new is not None and _same_room(old, new):
             return {}
-        used = dict(self.known.used)
+        used = dict(self.knowledge.used)
         claims: set[ClaimKey] = set()
         for pod, sign, summed in ((old, -1, minus), (new, 1, plus)):
             if pod is not None:
@@ -171,12 +177,12 @@ class Memory:
                 claims.update(ClaimKey(pod.namespace, claim) for claim in pod.claims)
                 self._mount(pod, sign)
         changes: dict[str, Any] = {"used": used}
-        if new is not None and new.uid in self.known.waiting:
-            changes["binders"] = self.known.binders | {new.scheduler_name}
+        if new is not None and new.uid in self.knowledge.waiting:
+            changes["binders"] = self.knowledge.binders | {new.scheduler_name}
         if new is None and old is not None:
-            changes["freed_at"] = {**self.known.freed_at, old.node_name: self._clock()}
+            changes["freed_at"] = {**self.knowledge.freed_at, old.node_name: self._clock()}
         if old is None and new is not None:
-            changes["taken_at"] = {**self.known.taken_at, new.node_name: self._clock()}
+            changes["taken_at"] = {**self.knowledge.taken_at, new.node_name: self._clock()}
         if claims:
             changes["claim_nodes"] = self._claim_nodes(claims)
         return changes
@@ -187,19 +193,19 @@ class Memory:
             return {}
         changes: dict[str, Any] = {}
         waits = change.new is not None and _waits(pod)
-        old, new = self.known.waiting.get(pod.uid), None
-        if waits and (old is not None or len(self.known.waiting) < MAX_WAITING):
+        old, new = self.knowledge.waiting.get(pod.uid), None
+        if waits and (old is not None or len(self.knowledge.waiting) < MAX_WAITING):
             since = self._clock() if old is None else old.since
             is_refused = pod.unscheduled is not None
             new = WaitingPod(pod.scheduler_name, pod.requests, is_refused, since)
         if new != old:
-            changes["waiting"] = _with(self.known.waiting, pod.uid, new)
-        if not waits and pod.uid in self.known.granted:
-            changes["granted"] = _with(self.known.granted, pod.uid, None)
+            changes["waiting"] = _with(self.knowledge.waiting, pod.uid, new)
+        if not waits and pod.uid in self.knowledge.granted:
+            changes["granted"] = _with(self.knowledge.granted, pod.uid, None)
         return changes
 
     def _publish(self, **changes: Any) -> None:
-        self.known = replace(self.known, **changes)
+        self.knowledge = replace(self.knowledge, **changes)
 
     def _known_node(self, node: Node) -> KnownNode:
         return KnownNode(node, node_latencies(node.labels, self._places))
@@ -210,7 +216,7 @@ class Memory:
             self._mounts.setdefault(key, Counter())[pod.node_name] += sign
 
     def _claim_nodes(self, claims: set[ClaimKey]) -> Mapping[ClaimKey, tuple[str, ...]]:
-        claim_nodes = dict(self.known.claim_nodes)
+        claim_nodes = dict(self.knowledge.claim_nodes)
         for claim in claims:
             mounts = self._mounts[claim] = +self._mounts[claim]
             if mounts:
@@ -221,9 +227,9 @@ class Memory:
         return claim_nodes
 
 
-def _with(known: Mapping[KeyT, ValueT], key: KeyT, value: ValueT | None) -> Mapping[KeyT, ValueT]:
-    """The same mapping with one entry set, or without it."""
-    changed = {**known}
+def _with(entries: Mapping[KeyT, ValueT], key: KeyT, value: ValueT | None) -> Mapping[KeyT, ValueT]:
+    """Return the same mapping with one entry set, or without it where the value is None."""
+    changed = {**entries}
     if value is None:
         changed.pop(key, None)
     else:

@@ -19,14 +19,14 @@ def test_bound_pods_take_room_until_they_have_ended():
     cluster = Cluster("a", "b")
     requests = {"cpu": "2", "memory": "1Gi"}
     cluster.pod(name="waiting", requests=requests)
-    assert cluster.known.used == {}
+    assert cluster.knowledge.used == {}
     cluster.pod(name="one", node="a", requests=requests, phase="Running")
     cluster.pod(name="two", node="a", requests=requests, phase="Pending")
-    assert cluster.known.used["a"] == {"cpu": 4000, "memory": 2 * GIB, "pods": 2}
+    assert cluster.knowledge.used["a"] == {"cpu": 4000, "memory": 2 * GIB, "pods": 2}
     cluster.pod(name="one", node="a", requests=requests, phase="Succeeded")
-    assert cluster.known.used["a"] == {"cpu": 2000, "memory": GIB, "pods": 1}
+    assert cluster.knowledge.used["a"] == {"cpu": 2000, "memory": GIB, "pods": 1}
     cluster.remove_pod("two")
-    assert not any(cluster.known.used["a"].values())
+    assert not any(cluster.knowledge.used["a"].values())
 
 
 @given(
@@ -52,20 +52,23 @@ def test_room_is_what_the_pods_of_the_moment_take(changes):
             cluster.remove_pod(name)
             del alive[name]
     for node in ("a", "b"):
-        used, here = cluster.known.used.get(node, {}), [x for x in alive.values() if x[0] == node]
+        used, here = (
+            cluster.knowledge.used.get(node, {}),
+            [x for x in alive.values() if x[0] == node],
+        )
         assert used.get("cpu", 0) == sum(cpu for _, cpu, _ in here)
         assert used.get("pods", 0) == len(here)
     mounted: dict[tuple[str, str], set[str]] = {}
     for node, _, claims in alive.values():
         for claim in claims if node else ():
             mounted.setdefault((NAMESPACE, claim), set()).add(node)
-    found = {claim: set(nodes) for claim, nodes in cluster.known.claim_nodes.items()}
+    found = {claim: set(nodes) for claim, nodes in cluster.knowledge.claim_nodes.items()}
     assert found == mounted
 
 
 def test_what_was_taken_as_known_does_not_change_any_more():
     cluster = Cluster("a")
-    before = cluster.known
+    before = cluster.knowledge
     cluster.pod(name="one", node="a", requests={"cpu": "2"})
     cluster.node("b", {"HOME-EDGE": "1"})
     cluster.plan(["train", 0])
@@ -76,21 +79,21 @@ def test_what_was_taken_as_known_does_not_change_any_more():
 def test_a_node_that_is_only_reported_again_changes_nothing():
     cluster = Cluster()
     cluster.node("a", {"HOME-EDGE": "1"})
-    before = cluster.known
+    before = cluster.knowledge
     cluster.node("a", {"HOME-EDGE": "1"})
-    assert cluster.known is before
+    assert cluster.knowledge is before
 
 
 def test_labels_state_round_trips_in_any_case():
     cluster = Cluster()
     cluster.node("a", {"HOME-EDGE": "9.8", "zone": "3", "example.com/x": "1", "rack": "x"})
-    assert cluster.known.nodes["a"].latencies_ms == {"home-edge": 9.8}
-    assert cluster.known.places == {"home-edge"}
+    assert cluster.knowledge.nodes["a"].latencies_ms == {"home-edge": 9.8}
+    assert cluster.knowledge.places == {"home-edge"}
     cluster.node("a", {})
-    assert cluster.known.places == frozenset()
+    assert cluster.knowledge.places == frozenset()
     cluster.node("b", {"HOME-EDGE": "1"})
     cluster.lose("b")
-    assert cluster.known.places == frozenset()
+    assert cluster.knowledge.places == frozenset()
 
 
 def test_a_location_goes_before_labels_of_its_name():
@@ -99,18 +102,18 @@ def test_a_location_goes_before_labels_of_its_name():
     cluster.node("b", {"HOME-EDGE": "5", "MOON": "7"})
     static = [{"topologyKey": "site", "value": "home", "rtt": "1ms"}]
     cluster.location("edge", name="Home-Edge", static=static)
-    nodes = cluster.known.nodes
+    nodes = cluster.knowledge.nodes
     assert nodes["a"].latencies_ms == {"home-edge": 1.0}
     assert nodes["b"].latencies_ms == {"moon": 7.0}
     # A node that comes later, and one that moves.
     cluster.node("c", {"site": "home"})
     cluster.node("a", {"HOME-EDGE": "9.8"})
-    assert cluster.known.nodes["c"].latencies_ms == {"home-edge": 1.0}
-    assert cluster.known.nodes["a"].latencies_ms == {}
-    assert cluster.known.places == {"home-edge", "moon"}
-    cluster.memory.location_changed(Change(("", "edge"), None, None))
-    assert cluster.known.nodes["a"].latencies_ms == {"home-edge": 9.8}
-    assert cluster.known.nodes["c"].latencies_ms == {}
+    assert cluster.knowledge.nodes["c"].latencies_ms == {"home-edge": 1.0}
+    assert cluster.knowledge.nodes["a"].latencies_ms == {}
+    assert cluster.knowledge.places == {"home-edge", "moon"}
+    cluster.store.location_changed(Change(("", "edge"), None, None))
+    assert cluster.knowledge.nodes["a"].latencies_ms == {"home-edge": 9.8}
+    assert cluster.knowledge.nodes["c"].latencies_ms == {}
 
 
 def test_of_two_locations_of_one_place_the_first_by_object_name_counts():
@@ -120,17 +123,17 @@ def test_of_two_locations_of_one_place_the_first_by_object_name_counts():
     far = [{"topologyKey": "site", "value": "home", "rtt": "50ms"}]
     cluster.location("edge", static=far)
     cluster.location("another", name="EDGE", static=near)
-    assert cluster.known.nodes["a"].latencies_ms == {"edge": 1.0}
+    assert cluster.knowledge.nodes["a"].latencies_ms == {"edge": 1.0}
 
 
 def test_only_the_policy_called_default_counts():
     cluster = Cluster()
     cluster.policy(paused=True)
-    memory = cluster.memory
-    memory.policy_changed(Change(("", "other"), None, None))
-    assert memory.known.rules.paused
-    memory.policy_changed(Change(("", "default"), memory.known.policy, None))
-    assert not memory.known.rules.paused
+    store = cluster.store
+    store.policy_changed(Change(("", "other"), None, None))
+    assert store.knowledge.rules.paused
+    store.policy_changed(Change(("", "default"), store.knowledge.policy, None))
+    assert not store.knowledge.rules.paused
 
 
 def test_plans_of_later_revisions_are_read_as_far_as_known():
@@ -160,9 +163,9 @@ def test_a_row_that_cannot_be_read_does_not_harm_the_others(row):
 def test_a_plan_goes_with_its_object():
     cluster = Cluster("a")
     plan = cluster.plan(["train", 0])
-    assert cluster.known.plans == {(NAMESPACE, WORKFLOW): plan}
-    cluster.memory.plan_changed(Change((NAMESPACE, WORKFLOW), plan, None))
-    assert cluster.known.plans == {}
+    assert cluster.knowledge.plans == {(NAMESPACE, WORKFLOW): plan}
+    cluster.store.plan_changed(Change((NAMESPACE, WORKFLOW), plan, None))
+    assert cluster.knowledge.plans == {}
 
 
 places = st.sampled_from(["HOME-EDGE", "MOON", "zone", "edge"])
@@ -209,9 +212,9 @@ def test_planner_and_extender_know_the_same_round_trips(nodes, locations):
         for place, each in planned.items()
         for node, latency in each.items()
     }
-    known = {
+    knowledge = {
         (place, node): latency
-        for node, each in cluster.known.nodes.items()
+        for node, each in cluster.knowledge.nodes.items()
         for place, latency in each.latencies_ms.items()
     }
-    assert known == expected
+    assert knowledge == expected
