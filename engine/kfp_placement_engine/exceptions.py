@@ -7,13 +7,13 @@
     │   ├── QuantityError      "500q" is not a Kubernetes quantity
     │   ├── HintsError         the hints annotation is malformed
     │   ├── LimitError         larger or deeper than the documented limits
-    │   └── RequestError       what is asked for does not go with the run or the cluster
-    │       ├── UnknownStepError   a step is named that the run does not have
-    │       ├── UnknownLoopError   a loop is named that the run does not have, or has twice
+    │   └── RequestError       a request that does not go with the run or the cluster
+    │       ├── UnknownStepError   a step that the run does not have
+    │       ├── UnknownLoopError   a loop that the run does not have, or has twice
     │       ├── ChangeError        a change of run or cluster that cannot be planned
     │       └── ArgumentError      an argument that the run does not take, or of the wrong type
     ├── InputNotFoundError     a file, module or data set that is not there
-    └── PlanningError          a problem or option the planner refuses
+    └── PlanningError          a problem or option that the planner refuses
 
 Every message says what was wrong, which value, and what to do.
 """
@@ -32,19 +32,19 @@ class QuantityError(InputError):
 
 
 class HintsError(InputError):
-    """The hints annotation is malformed."""
+    """A malformed hints annotation."""
 
 
 class RequestError(InputError):
-    """Something is asked for that does not go with the run or the cluster, which can be read."""
+    """A request that does not go with the run or the cluster, which themselves can be read."""
 
 
 class UnknownStepError(RequestError):
-    """A step is named that the run does not have; the message names those that come close."""
+    """A step that the run does not have; the message names those that come close."""
 
 
 class UnknownLoopError(RequestError):
-    """A loop is named that the run does not have, or has twice; the message names its loops."""
+    """A loop that the run does not have, or has twice; the message names the run's loops."""
 
 
 class ChangeError(RequestError):

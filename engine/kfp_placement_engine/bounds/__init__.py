@@ -1,1 +1,1 @@
-"""What no schedule can beat."""
+"""Lower bounds of the makespan: times that no schedule can beat."""

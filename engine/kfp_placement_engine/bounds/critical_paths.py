@@ -1,8 +1,8 @@
-"""What must lie before and after each activity of a run, whatever the plan.
+"""Critical paths: the least time before and after each activity of a run, whatever the plan.
 
 Along the dependencies every activity takes at least its shortest time. Loops that limit how many
-iterations run at once take more: while this many run, they can together do only this many seconds
-of iteration each second.
+iterations run at once take more: p iterations at once do at most p seconds of iterations each
+second.
 
 Images are pulled once per node, and on every node somebody has to be the first. Let f be the least
 head of all users of an image. No user is bound before f, so a node that lacks the image at time
@@ -29,14 +29,14 @@ from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProb
 
 @dataclass(frozen=True)
 class LeastSeconds:
-    """Least times from bind to end over the nodes where each activity fits.
+    """The least times from bind to end over the nodes where each activity fits.
 
     Attributes:
-        shortest: [A] over all of them, with the pull of those that need their image first.
-        present: [A] over those that hold its image at time zero, or all if it needs none; infinite
-            where there is none.
-        missing: [A] over the others, without the pull; infinite likewise.
-        pulling: [A] over the others, with the pull.
+        shortest: [A] least time over all nodes, with the pull for the first user of an image.
+        present: [A] least time over the nodes that hold its image at time zero, or over all nodes
+            if it has no image; infinite where there is no such node.
+        missing: [A] least time over the other nodes, without the pull; infinite likewise.
+        pulling: [A] least time over the other nodes, with the pull.
     """
 
     shortest: Floats
@@ -51,8 +51,8 @@ class Paths:
 
     Attributes:
         shortest: [A] least time from bind to end.
-        head: [A] it cannot be bound earlier.
-        end: [A] it cannot end earlier.
+        head: [A] earliest bind.
+        end: [A] earliest end.
         tail: [A] least time from its end to the end of the run.
     """
 
@@ -63,12 +63,12 @@ class Paths:
 
     @property
     def critical_seconds(self) -> float:
-        """The longest chain with every activity at its quickest."""
+        """Length of the longest chain, with every activity at its quickest."""
         return float((self.end + self.tail).max(initial=0.0))
 
 
 def paths_of(problem: PlacementProblem, least: LeastSeconds) -> Paths:
-    """Heads, ends and tails, given the least times."""
+    """Compute heads, ends and tails from the least times."""
     arrays = problem.arrays
     before = _rows(arrays.predecessors_start, arrays.predecessors)
     after = _rows(arrays.successors_start, arrays.successors)
@@ -95,7 +95,7 @@ def _heads_and_ends(
     after: list[list[int]],
     loops: LimitedLoops | None,
 ) -> tuple[list[float], list[float]]:
-    """Earliest binds and ends; activities are looked at in the order of their binds."""
+    """Return the earliest binds and ends; activities are looked at in the order of their binds."""
     head: list[float] = problem.arrays.release_seconds.tolist()
     end = [0.0] * problem.activities
     earliest_end = _EarliestEnds(problem, least)
@@ -123,7 +123,7 @@ def _heads_and_ends(
 
 
 class _EarliestEnds:
-    """When activities may end, given when they may be bound; asked in the order of these times."""
+    """Earliest ends by the earliest binds; it must be asked in the order of the binds."""
 
     def __init__(self, problem: PlacementProblem, least: LeastSeconds) -> None:
         self._image: list[int] = problem.arrays.image.tolist()
@@ -133,7 +133,7 @@ class _EarliestEnds:
         self._first_asked: dict[int, float] = {}
 
     def of(self, activity: int, head: float) -> float:
-        """The earliest end of an activity that is bound at its head or later."""
+        """Return the earliest end of an activity that is bound at its head or later."""
         there, image = head + self._present[activity], self._image[activity]
         if image < 0:
             return there
@@ -142,6 +142,6 @@ class _EarliestEnds:
 
 
 def _rows(starts: Integers, values: Integers) -> list[list[int]]:
-    """Row i is values[starts[i]:starts[i + 1]]."""
+    """Return the rows as lists: row i is values[starts[i]:starts[i + 1]]."""
     first, flat = starts.tolist(), values.tolist()
     return [flat[low:high] for low, high in itertools.pairwise(first)]

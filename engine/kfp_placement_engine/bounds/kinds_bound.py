@@ -1,4 +1,4 @@
-"""A bound that sees what windows of time can hold, and that only some steps get a fast node.
+"""Bounds by windows of time and kinds of nodes: not every step gets a fast node.
 
 For a makespan T it asks whether the rows of `kinds_program` can hold. Where they cannot, no
 schedule ends by T (destructive bounds, Klein and Scholl 1999). T is searched for by growing steps,
@@ -35,40 +35,40 @@ from kfp_placement_engine.problem.problem import (
 )
 
 PRECISION = 1e-3
-"""Relative; the search for T ends there."""
+"""Relative precision with which T is searched for."""
 
 GROWTH = 4.0
-"""Until a makespan is not refuted, the next one is farther by this multiple of what was gained."""
+"""Next step of the search as a multiple of the gain so far, as long as makespans are refuted."""
 
 FARTHEST = 4.0
-"""T is searched for up to this multiple of the largest other bound."""
+"""Largest T that is tried, as a multiple of the largest other bound."""
 
 WORK_OF_A_PROGRAM = 20
-"""Making a program takes as long as this many iterations of its solver."""
+"""Work of making a program, in iterations of its solver."""
 
 ROUNDING = 1e-7
-"""Share of the summed amounts by which the two sides of the sum must differ."""
+"""Smallest difference of the two sides of the sum that counts, as a share of the summed amounts."""
 
 
 def kinds_bound(
     problem: PlacementProblem,
     usable: Booleans,
     paths: Paths,
-    known: tuple[float, float],
+    interval: tuple[float, float],
     effort: BoundEffort,
 ) -> Bound | None:
-    """The bound, if it is larger than what is known.
+    """Return the bound, if it is larger than the other ones.
 
     Args:
-        problem: the problem.
+        problem: problem whose makespan is bounded.
         usable: [A, N] nodes that each activity may go to.
-        paths: the longest paths through the activities.
-        known: a makespan that no schedule beats, and one that a schedule has, or infinity.
-        effort: how much work it may take.
+        paths: longest paths through the activities.
+        interval: the largest other bound, and the makespan of some schedule, or infinity.
+        effort: limits of the computation.
 
     Returns:
-        `kinds-lp`, or `windows` where there is one kind of nodes; None where nothing is gained, the
-        solver is missing, or the program would be too large.
+        `kinds-lp`, or `windows` where there is one kind of nodes; None where the bound is not
+        larger, the solver is missing, or the program would be too large.
     """
     kinds = node_kinds(problem, usable, paths, effort.kinds_variables)
     if kinds is None:
@@ -78,12 +78,13 @@ def kinds_bound(
     if highspy is None and not is_one_kind:
         return None
     search = _Search(highspy, program_of(problem, kinds, paths), effort.kinds_work)
-    seconds = search.bound_seconds(*known)
-    return Bound(seconds, "windows" if is_one_kind else "kinds-lp") if seconds > known[0] else None
+    seconds = search.bound_seconds(*interval)
+    kind = "windows" if is_one_kind else "kinds-lp"
+    return Bound(seconds, kind) if seconds > interval[0] else None
 
 
 class _Search:
-    """Looks for the largest makespan that can be refuted."""
+    """A search for the largest makespan that can be refuted."""
 
     def __init__(self, highspy: Any, program: Program, work: int) -> None:
         self._highspy = highspy
@@ -91,22 +92,22 @@ class _Search:
         self._work = work
 
     def bound_seconds(self, least: float, reached: float) -> float:
-        """Between a makespan that no schedule beats and one that a schedule has."""
+        """Return the bound, between another bound and the makespan that a schedule reaches."""
         low, high = least, FARTHEST * least
-        # Most often there is nothing to gain, which the first program tells. Programs of a makespan
+        # Most often there is nothing to gain, as the first program shows. Programs of a makespan
         # that is far too long take most work and prove nothing, so the steps grow slowly.
-        asked = least * (1 + PRECISION)
-        while asked < high and high > low * (1 + PRECISION) and self._work > 0:
-            # What a schedule reaches needs no program, and a known one does not change the bound.
-            if asked < reached and self._is_refuted(asked):
-                low = asked
+        tried = least * (1 + PRECISION)
+        while tried < high and high > low * (1 + PRECISION) and self._work > 0:
+            # A makespan that a schedule reaches cannot be refuted: no program is needed.
+            if tried < reached and self._is_refuted(tried):
+                low = tried
             else:
-                high = asked
-            asked = min((low + high) / 2, low + GROWTH * (low - least))
+                high = tried
+            tried = min((low + high) / 2, low + GROWTH * (low - least))
         return low
 
     def _is_refuted(self, seconds: float) -> bool:
-        """Whether it is proved that no schedule ends by then."""
+        """Return whether it is proved that no schedule ends by this time."""
         allowed = self._program.allowed(seconds)
         if not allowed.any(axis=1).all():
             return True
@@ -115,7 +116,7 @@ class _Search:
         return _is_contradiction(self._program, rows, prices, seconds, allowed)
 
     def _prices(self, rows: Rows, allowed: Booleans) -> Floats:
-        """[rows] a proposal; what it took is counted."""
+        """Return [rows] proposed prices, and count the work that they took."""
         if self._highspy is None:
             self._work -= rows.variables.size
             return _price_of_the_fullest(rows)
@@ -127,7 +128,7 @@ class _Search:
 
 
 def _price_of_the_fullest(rows: Rows) -> Floats:
-    """[rows] 1 for the window that is the fullest where every step is on the one kind of nodes."""
+    """Return [rows] prices: 1 for the fullest window, where there is one kind of nodes."""
     row = owners(rows.starts)
     use = np.bincount(row, weights=rows.values, minlength=rows.limits.size)
     prices = np.zeros(rows.limits.size)
@@ -139,7 +140,7 @@ def _price_of_the_fullest(rows: Rows) -> Floats:
 def _solve(
     highspy: Any, program: Program, rows: Rows, allowed: Booleans, iterations: int
 ) -> tuple[Floats, int]:
-    """[rows] prices after at most this many iterations, and how many it took."""
+    """Return [rows] prices after at most this many iterations, and the number of iterations."""
     solver = quiet_solver(highspy)
     for option, value in _options(iterations).items():
         solver.setOptionValue(option, value)
@@ -152,7 +153,7 @@ def _solve(
 
 
 def _model(highspy: Any, program: Program, rows: Rows, allowed: Booleans) -> Any:
-    """The rows as a minimisation; its last variable is the seconds by which they are exceeded."""
+    """Return the rows as a minimisation of its last variable: the seconds by which they fail."""
     (steps, kinds), starts = allowed.shape, program.head.size
     exceeded = allowed.size + starts
     infinite = np.full(starts + 1, np.inf)
@@ -180,7 +181,7 @@ def _of_solver(numbers: Integers) -> Any:
 
 
 def _options(iterations: int) -> dict[str, object]:
-    """Of the solver: the dual simplex method on the program as it is."""
+    """Return the solver's options: the dual simplex method, without presolving."""
     return {
         "solver": "simplex",
         "simplex_strategy": 1,
@@ -192,7 +193,7 @@ def _options(iterations: int) -> dict[str, object]:
 def _is_contradiction(
     program: Program, rows: Rows, prices: Floats, seconds: float, allowed: Booleans
 ) -> bool:
-    """Whether the rows, weighted by prices, cannot hold together."""
+    """Return whether the rows, weighted by prices, cannot hold together."""
     steps = program.kinds.seconds
     row = owners(rows.starts)
     weights = prices[row] * rows.values

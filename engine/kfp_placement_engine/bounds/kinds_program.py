@@ -36,14 +36,14 @@ from kfp_placement_engine.problem.problem import (
 )
 
 WINDOWS = 8
-"""Of the heads, and of the tails of steps, from which windows are made; with twice as many the
-bounds of the recorded workflow runs are 0.1% larger and take twice as long."""
+"""Number of heads, and of tails, from which windows are made; with twice as many the bounds of the
+recorded workflow runs are 0.1% larger and take twice as long."""
 
 RESOURCES = 2
-"""Of which the use is counted, the scarcest first."""
+"""Number of resources whose use is counted, the scarcest first."""
 
 SLACK = 1e-9
-"""Relative; a step that would end this little after T is allowed to."""
+"""Relative time by which a step may end after T, since sums are rounded."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Rows:
 
     Attributes:
         starts: [rows + 1] row i is the entries from starts[i] to starts[i + 1].
-        variables: [entries] x[j, k] is number j K + k, S[a] is number J K + a.
-        values: [entries].
-        limits: [rows], seconds.
-        is_elastic: [rows] a solver may exceed the limit by the seconds that it minimises.
+        variables: [entries] number of the variable: j K + k for x[j, k], J K + a for S[a].
+        values: [entries] factor of the variable.
+        limits: [rows] right side, in seconds.
+        is_elastic: [rows] whether a solver may exceed the limit by the seconds that it minimises.
     """
 
     starts: Integers
@@ -67,17 +67,19 @@ class Rows:
 
 @dataclass(frozen=True)
 class Program:
-    """What the rows of every makespan have in common; A activities, J steps, K kinds.
+    """The part of the program that is the same for every makespan.
+
+    A is the number of activities, J of steps, K of kinds of nodes.
 
     Attributes:
-        kinds: the kinds.
-        head, tail: [A].
+        kinds: steps by kind of node.
+        head, tail: [A] least times before the bind and after the end.
         least: [A] least time from bind to end.
         step_of: [A] which of the J steps an activity is, -1 = none.
         edges: [E, 2] activities of which one precedes the other.
-        last: activities of whose tail no edge tells.
+        last: activities whose tail does not follow from an edge.
         heads, tails: seconds after the start and before the end at which windows begin and end.
-        resources: those that may be short, scarcest first.
+        resources: resources that may be short, scarcest first.
     """
 
     kinds: NodeKinds
@@ -92,7 +94,7 @@ class Program:
     resources: Integers
 
     def allowed(self, seconds: float) -> Booleans:
-        """[J, K] whether a step may be on the kind if all ends by then."""
+        """Return [J, K] whether a step may be on a kind of node if the run ends by this time."""
         steps = self.kinds.steps
         around = (self.head + self.tail)[steps]
         return np.asarray(around[:, None] + self.kinds.seconds <= seconds * (1 + SLACK))
@@ -102,17 +104,17 @@ def program_of(problem: PlacementProblem, kinds: NodeKinds, paths: Paths) -> Pro
     """Prepare the program.
 
     Args:
-        problem: the problem.
-        kinds: the kinds of its nodes.
-        paths: the longest paths through its activities.
+        problem: problem whose makespan is bounded.
+        kinds: steps by kind of node.
+        paths: longest paths through the activities.
     """
     arrays = problem.arrays
     step_of = np.full(problem.activities, -1, np.int64)
     step_of[kinds.steps] = np.arange(kinds.steps.size)
     after = owners(arrays.predecessors_start)
     edges = np.stack([arrays.predecessors, after], axis=1)
-    told = np.zeros(problem.activities)
-    np.maximum.at(told, edges[:, 0], (paths.shortest + paths.tail)[edges[:, 1]])
+    by_edges = np.zeros(problem.activities)
+    np.maximum.at(by_edges, edges[:, 0], (paths.shortest + paths.tail)[edges[:, 1]])
     sinks = np.diff(arrays.successors_start) == 0
     tails = paths.tail[kinds.steps]
     load = np.where(np.isfinite(kinds.seconds), kinds.seconds, 0.0)[:, :, None] * kinds.shares
@@ -123,7 +125,7 @@ def program_of(problem: PlacementProblem, kinds: NodeKinds, paths: Paths) -> Pro
         least=paths.shortest,
         step_of=step_of,
         edges=edges,
-        last=np.flatnonzero(sinks | (paths.tail > told)),
+        last=np.flatnonzero(sinks | (paths.tail > by_edges)),
         heads=_moments(paths.head[kinds.steps], paths.end[kinds.steps], kinds),
         tails=_moments(tails, tails + paths.shortest[kinds.steps], kinds),
         resources=np.argsort(-load.sum(axis=(0, 1)), kind="stable")[:RESOURCES],
@@ -131,16 +133,16 @@ def program_of(problem: PlacementProblem, kinds: NodeKinds, paths: Paths) -> Pro
 
 
 def rows_of(program: Program, seconds: float, allowed: Booleans) -> Rows:
-    """The rows that hold for every schedule that ends by then.
+    """Return the rows that hold for every schedule that ends by a time.
 
     Args:
-        program: the program.
-        seconds: T.
-        allowed: [J, K] where steps may be then.
+        program: part that is the same for every makespan.
+        seconds: the time T.
+        allowed: [J, K] kinds of nodes that steps may be on then.
 
     Returns:
-        The rows; of windows alone where there is one kind of nodes, since then the others hold for
-        every makespan that is no less than the critical path.
+        The rows. Where there is one kind of nodes they are those of windows alone, since the others
+        hold for every makespan that is at least the critical path.
     """
     blocks = _window_rows(program, seconds, allowed)
     if allowed.shape[1] > 1 or not blocks:
@@ -156,10 +158,15 @@ def rows_of(program: Program, seconds: float, allowed: Booleans) -> Rows:
 
 
 def _moments(outer: Floats, inner: Floats, kinds: NodeKinds) -> Floats:
-    """Of heads, and of ends at the earliest; or of tails, and what follows starts at the latest.
+    """Return the times at which windows begin, or seen from the end of the run, at which they end.
 
-    Where there is one kind of nodes, what a step takes of a window may change at each of them; with
-    several kinds the inner ones gain little for their time.
+    Where there is one kind of nodes, the part of a step in a window may change at its outer and its
+    inner time. With several kinds the inner times gain little for the work that they take.
+
+    Args:
+        outer: heads of the steps; or their tails.
+        inner: earliest ends of the steps; or the same from the end of the run.
+        kinds: steps by kind of node.
     """
     if kinds.seconds.shape[1] > 1:
         return _some(outer)
@@ -167,7 +174,7 @@ def _moments(outer: Floats, inner: Floats, kinds: NodeKinds) -> Floats:
 
 
 def _some(values: Floats) -> Floats:
-    """Some of the different values, evenly spaced among them."""
+    """Return `WINDOWS` of the different values, evenly spaced among them."""
     different = np.unique(values)
     if different.size <= WINDOWS:
         return different
@@ -197,7 +204,7 @@ def _end_rows(program: Program, seconds: float, allowed: Booleans) -> Rows:
 
 @dataclass(frozen=True)
 class _Ends:
-    """Entries of rows: the end of an activity for each, less a constant."""
+    """Entries of rows, each with the end of an activity less a constant."""
 
     rows: Integers
     variables: Integers
@@ -206,7 +213,7 @@ class _Ends:
 
 
 def _ends(program: Program, activities: Integers, allowed: Booleans) -> _Ends:
-    """S[a] + sum over k of d[a, k] x[a, k]; for others than steps, S[a] + the least time."""
+    """Return the ends S[a] + sum over k of d[a, k] x[a, k]; S[a] + the least time if not steps."""
     seconds, step = program.kinds.seconds, program.step_of[activities]
     of_steps = np.flatnonzero(step >= 0)
     row, kind = np.nonzero(allowed[step[of_steps]])
@@ -228,32 +235,32 @@ def _sorted_rows(
 
 
 def _window_rows(program: Program, seconds: float, allowed: Booleans) -> list[Rows]:
-    """What the steps take of each kind's resources in each window; in seconds of all of it."""
+    """Return the rows for the use of each kind's resources in each window, in seconds of them."""
     kinds = program.kinds
     head = program.head[kinds.steps][:, None]
     latest = (seconds - program.tail[kinds.steps])[:, None]
     moments = np.unique(np.concatenate([program.heads, seconds - program.tails]))
     moments = moments[(moments >= 0) & (moments <= seconds)]
     take = np.where(allowed, kinds.seconds, 0.0)
-    found = []
+    rows = []
     for first, begin in enumerate(moments):
         left = np.minimum(take, head + take - begin)
         for end in moments[first + 1 :]:
             least = np.minimum(np.minimum(left, end - latest + take), end - begin)
             least = np.where(allowed, np.maximum(least, 0.0), 0.0)
-            found += _rows_of_window(program, least, float(end - begin))
-    return found
+            rows += _rows_of_window(program, least, float(end - begin))
+    return rows
 
 
 def _rows_of_window(program: Program, least: Floats, length: float) -> list[Rows]:
-    """The rows of one window; those left out that hold wherever the steps are."""
+    """Return the rows of one window, without those that hold wherever the steps are."""
     kinds = program.kinds
-    found = []
+    rows = []
     for resource in program.resources:
         use = least * kinds.shares[:, :, resource]
         for kind in np.flatnonzero(use.sum(axis=0) > length):
             steps = np.flatnonzero(use[:, kind])
-            found.append(
+            rows.append(
                 Rows(
                     starts=np.array([0, steps.size], np.int64),
                     variables=steps * use.shape[1] + kind,
@@ -262,4 +269,4 @@ def _rows_of_window(program: Program, least: Floats, length: float) -> list[Rows
                     is_elastic=np.ones(1, np.bool_),
                 )
             )
-    return found
+    return rows

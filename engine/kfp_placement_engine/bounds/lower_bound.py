@@ -1,15 +1,15 @@
-"""A makespan no schedule can beat, and how it was found.
+"""The lower bound of a run: a makespan that no schedule can beat, and the kind of its proof.
 
-The largest of these bounds, each by name:
+It is the largest of these bounds, each by name:
 
 - `critical-path`: the longest chain of activities, each at its quickest on a node where it fits,
-  with the driver, transfer and pull time that cannot be avoided, and loops at their limit; of an
-  image that several use, the first pull is in it (`critical_paths`);
+  with the driver, transfer and pull time that cannot be avoided, and loops at their limit; it
+  includes the first pull of an image that several use (`critical_paths`);
 - `area`: requested resources x time against the room of all nodes, and the time for which pods hold
   a claim that only one may have, between what must come before and what must follow;
-- `windows`: the same for windows of time, in which steps that would end too late otherwise must run
+- `windows`: the area of windows of time, in which steps that would end too late otherwise must run
   in part; where all nodes are equally fast (`kinds_bound`);
-- `kinds-lp`: where they are not, a linear program over the kinds of nodes that each step may go to,
+- `kinds-lp`: where nodes differ, a linear program over the kinds of nodes that each step may go to,
   with the rows of these windows and of the chains; where the extra `bounds` is installed;
 - `pattern-lp`: the linear program over all sets of pods that fit on a node together, weighted by
   the node's speed; where the extra `bounds` is installed and the sets are few enough;
@@ -37,16 +37,16 @@ from kfp_placement_engine.problem.problem import (
 )
 
 RELATIVE_MARGIN = 1e-9
-"""Differences that do not count: the same numbers, added up in another order."""
+"""Largest relative difference that counts as none: the same numbers, added in another order."""
 
 RELATIVE_ERROR = 1e-12
-"""By which bounds are lowered, since simulated times are sums in another order."""
+"""Share by which bounds are lowered, since simulated times are sums in another order."""
 
 ROUNDED = "-rounded"
-"""What the name of a bound that was rounded up ends with."""
+"""Ending of the name of a bound that was rounded up."""
 
 MAX_HEADS = 64
-"""Starting times from which on the area is looked at; 10,000 steps may have that many."""
+"""Largest number of starting times from which on the area is looked at, to bound the work."""
 
 BLOCK_CELLS = 1_000_000
 """Activities x nodes looked at together: 10,000 steps on 1,000 nodes would fill memory."""
@@ -57,13 +57,13 @@ def lower_bound(
     reached_seconds: float = math.inf,
     effort: BoundEffort = THOROUGH,
 ) -> Bound:
-    """The largest of the bounds; on a tie the one named first in the module's docstring wins.
+    """Return the largest bound, on a tie the one that the module's docstring names first.
 
     Args:
-        problem: the problem.
+        problem: problem whose makespan is bounded.
         reached_seconds: makespan of some schedule that places all steps. No bound is larger, so the
             linear programs, which take longest, are left out where another bound is as large.
-        effort: how much work they may take.
+        effort: limits of the computation.
     """
     return max(lower_bounds(problem, reached_seconds, effort), key=lambda bound: bound.seconds)
 
@@ -73,9 +73,9 @@ def lower_bounds(
     reached_seconds: float = math.inf,
     effort: BoundEffort = THOROUGH,
 ) -> tuple[Bound, ...]:
-    """Every bound that `lower_bound` compares, in the order of the module's docstring.
+    """Return all bounds that `lower_bound` compares, in the order of the module's docstring.
 
-    A bound that rounding up does not change is not named twice.
+    A bound that rounding up does not change is there only once.
     """
     usable = usable_nodes(problem)
     paths = paths_of(problem, least_seconds(problem, usable))
@@ -96,7 +96,7 @@ def lower_bounds(
 
 
 def _rounded(bounds: Sequence[Bound], divisor: float | None) -> list[Bound]:
-    """The bounds that are not multiples of the divisor, rounded up to one."""
+    """Return the bounds that are not multiples of the divisor, rounded up to one."""
     if divisor is None:
         return []
     rounded = [(bound, rounded_up(bound.seconds, divisor)) for bound in bounds]
@@ -111,25 +111,25 @@ def _kinds_bounds(
     problem: PlacementProblem,
     usable: Booleans,
     paths: Paths,
-    known: tuple[float, float],
+    interval: tuple[float, float],
     effort: BoundEffort,
 ) -> list[Bound]:
-    """The bound of windows of time, if it is larger than what is known."""
+    """Return the bound of windows of time, if it is larger than the other ones."""
     from kfp_placement_engine.bounds.kinds_bound import kinds_bound
 
-    found = kinds_bound(problem, usable, paths, known, effort)
-    return [found] if found else []
+    bound = kinds_bound(problem, usable, paths, interval, effort)
+    return [bound] if bound else []
 
 
 def _pattern_bounds(
     problem: PlacementProblem,
     usable: Booleans,
     paths: Paths,
-    known: tuple[float, float],
+    interval: tuple[float, float],
     effort: BoundEffort,
 ) -> list[Bound]:
-    """The bound of the linear program, if it can be had."""
-    # Here, since other bounds often do.
+    """Return the bound of the pattern program, if the solver is there and the program is small."""
+    # Imported here, since the other bounds are often enough.
     from kfp_placement_engine.bounds.pattern_bound import pattern_bound_seconds
 
     pattern = pattern_bound_seconds(problem, usable, effort.pattern_cells)
@@ -141,11 +141,11 @@ def _pattern_bounds(
 
 
 def critical_path_bounds(problem: PlacementProblem, runs: int) -> tuple[Bound, ...]:
-    """For each of the first runs of the problem its critical path, cheap and blind to the others.
+    """Return the critical path of each run, a cheap bound that does not see the other runs.
 
     Args:
-        problem: the problem.
-        runs: how many.
+        problem: problem of several runs.
+        runs: number of runs, from the first on, whose bounds are returned.
     """
     paths = paths_of(problem, least_seconds(problem, usable_nodes(problem)))
     longest = np.zeros(problem.arrays.run_weight.size)
@@ -156,9 +156,9 @@ def critical_path_bounds(problem: PlacementProblem, runs: int) -> tuple[Bound, .
 
 
 def usable_nodes(problem: PlacementProblem) -> Booleans:
-    """[A, N] nodes that Kubernetes lets each activity onto and on which it fits at all."""
+    """Return [A, N] the nodes to which Kubernetes' rules let each activity go and where it fits."""
     arrays = problem.arrays
-    # Few are different: 10,000 steps on 1,000 nodes are looked at in no time.
+    # Few rows are different, so this is quick even for 10,000 steps on 1,000 nodes.
     kinds, kind_of = np.unique(
         np.column_stack([arrays.class_of, arrays.requests]), axis=0, return_inverse=True
     )
@@ -170,7 +170,7 @@ def usable_nodes(problem: PlacementProblem) -> Booleans:
 
 
 def least_seconds(problem: PlacementProblem, usable: Booleans) -> LeastSeconds:
-    """Least times from bind to end; for an activity without a node its reference run time."""
+    """Return the least times from bind to end; without a node, an activity's reference run time."""
     arrays = problem.arrays
     present, missing, pulling = (np.full(problem.activities, np.inf) for _ in range(3))
     step = max(1, BLOCK_CELLS // max(1, problem.nodes))
@@ -197,10 +197,10 @@ def least_seconds(problem: PlacementProblem, usable: Booleans) -> LeastSeconds:
 
 
 def _first_pullers(problem: PlacementProblem) -> Integers:
-    """Activities that need an image before all others that need it.
+    """Return the activities that need an image before all others that need it.
 
-    They are those that follow no user of their image while every other user of it follows one. Any
-    chain of users that precede each other then begins with this one, whatever the plan.
+    Such an activity does not follow a user of its image, while every other user of the image
+    follows one. So every chain of users begins with this activity, whatever the plan.
     """
     arrays = problem.arrays
     images: list[int] = arrays.image.tolist()
@@ -220,13 +220,13 @@ def _first_pullers(problem: PlacementProblem) -> Integers:
 
 
 def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> float:
-    """Requested amount x time of activities against the room of the nodes they may use.
+    """Return the bound by area: requested amount x time, over the room of the nodes.
 
     Activities that all start late and are all followed by much have only the time between for their
     work: every choice of "head at least this, tail at least that" gives a bound.
     """
     arrays = problem.arrays
-    # Running pods hold their room whatever is left: only what is still to be placed is counted.
+    # Running pods are not counted, and neither is the room that they hold.
     placed = np.flatnonzero(~arrays.virtual & (arrays.fixed_node < 0) & usable.any(axis=1))
     if not placed.size:
         return 0.0
@@ -246,7 +246,7 @@ def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> f
 
 
 def _claims_seconds(problem: PlacementProblem, paths: Paths, placed: Integers) -> float:
-    """The same for claims that only one pod at a time may have: their users take turns."""
+    """Return the bound by claims that only one pod at a time may have: their users take turns."""
     arrays = problem.arrays
     mounting = owners(arrays.claims_start)
     counts = np.isin(mounting, placed) & arrays.exclusive[arrays.claims]
@@ -261,7 +261,7 @@ def _claims_seconds(problem: PlacementProblem, paths: Paths, placed: Integers) -
 
 
 def _windowed(shares: Floats, head: Floats, tail: Floats) -> float:
-    """The largest of head + work + tail over the sets of activities with at least these."""
+    """Return the largest sum of head, work and tail of a set of activities with at least these."""
     by_tail = np.argsort(-tail, kind="stable")
     shares, head, tail = shares[by_tail], head[by_tail], tail[by_tail]
     heads = np.array(sorted(set(head.tolist())))

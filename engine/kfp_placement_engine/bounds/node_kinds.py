@@ -1,4 +1,4 @@
-"""Steps by kind of node: how long each takes there, and how much room there is."""
+"""Steps by kind of node: the time and the share of the room that each step takes there."""
 
 from dataclasses import dataclass
 
@@ -15,18 +15,18 @@ from kfp_placement_engine.problem.problem import (
 )
 
 MAX_KINDS = 8
-"""With more, nodes of one speed and rate are a kind, whoever may use them."""
+"""Largest number of kinds; with more, nodes of one speed and rate are one kind for all steps."""
 
 
 @dataclass(frozen=True)
 class NodeKinds:
-    """J steps that are still to be placed, K kinds of nodes, R resources.
+    """Steps by kind of node: J steps that are still to be placed, K kinds of nodes, R resources.
 
     Attributes:
-        steps: [J] which activities they are.
-        seconds: [J, K] least time from bind to end on a node of the kind; infinite where none
-            takes the step.
-        shares: [J, K, R] what the step requests over what all nodes of the kind have together.
+        steps: [J] activities of the steps.
+        seconds: [J, K] least time from bind to end on a node of the kind; infinite where no node
+            of the kind takes the step.
+        shares: [J, K, R] request of the step as a share of what all nodes of the kind have free.
     """
 
     steps: Integers
@@ -37,16 +37,16 @@ class NodeKinds:
 def node_kinds(
     problem: PlacementProblem, usable: Booleans, paths: Paths, most: int
 ) -> NodeKinds | None:
-    """The kinds, or None if there are too many of them or of steps, or no steps.
+    """Return the steps by kind of node; None if there are no steps, or too many steps or kinds.
 
     Nodes of a kind run every step equally fast. Their room is counted together, and a step may use
     all of it if it may use one of them, which only allows more.
 
     Args:
-        problem: the problem.
+        problem: problem whose makespan is bounded.
         usable: [A, N] nodes that each activity may go to.
-        paths: the longest paths through the activities.
-        most: steps x kinds.
+        paths: longest paths through the activities.
+        most: largest number of steps x kinds.
     """
     arrays = problem.arrays
     placed = ~arrays.virtual & (arrays.fixed_node < 0) & usable.any(axis=1)
@@ -63,7 +63,7 @@ def node_kinds(
 
 
 def _kinds(problem: PlacementProblem, takes: Booleans) -> list[Integers]:
-    """The nodes of each kind: of one speed and rate, and if possible for the same steps."""
+    """Return the nodes of each kind: of one speed and rate, and if possible for the same steps."""
     arrays, open_nodes = problem.arrays, np.flatnonzero(takes.any(axis=0)).tolist()
     by_users: dict[tuple[float, float, bytes], list[int]] = {}
     by_speed: dict[tuple[float, float], list[int]] = {}
@@ -78,7 +78,7 @@ def _kinds(problem: PlacementProblem, takes: Booleans) -> list[Integers]:
 def _of_kind(
     problem: PlacementProblem, steps: Integers, takes: Booleans, paths: Paths, nodes: Integers
 ) -> tuple[Floats, Floats]:
-    """[J] seconds and [J, R] shares on nodes of one kind."""
+    """Return [J] seconds and [J, R] shares of the steps on nodes of one kind."""
     arrays = problem.arrays
     seconds = occupied_seconds(arrays, steps, nodes[:1])[:, 0]
     # On any node it takes the least time over all of them, which may have a pull in it.

@@ -1,4 +1,4 @@
-"""The pattern linear program: a bound on packing that sees how pods fit together.
+"""The bound by a linear program over patterns, which sees how pods fit together on a node.
 
 Groups are steps with the same requests and the same usable nodes; a pattern is a set of pods that
 fit on one node together. Choose for each type of node how long it holds each pattern, so that every
@@ -22,13 +22,13 @@ from kfp_placement_engine.bounds.solver import find_solvers, quiet_solver
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
 
 MAX_GROUPS = 200
-"""With more groups of steps or types of nodes the area bound is as good, and quicker."""
+"""Largest number of groups and of types; with more the area bound is as good, and quicker."""
 
 CALL_CELLS = 2_000
-"""Cells that are computed in the time that one operation on a table takes anyway."""
+"""Cost of one operation on a table, in cells that could be computed in that time."""
 
 MAX_CELLS = 20_000
-"""Size of one table: amounts of all resources that a pattern may take."""
+"""Largest size of a table: the amounts of all resources that a pattern may take."""
 
 MIN_ROUNDS, MAX_ROUNDS = 5, 200
 """Rounds of generation, each of which adds one pattern for each type of node."""
@@ -39,11 +39,11 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class StepGroups:
-    """Steps that are alike to every node; G groups, N nodes.
+    """Groups of steps that are alike to every node; G groups, N nodes, R resources.
 
     Attributes:
-        requests: [G, R].
-        usable: [G, N].
+        requests: [G, R] amounts that a step requests.
+        usable: [G, N] nodes that the steps may go to.
         work_seconds: [G] sum of the run times at speed 1.
         members: [G] number of steps.
     """
@@ -59,10 +59,10 @@ class NodeType:
     """Nodes that are alike to every group.
 
     Attributes:
-        room: [R] what is free.
-        speed: of one node.
+        room: [R] free amounts of one node.
+        speed: speed of one node.
         count: number of nodes.
-        most: [G] how many steps of each group one node takes, others absent.
+        most: [G] number of steps of each group that one node takes, without others.
     """
 
     room: Integers
@@ -74,12 +74,12 @@ class NodeType:
 def pattern_bound_seconds(
     problem: PlacementProblem, usable: Booleans, most_cells: int
 ) -> float | None:
-    """The bound, or None where the LP solver is missing or the program would be too large.
+    """Return the bound, or None where the solver is missing or the program would be too large.
 
     Args:
-        problem: the problem.
+        problem: problem whose makespan is bounded.
         usable: [A, N] nodes that each activity may go to.
-        most_cells: cells of tables that are computed in total; the best bound so far is taken then.
+        most_cells: cells of tables to compute in total; after them the best bound so far is taken.
     """
     highspy = find_solvers()
     if highspy is None:
@@ -99,7 +99,7 @@ def step_groups(problem: PlacementProblem, usable: Booleans) -> StepGroups:
     arrays = problem.arrays
     steps = np.flatnonzero((arrays.gene >= 0) & (arrays.duration_seconds > 0) & arrays.scales)
     classes = arrays.class_of[steps].tolist()
-    # Whatever is alike within a class: its first step stands for all.
+    # Steps of a class are alike, so its first step stands for all.
     leader_of = dict(zip(reversed(classes), reversed(steps.tolist()), strict=True))
     groups: dict[tuple[bytes, bytes], list[int]] = {}
     for class_number, step in sorted(leader_of.items()):
@@ -117,7 +117,7 @@ def step_groups(problem: PlacementProblem, usable: Booleans) -> StepGroups:
 
 
 def node_types(problem: PlacementProblem, groups: StepGroups) -> list[NodeType]:
-    """Distinct rooms, speeds and groups that may use them, of nodes that take any step."""
+    """Return the types of the nodes that take any step: by room, speed, and groups that fit."""
     arrays = problem.arrays
     alike: dict[tuple[bytes, float, bytes], list[int]] = {}
     for node in np.flatnonzero(groups.usable.any(axis=0)):
@@ -130,15 +130,15 @@ def node_types(problem: PlacementProblem, groups: StepGroups) -> list[NodeType]:
     types = []
     for nodes in alike.values():
         room, takes = arrays.free[nodes[0]], groups.usable[:, nodes[0]]
-        asked = np.maximum(groups.requests, 1)
-        fits = np.where(groups.requests > 0, room[None, :] // asked, groups.members[:, None])
+        divisors = np.maximum(groups.requests, 1)
+        fits = np.where(groups.requests > 0, room[None, :] // divisors, groups.members[:, None])
         most = np.where(takes, np.minimum(fits.min(axis=1), groups.members), 0)
         types.append(NodeType(room, float(arrays.speed[nodes[0]]), len(nodes), most))
     return types
 
 
 class _Program:
-    """The linear program over the patterns found so far."""
+    """The linear program over the patterns that are generated so far."""
 
     def __init__(self, highspy: Any, types: list[NodeType], groups: StepGroups) -> None:
         infinity = highspy.kHighsInf
@@ -163,17 +163,17 @@ class _Program:
         self._solver.addCol(0.0, 0.0, self._infinity, len(rows), rows, rates)
 
     def solve(self) -> tuple[float, Floats]:
-        """The least T, and the price of a second's work of each group."""
+        """Return the least T, and the price of a second's work of each group."""
         self._solver.run()
         duals = np.array(self._solver.getSolution().row_dual[: self._groups], np.float64)
         return float(self._solver.getInfo().objective_function_value), np.maximum(duals, 0.0)
 
 
 class _Generation:
-    """Finds patterns worth having until none is, and keeps the best bound met on the way.
+    """The generation of patterns until none is worth adding; it keeps the best bound.
 
     Attributes:
-        rounds: how many can be afforded.
+        rounds: number of rounds that the effort allows.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class _Generation:
         return self._best * (1 - 1e-9)
 
     def _add_single_groups(self) -> None:
-        """One pattern for every group, so that the program has a solution."""
+        """Add one pattern for every group, so that the program has a solution."""
         for group in range(len(self._groups.members)):
             kind = max(range(len(self._types)), key=lambda k: int(self._types[k].most[group]))
             pattern = np.zeros(len(self._groups.members), np.int64)
@@ -207,7 +207,7 @@ class _Generation:
             self._program.add(kind, pattern)
 
     def _add_patterns(self, prices: Floats) -> bool:
-        """Add each type's most valuable pattern; returns whether to go on."""
+        """Add each type's most valuable pattern, and return whether to go on."""
         per_second = 0.0
         for number, (kind, knapsack) in enumerate(zip(self._types, self._knapsacks, strict=True)):
             value, pattern = knapsack.search(prices)
@@ -219,20 +219,20 @@ class _Generation:
 
 
 def _by_load(types: list[NodeType], groups: StepGroups) -> list[int]:
-    """Resources, those first of which the work takes the largest share."""
+    """Return the resources in order of the share of the room that the work takes, largest first."""
     room = sum(kind.count * np.maximum(kind.room, 0).astype(np.float64) for kind in types)
     load = (groups.work_seconds @ groups.requests) / np.maximum(room, 1.0)
     return [int(resource) for resource in np.argsort(-load, kind="stable")]
 
 
 class _Knapsack:
-    """The most valuable pattern of one type of node for given prices, by dynamic programming.
+    """A search for a node type's most valuable pattern at given prices, by dynamic programming.
 
-    Room and requests are counted in units; where they do not divide, or would be too many, requests
-    are rounded down, which only allows more.
+    Room and requests are counted in units. Where they do not divide, or would be too many, requests
+    are rounded down, which only allows more patterns.
 
     Attributes:
-        work: cells computed by one search.
+        work: number of cells that one search computes.
     """
 
     def __init__(self, kind: NodeType, requests: Integers, by_load: list[int]) -> None:
@@ -240,7 +240,7 @@ class _Knapsack:
         self._size = len(kind.most)
         resources, units = _counted(kind.room, requests[groups], by_load)
         self._shape = tuple(int(amount) + 1 for amount in kind.room[resources] // units)
-        # Up to `most` steps of a group as bundles of 1, 2, 4, ... and the rest.
+        # Up to `most` steps of a group are bundles of 1, 2, 4, ... steps and the rest.
         self._bundles = [
             (int(group), count, tuple(int(count * each) for each in row))
             for group, row in zip(groups, requests[groups][:, resources] // units, strict=True)
@@ -249,7 +249,7 @@ class _Knapsack:
         self.work = (1 + len(self._bundles)) * (CALL_CELLS + math.prod(self._shape))
 
     def search(self, prices: Floats) -> tuple[float, Integers]:
-        """The value of the most valuable pattern, and the pattern."""
+        """Return the value of the most valuable pattern, and the pattern."""
         tables = [np.zeros(self._shape)]
         for group, count, amounts in self._bundles:
             table = tables[-1].copy()
@@ -270,10 +270,10 @@ class _Knapsack:
 
 
 def _counted(room: Integers, requests: Integers, by_load: list[int]) -> tuple[list[int], Integers]:
-    """The resources whose amounts are counted, and in which units.
+    """Return the resources whose amounts are counted, and the unit of each.
 
-    All that may run out, most wanted first, as long as the table stays small; what is left out only
-    allows more.
+    They are the resources that may run out, most wanted first, as long as the table stays small. To
+    leave one out only allows more patterns.
     """
     counted: list[int] = []
     units: list[int] = []
@@ -292,7 +292,7 @@ def _counted(room: Integers, requests: Integers, by_load: list[int]) -> tuple[li
 
 
 def _may_run_out(resource: int, room: Integers, requests: Integers) -> bool:
-    """Whether steps that still fit by every other resource can ask for more than there is."""
+    """Return whether steps that fit by every other resource can request more than there is."""
     most = int(requests[:, resource].max(initial=0))
     steps = [
         int(room[other] // requests[:, other].min())
@@ -303,7 +303,7 @@ def _may_run_out(resource: int, room: Integers, requests: Integers) -> bool:
 
 
 def _doubling(most: int) -> list[int]:
-    """Bundle sizes of which some make any number up to `most`."""
+    """Return sizes of bundles from which every number up to `most` can be made."""
     sizes, size = [], 1
     while most > 0:
         sizes.append(min(size, most))

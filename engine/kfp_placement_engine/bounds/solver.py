@@ -4,7 +4,7 @@ from typing import Any
 
 
 def find_solvers() -> Any:
-    """The module highspy, or None where the extra is not installed."""
+    """Return the module highspy, or None where the extra is not installed."""
     try:
         import highspy
     except ImportError:
@@ -13,13 +13,13 @@ def find_solvers() -> Any:
 
 
 def quiet_solver(highspy: Any) -> Any:
-    """A solver on one thread that writes nothing: stdout is for what was asked for.
+    """Create a solver on one thread that does not write to stdout, which is for our own output.
 
     highspy 1.16 names itself on stdout when callbacks are enabled, which `Highs()` does before any
     option can be set.
 
     Args:
-        highspy: the module.
+        highspy: module of the solver.
     """
 
     class Quiet(highspy.Highs):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The common divisor of all times: bounds may be rounded up to a multiple of it.
+"""The common divisor of all times, to a multiple of which bounds may be rounded up.
 
 Let every run time on every node that may be used, every pull, transfer and release be a multiple of
 d. Then the optimal makespan is one too, whatever holds steps back. For take any schedule and move
@@ -41,26 +41,26 @@ UNITS_PER_SECOND = 63_000
 """Times are counted in units of 1/63,000 s: thousandths, and up to ninths of them for speeds."""
 
 EXACT = 1e-13
-"""A time is a multiple of the unit if it differs from one by no more than this share of itself."""
+"""Largest difference from a multiple of the unit, as a share of the time, that counts as none."""
 
 MIN_UNITS = UNITS_PER_SECOND // 1000
-"""With a divisor below 1 ms there is nothing to gain: 16.667 s and 25 s have only that."""
+"""Smallest useful divisor, 1 ms: times such as 16.667 s and 25 s have a smaller one by chance."""
 
 MOST_UNITS = 2**43
-"""Above, floats know less than thousandths of a unit, and any time would seem to be a multiple."""
+"""Largest time: beyond, floats are too coarse, and any time would seem to be a multiple."""
 
 MOST_PAIRS = 1_000_000
-"""Of different run times and speeds; 10,000 steps of different lengths on 100 kinds of nodes."""
+"""Largest number of pairs of run time and speed: 10,000 lengths of steps on 100 kinds of nodes."""
 
 ROUNDING = 1e-9
-"""Bounds this close above a multiple may owe it to rounding errors, and stay there."""
+"""Relative distance above a multiple that may be a rounding error; such bounds stay there."""
 
 
 def common_divisor(problem: PlacementProblem, usable: Booleans) -> float | None:
-    """The largest time of which all others are multiples, in seconds; None if there is none.
+    """Return the largest time of which all times are multiples, in seconds; None without one.
 
     Args:
-        problem: the problem.
+        problem: problem whose makespan is bounded.
         usable: [A, N] nodes that each activity may go to.
     """
     divisor = 0
@@ -78,12 +78,12 @@ def common_divisor(problem: PlacementProblem, usable: Booleans) -> float | None:
 
 
 def rounded_up(seconds: float, divisor: float) -> float:
-    """The least multiple of the divisor that is not below, rounding errors aside."""
+    """Return the least multiple of the divisor that is not below, apart from rounding errors."""
     return max(seconds, math.ceil(seconds * (1 - ROUNDING) / divisor) * divisor)
 
 
 def _times(problem: PlacementProblem, usable: Booleans) -> list[Floats]:
-    """All times of which the times of a schedule are sums, each group without repetitions."""
+    """Return the times of which a schedule's times are sums, each group without repetitions."""
     arrays = problem.arrays
     fixed = arrays.fixed_node[arrays.fixed_node >= 0]
     open_nodes = np.asarray(usable.any(axis=0))
@@ -103,7 +103,7 @@ def _times(problem: PlacementProblem, usable: Booleans) -> list[Floats]:
 
 
 def _pulls(problem: PlacementProblem, open_nodes: Booleans) -> list[Floats]:
-    """Of the images that activities need, on nodes that lack them."""
+    """Return the pull times of the images that activities need, on nodes that lack them."""
     arrays = problem.arrays
     used: Integers = distinct(arrays.image[(arrays.image >= 0) & ~arrays.virtual])
     return [
@@ -114,7 +114,7 @@ def _pulls(problem: PlacementProblem, open_nodes: Booleans) -> list[Floats]:
 
 
 def _quotients(amounts: Floats, rates: Floats) -> Floats:
-    """Every amount over every rate; where these are too many, a time that nothing divides."""
+    """Return every amount over every rate; if they are too many, a time without a divisor."""
     rates = distinct(rates)
     if amounts.size * rates.size > MOST_PAIRS:
         return np.array([math.pi])

@@ -1,4 +1,4 @@
-"""Runs and cluster to a placement problem: the one place where nouns become arrays."""
+"""Lowering: runs and a cluster become the arrays of a placement problem."""
 
 from kfp_placement_engine.lowering.build import lower, lower_runs
 from kfp_placement_engine.lowering.lowered import Lowered, LoweringOptions

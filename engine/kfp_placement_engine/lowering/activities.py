@@ -8,22 +8,22 @@ from kfp_placement_engine.model.active_runs import StepProgress
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 
 ROOT_NAME = "root"
-"""How the root group's driver is called in plans."""
+"""Name of the root group's driver in plans."""
 
 
 class Activity(NamedTuple):
-    """One pod, or a join: a point in time at which many have ended.
+    """One pod, or a join: a point in time at which many activities have ended.
 
-    A tuple, as large runs have tens of thousands: it is made in a third of a dataclass's time.
+    It is a tuple, since large runs have tens of thousands: a dataclass takes three times as long.
 
     Attributes:
-        name: step name, or the group or step a driver belongs to; "" for a join.
-        step: the step it runs, None for a driver or a join.
+        name: name of the step; for a driver, of its group or step; "" for a join.
+        step: step of the pod, or None for a driver or a join.
         group: index of the innermost group, -1 = none.
         predecessors: indexes of the activities that must have ended.
         entered_group: index of the group whose driver it is, -1 = none.
         run: index of its run.
-        running: what is known of the pod, if it runs already.
+        running: progress of the pod, or None if it does not run yet.
     """
 
     name: str
@@ -36,24 +36,26 @@ class Activity(NamedTuple):
 
     @property
     def is_join(self) -> bool:
-        """Whether it is not a pod but a join."""
+        """True for a join, False for a pod."""
         return not self.name
 
 
 JOIN_FROM = 16
-"""Steps that wait for the same others, this many or more, wait for one join: two loops
-of 5,000 iterations, one after another, would have 25 million edges."""
+"""Number of dependencies from which on steps that share them wait for one join instead.
+
+Without joins two loops of 5,000 iterations, one after another, would have 25 million edges.
+"""
 
 
 def needs_pod(activity: Activity) -> bool:
-    """Whether a pod is made for it: not for joins and steps taken to come from the cache."""
+    """Return whether it has a pod, unlike joins and steps that are assumed to be cached."""
     if activity.running is not None:
         return True
     return not activity.is_join and not (activity.step and activity.step.assumed_cached)
 
 
 def activities_of(graph: RunGraph) -> list[Activity]:
-    """All pods of the run; group drivers come first, a step's driver right before it, joins last.
+    """Return the activities of a run: group drivers, then each step after its driver, then joins.
 
     Raises:
         PlanningError: a step depends on one that does not exist.
@@ -78,7 +80,7 @@ def activities_of(graph: RunGraph) -> list[Activity]:
 
 
 class _StepIndexes:
-    """Which activities the steps of a run are, and the joins of those that many wait for."""
+    """The indexes of a run's steps among its activities, and those of the joins."""
 
     def __init__(self, graph: RunGraph) -> None:
         self._of_step: dict[str, int] = {}
@@ -89,32 +91,32 @@ class _StepIndexes:
             count += 1
         self._joins = {names: (count + index,) for index, names in enumerate(_joins(graph))}
 
-    def ends_of(self, names: tuple[str, ...], who: str) -> tuple[int, ...]:
-        """The activities with whose ends these steps have ended: their own, or one join.
+    def ends_of(self, names: tuple[str, ...], dependent: str) -> tuple[int, ...]:
+        """Return the activities that end with these steps: their own, or their join.
 
         Args:
-            names: of the steps.
-            who: waits for them, for a message.
+            names: names of the steps.
+            dependent: step or group that waits for them, for a message.
 
         Raises:
-            PlanningError: one of them does not exist.
+            PlanningError: a step does not exist.
         """
-        return self._joins.get(names) or self._indexes(names, who)
+        return self._joins.get(names) or self._indexes(names, dependent)
 
     def joined(self) -> list[tuple[int, ...]]:
-        """What each join waits for."""
+        """Return the activities that each join waits for."""
         return [self._indexes(names, "a step") for names in self._joins]
 
-    def _indexes(self, names: tuple[str, ...], who: str) -> tuple[int, ...]:
+    def _indexes(self, names: tuple[str, ...], dependent: str) -> tuple[int, ...]:
         try:
             return tuple([self._of_step[name] for name in names])
         except KeyError as missing:
             name = missing.args[0]
-            raise PlanningError(f"{who} depends on {name!r}, which does not exist") from None
+            raise PlanningError(f"{dependent} depends on {name!r}, which does not exist") from None
 
 
 def _joins(graph: RunGraph) -> list[tuple[str, ...]]:
-    """The long lists of dependencies that several have."""
+    """Return the long lists of dependencies that several steps or groups share."""
     if graph.direct_transfers:
         return []
     waiting = [step.depends_on for step in graph.steps]

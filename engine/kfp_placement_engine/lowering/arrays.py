@@ -1,4 +1,4 @@
-"""The arrays of a problem, put together from what was lowered piece by piece."""
+"""The arrays of a problem, put together from its lowered parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,20 +23,22 @@ from kfp_placement_engine.problem.problem import Booleans, ProblemArrays
 
 @dataclass(frozen=True)
 class Parts:
-    """The pieces of a problem.
+    """The lowered parts of a problem.
 
     Attributes:
-        runs, cluster, options: what is lowered, and how.
-        activities: the pods that have not ended, run after run.
-        edges: which of them wait for which.
+        runs: runs that are lowered.
+        cluster: cluster that is lowered.
+        options: options of lowering.
+        activities: activities that have not ended, run after run.
+        edges: dependencies between the activities.
         has_pod: [A] see `activities.needs_pod`.
-        running: those of them that run already.
+        running: pods that run already.
         classes: classes of pods that look alike.
-        nodes: what the nodes are and have.
-        image_sizes: how large the runs' images are, by canonical reference.
-        images: the same by number, and who holds them.
-        tables: what each class makes of each node.
-        genes: what the search decides.
+        nodes: arrays of the nodes.
+        image_sizes: sizes of the runs' images, by canonical reference.
+        images: sizes of the images by number, and the nodes that hold them.
+        tables: tables of classes by nodes.
+        genes: placement decisions.
     """
 
     runs: Sequence[ActiveRun]
@@ -55,7 +57,7 @@ class Parts:
 
     @property
     def direct_transfers(self) -> bool:
-        """Whether data moves from node to node; it does so in all runs or in none."""
+        """True if data moves from node to node, which it does in all runs or in none."""
         return self.runs[0].graph.direct_transfers
 
 
@@ -67,7 +69,7 @@ def problem_arrays(parts: Parts) -> ProblemArrays:
 
 
 def _work(parts: Parts) -> tuple[Work, Images]:
-    """What is left to do, and the images that it takes."""
+    """Return the work that is left, and its images."""
     assumptions = parts.options.assumptions
     return with_remaining_work(
         work_of(parts.activities, assumptions, direct_transfers=parts.direct_transfers),

@@ -1,4 +1,4 @@
-"""Put the pieces of a lowered problem together."""
+"""The entry point of lowering: `lower_runs` makes one placement problem of runs and a cluster."""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,14 +38,14 @@ def lower_runs(
     cluster: Cluster,
     options: LoweringOptions | None = None,
 ) -> Lowered:
-    """Lower what is left of several runs to one placement problem; time zero is now.
+    """Lower the rest of several runs to one placement problem, in which time zero is now.
 
     Steps that have ended are not part of it. `cluster` must not count pods of these runs as load.
 
     Args:
-        runs: the runs to plan.
-        cluster: the cluster.
-        options: how.
+        runs: runs to plan.
+        cluster: cluster to plan on.
+        options: options of lowering, or None for the defaults.
 
     Raises:
         PlanningError: as for `lower`; no run, two of one key, or runs that move data in different
@@ -83,7 +83,7 @@ def _parts(
     activities: list[Activity],
     volumes: VolumeRules,
 ) -> Parts:
-    """Lower each piece separately."""
+    """Lower each part separately."""
     assumptions = options.assumptions
     node_index = {node.name: index for index, node in enumerate(cluster.nodes)}
     has_pod = np.array([needs_pod(activity) for activity in activities], np.bool_)
@@ -130,7 +130,7 @@ def _parts(
 
 
 def _problem(parts: Parts) -> PlacementProblem:
-    """The arrays, and the names and settings beside them."""
+    """Return the problem: the arrays, and the names and settings beside them."""
     activities, options = parts.activities, parts.options
     names = tuple([activity.name for activity in activities])
     order = topological_order(parts.edges, names)
@@ -157,7 +157,7 @@ def _problem(parts: Parts) -> PlacementProblem:
 def _held_nodes(
     runs: Sequence[ActiveRun], activities: Sequence[Activity], node_index: Mapping[str, int]
 ) -> dict[int, int]:
-    """Activity -> index of the node that its step keeps; unknown nodes hold nothing."""
+    """Return activity -> index of the node that its step keeps, if the cluster has that node."""
     held: dict[int, int] = {}
     if not any(run.held for run in runs):
         return held
@@ -183,7 +183,7 @@ def _driver_notices(problem: PlacementProblem) -> list[Notice]:
 
 
 def _is_planned(activity: Activity, options: LoweringOptions) -> bool:
-    """Whether the plan decides where the pod goes; all others stay with the default scheduler."""
+    """Return whether the plan decides the pod's node, and not the default scheduler."""
     step = activity.step
     if step is None or step.kind is not StepKind.CONTAINER:
         return False

@@ -1,4 +1,4 @@
-"""What cannot be planned with is refused; the message says what and why."""
+"""Checks that refuse runs and clusters which cannot be planned; the messages say why."""
 
 import math
 from collections import Counter
@@ -11,7 +11,7 @@ from kfp_placement_engine.model.run_graph import RunGraph
 
 
 def check_problem(runs: Sequence[ActiveRun], cluster: Cluster) -> None:
-    """Refuse what no reader makes but a caller may.
+    """Refuse runs and clusters that callers may build although no reader does.
 
     Raises:
         PlanningError: see `lower_runs`.

@@ -29,11 +29,11 @@ class PodClasses:
     """The classes of a problem's pods.
 
     Attributes:
-        shapes: [K] what each looks like.
-        of_activity: [A] the class of each activity.
-        resources: [R] names of all that is requested.
-        requests: [K, R] what a pod requests.
-        notices: on latency rules, one for each task.
+        shapes: [K] shape of the pods.
+        of_activity: [A] class of the activity.
+        resources: [R] names of all requested resources.
+        requests: [K, R] requests of a pod.
+        notices: notices on latency rules, one for each task.
     """
 
     shapes: tuple[PodShape, ...]
@@ -54,18 +54,18 @@ def pod_classes(
     ruled_types = options.latency_ruled_types
     number_of: dict[PodShape, int] = {}
     # Thousands of steps look alike; it takes far longer to make a shape than to compare keys.
-    known: dict[Hashable, int] = {}
+    number_of_key: dict[Hashable, int] = {}
     of_activity: list[int] = []
     for activity in activities:
         step, graph, claims = activity.step, runs[activity.run].graph, volumes.mounted(activity)
         key = None if step is None else shape_key(graph, step, claims)
-        number = known.get(key)
+        number = number_of_key.get(key)
         if number is None:
             shape = driver_shape()
             if step is not None:
                 rule, _ = latency_rule(step, cluster, ruled_types)
                 shape = step_shape(graph, step, rule, claims)
-            number = known[key] = number_of.setdefault(shape, len(number_of))
+            number = number_of_key[key] = number_of.setdefault(shape, len(number_of))
         of_activity.append(number)
     shapes = tuple(number_of)
     resources = resource_names(shapes)
@@ -81,7 +81,7 @@ def pod_classes(
 def _latency_notices(
     activities: Iterable[Activity], cluster: Cluster, ruled_types: Collection[str]
 ) -> tuple[Notice, ...]:
-    """What to tell of latency rules, once for each task."""
+    """Return the notices on latency rules, one for each task."""
     ruled = {
         (step.task, step.type, step.location, step.max_latency_ms): step
         for step in (activity.step for activity in activities)

@@ -1,4 +1,4 @@
-"""Lists of indexes as arrays, and the edges between activities from both ends."""
+"""The edges between activities as arrays, by both of their ends."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -12,7 +12,7 @@ from kfp_placement_engine.problem.problem import Integers, owners
 
 
 class Edges(NamedTuple):
-    """What must have ended before what; arrays as in `problem.ProblemArrays`."""
+    """The dependencies between activities; arrays as in `problem.ProblemArrays`."""
 
     predecessors_start: Integers
     predecessors: Integers
@@ -21,13 +21,13 @@ class Edges(NamedTuple):
 
 
 def edge_arrays(lists: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
-    """Lists of indexes as (starts, values): row i is values[starts[i]:starts[i + 1]]."""
+    """Return lists of indexes as (starts, values): row i is values[starts[i]:starts[i + 1]]."""
     starts = _starts(np.fromiter(map(len, lists), np.int64, len(lists)))
     return starts, np.fromiter(chain.from_iterable(lists), np.int64, starts[-1])
 
 
 def edges_between(activities: Sequence[Activity]) -> Edges:
-    """The edges; predecessors in the order in which an activity has them, successors by index."""
+    """Return the edges: an activity's predecessors in its own order, successors by index."""
     starts, before = edge_arrays([activity.predecessors for activity in activities])
     after = owners(starts)
     return Edges(
@@ -39,7 +39,7 @@ def edges_between(activities: Sequence[Activity]) -> Edges:
 
 
 def topological_order(edges: Edges, names: Sequence[str]) -> Integers:
-    """Activities with all predecessors first, else by index.
+    """Return the activities with predecessors first, and otherwise by index.
 
     Raises:
         PlanningError: the dependencies form a cycle; the message names some of its members.
@@ -60,5 +60,5 @@ def topological_order(edges: Edges, names: Sequence[str]) -> Integers:
 
 
 def _starts(counts: Integers) -> Integers:
-    """Where each row starts, and behind the last where it ends."""
+    """Return the start of each row, and after them the end of the last."""
     return np.concatenate([[0], np.cumsum(counts)])

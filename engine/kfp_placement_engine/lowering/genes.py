@@ -1,4 +1,4 @@
-"""Genes: the placement decisions. Steps that must share a node share one; others have their own."""
+"""Genes, the placement decisions: steps that must share a node share a gene."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from kfp_placement_engine.problem.problem import Booleans, Integers, distinct, o
 
 @dataclass(frozen=True)
 class Genes:
-    """Which gene decides for which activity; arrays as in `problem.ProblemArrays`.
+    """The genes of a problem; arrays as in `problem.ProblemArrays`.
 
     Attributes:
-        members: for each gene its activities.
-        claims: for each activity the indexes of the binding claims it mounts.
-        exclusive: [V] one pod at a time may have the claim.
-        unplaceable: [A] no node can ever take the pod.
+        members: activities of each gene.
+        claims: indexes of the binding claims that each activity mounts.
+        exclusive: [V] whether one pod at a time may have the claim.
+        unplaceable: [A] whether no node can ever take the pod.
     """
 
     gene: Integers
@@ -43,18 +43,18 @@ def assign_genes(
     waiting: Booleans,
     held: Mapping[int, int],
 ) -> Genes:
-    """Give every planned activity its gene.
+    """Assign a gene to every planned activity.
 
-    Sharers of a binding volume get one gene together, if any node fits all of them; else each its
-    own and a notice. What no node can take gets none.
+    Users of a binding volume share a gene, if some node fits all of them. Otherwise each has its
+    own, and there is a notice. Activities that no node can take do not have a gene.
 
     Args:
-        activities: the pods.
-        class_of: [A] their classes.
-        tables: the class tables.
-        volumes: the volume rules.
-        planned: [A] the plan decides.
-        waiting: [A] a pod that a node has yet to take.
+        activities: activities of all runs.
+        class_of: [A] class of the activity.
+        tables: tables of classes by nodes.
+        volumes: volume rules.
+        planned: [A] whether the plan decides the node.
+        waiting: [A] whether the pod does not have a node yet.
         held: activity -> index of the node that it keeps.
     """
     names = sorted(volumes.binding)
@@ -89,7 +89,7 @@ def assign_genes(
 
 
 def _gene_of_activity(members: Sequence[tuple[int, ...]], count: int) -> Integers:
-    """[A] the gene of each activity, -1 = none."""
+    """Return [A] the gene of each activity, -1 = none."""
     gene = np.full(count, -1, np.int64)
     starts, activities = edge_arrays(members)
     gene[activities] = owners(starts)
@@ -103,7 +103,7 @@ def _allowed_nodes(
     class_of: Integers,
     held: Mapping[int, int],
 ) -> Booleans:
-    """[G, N] nodes that all members of a gene may take; if one keeps such a node, that alone."""
+    """Return [G, N] the nodes that all members of a gene may take, or the one that one keeps."""
     first = [group[0] for group in members]
     allowed: Booleans = allowed_of[class_of[first]]
     for number, group in enumerate(members):
@@ -117,7 +117,7 @@ def _allowed_nodes(
 
 
 def _common_nodes(allowed_of: Booleans, class_of: Integers, group: Sequence[int]) -> Booleans:
-    """[N] nodes that all activities of the group may take."""
+    """Return [N] the nodes that all activities of the group may take."""
     classes = distinct(class_of[list(group)])
     return np.asarray(allowed_of[classes].all(axis=0))
 

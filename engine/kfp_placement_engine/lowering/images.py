@@ -1,4 +1,4 @@
-"""Images of pods: how large they are, who holds them, and where they score."""
+"""The images of pods: their sizes, the nodes that hold them, and where they score."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,13 @@ from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 @dataclass(frozen=True)
 class Images:
-    """[I] sizes, [I, N] presence, [K] image of each class (-1 = none), [K, N] whether it scores.
+    """The images of a problem, each in one row, by whatever names the pods call it.
 
-    Each image is one row, whatever names the run's pods call it by.
+    Attributes:
+        size_bytes: [I] size.
+        present: [I, N] whether the node holds it.
+        of_class: [K] image of the class, -1 = none.
+        scored: [K, N] whether kube-scheduler scores the class's image on the node.
     """
 
     size_bytes: Floats
@@ -26,21 +30,21 @@ class Images:
 
     @property
     def present_of_class(self) -> Booleans:
-        """[K, N] whether the node holds the image of the class; none holds that of no image."""
+        """[K, N] Whether the node holds the image of the class; False for a class without one."""
         none = np.zeros((1, self.present.shape[1]), np.bool_)
         return np.concatenate([self.present, none])[self.of_class]
 
 
 def image_table(
-    cluster: Cluster, shapes: Sequence[PodShape], known: Mapping[str, ImageSize]
+    cluster: Cluster, shapes: Sequence[PodShape], image_sizes: Mapping[str, ImageSize]
 ) -> Images:
-    """Number the images and find who holds them; `known` has their sizes."""
+    """Assign numbers to the images of pod shapes, and find the nodes that hold them."""
     held = held_sizes(cluster.nodes, {canonical(shape.image) for shape in shapes if shape.image})
     number = {name: index for index, name in enumerate(held)}
     present = np.zeros((len(held), len(cluster.nodes)), np.bool_)
     for index, node_sizes in enumerate(held.values()):
         present[index] = [size is not None for size in node_sizes]
-    sizes = np.array([known[name].size_bytes for name in held], np.float64)
+    sizes = np.array([image_sizes[name].size_bytes for name in held], np.float64)
     of_class = np.full(len(shapes), -1, np.int64)
     scored = np.zeros((len(shapes), len(cluster.nodes)), np.bool_)
     # Many shapes differ in their requests only.
@@ -55,10 +59,10 @@ def image_table(
 
 
 def _scored(cluster: Cluster, name: str, present: Booleans) -> Booleans:
-    """[N] whether the node, once it holds the image, reports it under the name the pod asks for.
+    """Return [N] whether the node, once it holds the image, reports it under the pod's name for it.
 
-    A node that holds it under other names only does not. One that has yet to pull it will do as
-    those that hold it do.
+    A node that holds it only under other names does not. A node that has yet to pull it will do
+    the same as those that hold it.
     """
     named = np.array([name in node.images for node in cluster.nodes], np.bool_)
     return named | (~present & bool(named.any() or not present.any()))

@@ -12,7 +12,7 @@ from kfp_placement_engine.problem.problem import Booleans, Integers
 
 
 class LimitedIterations(NamedTuple):
-    """Iterations of loops with a parallelism limit; arrays as in `problem.ProblemArrays`."""
+    """The iterations of loops with a parallelism limit; arrays as in `problem.ProblemArrays`."""
 
     iteration: Integers
     entry_iteration: Integers
@@ -26,11 +26,11 @@ class LimitedIterations(NamedTuple):
 def limited_iterations(
     runs: Sequence[ActiveRun], activities: Sequence[Activity]
 ) -> LimitedIterations:
-    """Find the iterations that a loop's parallelism holds back, and what is inside them.
+    """Find the iterations that a loop's parallelism holds back, and the activities inside them.
 
     Args:
-        runs: the runs, whose iterations are numbered one after another.
-        activities: what is left of them, run after run.
+        runs: runs, whose iterations are numbered one after another.
+        activities: activities that are left of the runs, run after run.
     """
     groups = [group for run in runs for group in run.graph.groups]
     # By group of all runs: the one around it; -1 = none.
@@ -80,7 +80,7 @@ def limited_iterations(
 
 
 def _sizes(inside: Integers, parents: Sequence[int]) -> Integers:
-    """[L] activities inside each iteration, those of nested iterations included."""
+    """Return [L] the number of activities inside each iteration, nested iterations included."""
     size = np.bincount(inside[inside >= 0], minlength=len(parents))
     for iteration, count in enumerate(size.tolist()):
         while (iteration := parents[iteration]) >= 0:

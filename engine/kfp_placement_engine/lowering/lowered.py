@@ -1,4 +1,4 @@
-"""What lowering takes besides runs and cluster, and what it gives."""
+"""Options and result of lowering."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from kfp_placement_engine.problem.problem import PlacementProblem
 
 @dataclass(frozen=True)
 class LoweringOptions:
-    """How runs become a problem; fields as in `planning.PlanOptions`."""
+    """The options of lowering; fields as in `planning.PlanOptions`."""
 
     assumptions: Assumptions = field(default_factory=Assumptions)
     dispatch: str = "ready"
@@ -33,18 +33,19 @@ class LoweringOptions:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A problem and what is needed to explain it.
+    """A problem, with its origin, from which its plan is explained.
 
     Attributes:
-        problem: the problem.
-        runs, options: what it was made from, and how.
-        activities: the pods that have not ended, run after run; behind them the problem has the
-            reserved rooms.
-        shapes: [K] the shapes of pods.
-        image_sizes: how large the runs' images are, by canonical reference, and who says so.
-        tables: the class tables.
-        volumes: the volume rules.
-        notices: what to tell people.
+        problem: placement problem.
+        runs: runs that it was made from.
+        options: options of lowering.
+        activities: activities that have not ended, run after run; the problem also has activities
+            for reserved rooms, behind these.
+        shapes: [K] shapes of pods.
+        image_sizes: sizes of the runs' images and their sources, by canonical reference.
+        tables: tables of classes by nodes.
+        volumes: volume rules.
+        notices: notices for people.
     """
 
     problem: PlacementProblem
@@ -59,7 +60,7 @@ class Lowered:
 
     @cached_property
     def step_activities(self) -> tuple[dict[str, int], ...]:
-        """By run: step name -> its activity; steps that have ended have none."""
+        """Step name -> activity, one mapping for each run; steps that have ended are not in it."""
         result: tuple[dict[str, int], ...] = tuple({} for _ in self.runs)
         for index, activity in enumerate(self.activities):
             if activity.step is not None:

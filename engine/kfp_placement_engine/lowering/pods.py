@@ -1,4 +1,4 @@
-"""What a pod asks of a node: requests, and how kube-scheduler's scores count them."""
+"""The demands of a pod on its node: requests, rules, and amounts as kube-scheduler scores them."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,35 +15,37 @@ from kfp_placement_engine.units.resources import (
 )
 
 LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
-"""The kfp-launcher init container: no executor pod reserves less (KFP 2.17, container.go)."""
+"""Requests of kfp-launcher's init container, the least of an executor pod (2.17, container.go)."""
 
 DRIVER_REQUESTS: Resources = {"cpu": 100, "memory": 64 * 2**20}
-"""KFP driver pods, importers and createpvc pods (KFP 2.17, argo.go)."""
+"""Requests of KFP driver pods, importers and createpvc pods (KFP 2.17, argo.go)."""
 
 MAX_AMOUNT = 2**60
-"""Amounts are cut here, so that sums of many stay within int64: an exbibyte."""
+"""Largest amount, an exbibyte; larger ones are cut, so that sums of many stay within int64."""
 
 _KFP_CONTAINERS = 4
-"""Containers of a KFP executor pod: Argo's init and wait, the launcher, main."""
+"""Number of containers of a KFP executor pod: Argo's init and wait, the launcher, main."""
 
 _ARGO_CONTAINERS = 3
-"""Containers of a plain Argo pod: init, wait, main."""
+"""Number of containers of a plain Argo pod: init, wait, main."""
 
 
 @dataclass(frozen=True)
 class PodShape:
-    """All that node choice depends on; pods of equal shape are one class.
+    """The properties of a pod that the choice of its node depends on.
+
+    Pods of equal shape are one class.
 
     Attributes:
-        requests: reserved amounts, canonical units, without `pods`.
+        requests: reserved amounts in canonical units, without `pods`.
         scored_requests: (CPU, memory) as the resource scores count them.
-        node_selector, affinity, tolerations: as in `run_graph.Step`.
+        node_selector, affinity, tolerations: rules as in `run_graph.Step`.
         image: image of the main container as kube-scheduler looks for it, or "".
         containers: number of containers, init containers included.
-        location: the location whose round trip matters, or "".
-        nearest: the pod goes to the node of least round trip.
-        max_latency_ms: its hard limit.
-        claims: keys of the volume claims mounted (`volumes.VolumeRules`).
+        location: location to which the round trip matters, or "".
+        nearest: whether the pod goes to the node of least round trip.
+        max_latency_ms: hard limit of the round trip, or None.
+        claims: keys of the volume claims that it mounts (`volumes.VolumeRules`).
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -60,12 +62,12 @@ class PodShape:
 
 
 def is_kfp(graph: RunGraph) -> bool:
-    """Whether the run's pods are KFP's (driver pods and a launcher) rather than plain ones."""
+    """Return whether the run's pods are KFP's, with driver pods and a launcher, or plain ones."""
     return bool(graph.groups)
 
 
 def requests_of(graph: RunGraph, step: Step) -> dict[str, int]:
-    """What the planner reserves for the step's pod: the larger of init and main containers."""
+    """Return the room to reserve for the step's pod: the larger of init and main containers."""
     if step.kind is not StepKind.CONTAINER:
         return dict(DRIVER_REQUESTS)
     requests = dict(step.requests)
@@ -75,12 +77,12 @@ def requests_of(graph: RunGraph, step: Step) -> dict[str, int]:
 
 
 def driver_shape() -> PodShape:
-    """The shape of KFP's driver pods."""
+    """Return the shape of KFP's driver pods."""
     return PodShape(_frozen(DRIVER_REQUESTS), _scored(DRIVER_REQUESTS, 1), containers=3)
 
 
 def step_shape(graph: RunGraph, step: Step, rule: LatencyRule, claims: tuple[str, ...]) -> PodShape:
-    """The shape of the step's pod under its latency rule, with the keys of its volume claims."""
+    """Return the shape of the step's pod under its latency rule; `claims` are keys of claims."""
     requests = requests_of(graph, step)
     if step.kind is not StepKind.CONTAINER:
         return PodShape(_frozen(requests), _scored(requests, 1), containers=3, claims=claims)
@@ -102,7 +104,7 @@ def step_shape(graph: RunGraph, step: Step, rule: LatencyRule, claims: tuple[str
 
 
 def shape_key(graph: RunGraph, step: Step, claims: tuple[str, ...]) -> Hashable:
-    """All of a step that its shape and its latency rule depend on.
+    """Return a key of the step's properties on which its shape and its latency rule depend.
 
     Steps of equal keys have equal shapes; a key is made and compared in a fraction of the time.
     """
@@ -127,10 +129,10 @@ def _frozen(requests: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 
 def _scored(main: Resources, sidecars: int, floor: Resources | None = None) -> tuple[int, int]:
-    """CPU and memory of the main container and of sidecars that request nothing.
+    """Return CPU and memory of the main container and of sidecars without requests.
 
-    kube-scheduler counts 100m and 200 MiB for each container without a request; init containers
-    only where they need more than all others together.
+    kube-scheduler counts 100m and 200 MiB for each container without a request. Init containers
+    count only where they need more than all others together (`floor`).
     """
     scored = {name: main.get(name, amount) for name, amount in SCORED_DEFAULTS.items()}
     for _ in range(sidecars):
@@ -142,6 +144,6 @@ def _scored(main: Resources, sidecars: int, floor: Resources | None = None) -> t
 
 
 def resource_names(shapes: Iterable[PodShape]) -> tuple[str, ...]:
-    """CPU, memory, pods, then every other resource that a pod asks for."""
+    """Return CPU, memory, pods, and then every other resource that a pod requests."""
     others = {name for shape in shapes for name, amount in shape.requests if amount > 0}
     return ("cpu", "memory", "pods", *sorted(others - {"cpu", "memory", "pods"}))

@@ -1,4 +1,4 @@
-"""What is left of a run that has begun: the pods that run and those still to come."""
+"""The rest of a run that has begun: the pods that run and those still to come."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ _DONE = StepProgress(ProgressState.DONE)
 
 
 def remaining_activities(runs: Sequence[ActiveRun]) -> list[Activity]:
-    """The activities of all runs that have not ended, run after run.
+    """Return the activities of all runs that have not ended, run after run.
 
-    Pods that run do not wait any longer.
+    Pods that run do not have predecessors any longer.
 
     Raises:
         PlanningError: a step depends on one that does not exist.
@@ -21,7 +21,7 @@ def remaining_activities(runs: Sequence[ActiveRun]) -> list[Activity]:
     for number, run in enumerate(runs):
         everything = activities_of(run.graph)
         if number == 0 and not run.progress and not run.group_progress:
-            # Nothing has begun, and nothing comes before it: they stay as they are.
+            # Nothing of this run has begun, and no run comes before it: all indexes stay.
             result += everything
             continue
         states = _states(run, everything)
@@ -44,7 +44,7 @@ def remaining_activities(runs: Sequence[ActiveRun]) -> list[Activity]:
 
 
 def _states(run: ActiveRun, activities: list[Activity]) -> list[StepProgress]:
-    """What happened to each activity; drivers are done when what they start has started."""
+    """Return the progress of each activity; a driver is done when something it starts has begun."""
     if not run.progress and not run.group_progress:
         return [_WAITING] * len(activities)
     states = [_WAITING] * len(activities)
@@ -66,14 +66,14 @@ def _states(run: ActiveRun, activities: list[Activity]) -> list[StepProgress]:
 
 
 def _driver_state(step: StepProgress) -> StepProgress:
-    """What happened to a step's driver."""
+    """Return the progress of a step's driver."""
     if step.state is not ProgressState.WAITING:
         return _DONE
     return step.driver or _WAITING
 
 
 def _entered_groups(run: ActiveRun) -> set[str]:
-    """Groups inside which something has started, driver pods included."""
+    """Return the groups inside which something has started, driver pods included."""
     parent = {group.name: group.parent for group in run.graph.groups}
     started = {step.group for step in run.graph.steps if _has_begun(run.progress.get(step.name))}
     started |= {

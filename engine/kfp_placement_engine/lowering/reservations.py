@@ -1,4 +1,4 @@
-"""Room that other plans have reserved: activities that go to one node at one time."""
+"""Room that other runs have reserved, as activities with a fixed node and a fixed time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,10 +14,10 @@ from kfp_placement_engine.units.resources import with_pod
 def with_reservations(
     problem: PlacementProblem, reserved: Sequence[ReservedRun]
 ) -> PlacementProblem:
-    """The problem with the reserved rooms added behind its own activities.
+    """Return the problem with the reserved rooms behind its own activities.
 
-    Rooms on unknown nodes and such that have ended are left out. Requests of resources that no step
-    of the problem asks for do not matter.
+    Rooms on unknown nodes and rooms that have ended are left out. Resources that no step of the
+    problem requests do not matter.
     """
     index = {name: number for number, name in enumerate(problem.node_names)}
     rooms = [
@@ -32,7 +32,7 @@ def with_reservations(
     names = [reserved[number - arrays.run_weight.size].key for number, _ in rooms]
     start = np.maximum(0.0, [room.start_seconds for _, room in rooms])
     end = np.array([room.end_seconds for _, room in rooms])
-    # Few kinds of requests: each is a class that every node lets on.
+    # There are few kinds of requests. Each is a class of pods that every node lets on.
     kinds: dict[tuple[tuple[str, int], ...], int] = {}
     kind = [kinds.setdefault(tuple(sorted(room.requests.items())), len(kinds)) for _, room in rooms]
     requests = amounts([with_pod(dict(each)) for each in kinds], problem.resource_names)
@@ -75,7 +75,7 @@ def with_reservations(
 
 
 def _no_rows_but(arrays: ProblemArrays, counts: Mapping[str, int]) -> ProblemArrays:
-    """Arrays of these shapes without rows, but with zeros for this many along the axes named."""
+    """Return arrays of the same shapes without rows, but with rows of zeros along named axes."""
     blank = {
         name: np.zeros((counts.get(axes[0], 0), *getattr(arrays, name).shape[1:]), ELEMENTS[name])
         for name, axes in AXES.items()
@@ -84,7 +84,7 @@ def _no_rows_but(arrays: ProblemArrays, counts: Mapping[str, int]) -> ProblemArr
 
 
 def _joined(arrays: ProblemArrays, added: ProblemArrays) -> ProblemArrays:
-    """The rows of both."""
+    """Return the rows of both."""
     pairs = zip(arrays, added, strict=True)
     return ProblemArrays._make(
         np.concatenate([own, rows]) if rows.shape[0] else own for own, rows in pairs

@@ -1,4 +1,4 @@
-"""Pods that run already: the node they are on, and how long they still need."""
+"""Pods that run already: their nodes, and the time that they still need."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +15,11 @@ from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 @dataclass(frozen=True)
 class Running:
-    """[A] arrays as in `problem.ProblemArrays`.
+    """The pods that run already.
 
     Attributes:
-        running: the pod runs already.
-        fixed_node: the node of a running pod, -1 = not running, or on a node we do not know.
+        running: [A] whether the pod runs already.
+        fixed_node: [A] node of the running pod; -1 = not running, or on an unknown node.
     """
 
     running: Booleans
@@ -27,12 +27,12 @@ class Running:
 
     @property
     def on_unknown_node(self) -> Booleans:
-        """[A] runs on a node that the cluster does not have: takes time but no room."""
+        """[A] Whether it runs on a node that the cluster does not have, and takes only time."""
         return np.asarray(self.running & (self.fixed_node < 0))
 
 
 def running_pods(activities: Sequence[Activity], node_index: Mapping[str, int]) -> Running:
-    """Where the running pods are."""
+    """Find the running pods and their nodes."""
     fixed = np.full(len(activities), -1, np.int64)
     for index, activity in enumerate(activities):
         if activity.running is not None:
@@ -50,11 +50,11 @@ def with_remaining_work(
     nodes: NodeTables,
     assumptions: Assumptions,
 ) -> tuple[Work, Images]:
-    """Work and images with running pods cut down to what they still need.
+    """Return work and images in which running pods have only the rest of their time.
 
-    That is what the planner expects on the node for pull, transfers and run time, less the time
-    since the bind; of a pod that takes longer `overrun_share` of it.
-    Its image counts as present on its node.
+    This is the expected time on the node for pull, transfers and run, less the time since the bind.
+    For a pod that takes longer it is a share of that time (`Assumptions.overrun_share`). Its image
+    counts as present on its node.
     """
     indexes = [index for index, activity in enumerate(activities) if activity.running is not None]
     if not indexes:
@@ -64,7 +64,7 @@ def with_remaining_work(
     download, upload = work.download_bytes.copy(), work.upload_bytes.copy()
     for index in indexes:
         progress, node = activities[index].running, int(running.fixed_node[index])
-        assert progress is not None  # only running ones are looked at
+        assert progress is not None  # `indexes` are running activities
         image = int(images.of_class[class_of[index]]) if pulls[index] else -1
         expected = _expected_seconds(work, images, index, image, node, nodes)
         duration[index] = assumptions.remaining_seconds(expected, progress.seconds_since_start)
@@ -78,7 +78,7 @@ def with_remaining_work(
 def _expected_seconds(
     work: Work, images: Images, index: int, image: int, node: int, nodes: NodeTables
 ) -> float:
-    """From bind to end on the node, had it the node to itself; without a node the run time."""
+    """Return the time from bind to end on an otherwise empty node; the run time without a node."""
     seconds = float(work.duration_seconds[index])
     if node < 0:
         return seconds

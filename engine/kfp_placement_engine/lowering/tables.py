@@ -1,4 +1,4 @@
-"""Class tables: what each shape of pod finds on each node before anything of the run starts."""
+"""Tables of classes by nodes: filters, scores and round trips before anything of the run starts."""
 
 import math
 from collections import defaultdict
@@ -23,17 +23,17 @@ from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 UNKNOWN_EXCESS_MS = 1e6
-"""What a node of unknown latency is charged: more than any latency a cluster can state."""
+"""Excess of a node of unknown latency: more than any latency that a cluster can state."""
 
 
 @dataclass(frozen=True)
 class ClassTables:
-    """[K, N] tables; see `problem.ProblemArrays` for those of the same name.
+    """The tables of classes by nodes, [K, N]; see `problem.ProblemArrays` for the other fields.
 
     Attributes:
-        usable: feasible, and the pod fits beside what runs already.
-        within_limit: the hard latency limit applies.
-        latency_ms: round trip to the location, NaN = no rule or unknown.
+        usable: whether the node is feasible and the pod fits beside the pods that run already.
+        within_limit: whether the node keeps the hard latency limit, if there is one.
+        latency_ms: round trip to the location; NaN = no rule, or unknown.
     """
 
     feasible: Booleans
@@ -47,7 +47,7 @@ class ClassTables:
 
 
 class NodeTables(NamedTuple):
-    """Node arrays as in `problem.ProblemArrays`."""
+    """The arrays of the nodes, as in `problem.ProblemArrays`."""
 
     allocatable: Integers
     free: Integers
@@ -58,13 +58,13 @@ class NodeTables(NamedTuple):
 
 
 def amounts(rows: Sequence[Mapping[str, int]], resources: Sequence[str]) -> Integers:
-    """[rows, R] amounts of each resource, 0 where it is not named."""
+    """Return [rows, R] the amounts of each resource, 0 where a row does not name it."""
     table = [[min(row.get(name, 0), MAX_AMOUNT) for name in resources] for row in rows]
     return np.array(table, np.int64).reshape(len(rows), len(resources))
 
 
 def node_tables(cluster: Cluster, resources: Sequence[str], assumptions: Assumptions) -> NodeTables:
-    """Lower the nodes."""
+    """Return the arrays of the cluster's nodes."""
     allocatable = amounts([node.allocatable for node in cluster.nodes], resources)
     used = amounts([node.used for node in cluster.nodes], resources)
     scored = [{**node.used, **node.scored_used} for node in cluster.nodes]
@@ -79,7 +79,7 @@ def node_tables(cluster: Cluster, resources: Sequence[str], assumptions: Assumpt
 
 
 def _rates(name: str, cluster: Cluster, assumptions: Assumptions) -> Floats:
-    """[N] what each node states of a rate, else what is assumed."""
+    """Return [N] the rate that each node states, else the assumed rate."""
     assumed = getattr(assumptions, name)
     return np.array([getattr(node, name) or assumed for node in cluster.nodes])
 
@@ -94,17 +94,17 @@ def class_tables(
     tolerance: LatencyTolerance,
     weights: ResourceWeights,
 ) -> ClassTables:
-    """Lower what depends on both shape and node.
+    """Return the tables that depend on both a pod's shape and a node.
 
     Args:
-        cluster: the cluster.
-        shapes: one for each class.
-        requests: [K, R] of the classes.
-        nodes: the node arrays.
-        images: the images of the classes, and who holds them.
-        pinned: nodes that a volume claim allows, if it restricts them.
-        tolerance: which nodes count as nearest.
-        weights: of the resources in the paper's Eq. (1).
+        cluster: cluster to plan on.
+        shapes: [K] shape of each class.
+        requests: [K, R] requests of each class.
+        nodes: arrays of the nodes.
+        images: images of the classes, and the nodes that hold them.
+        pinned: volume claim -> names of the nodes that it allows, if it restricts them.
+        tolerance: band of round trips within which nodes count as nearest.
+        weights: weights of the resources in the paper's Eq. (1).
     """
     feasible, taints, weight = _static_tables(cluster, shapes, pinned)
     usable = feasible & _has_room(requests, nodes)
@@ -131,9 +131,9 @@ def _excess(
     usable: Booleans,
     tolerance: LatencyTolerance,
 ) -> Floats:
-    """[K, N] what the latency rules count as too far.
+    """Return [K, N] the round trip beyond what the latency rules allow.
 
-    Plans keep to hard limits; what a baseline makes of them counts as a broken rule.
+    Hard limits are part of it: plans keep them anyway, but baselines may break them.
     """
     excess = np.zeros(trips.shape)
     for row, shape in enumerate(shapes):
@@ -148,7 +148,7 @@ def _excess(
 def _static_tables(
     cluster: Cluster, shapes: Sequence[PodShape], pinned: Mapping[str, frozenset[str]]
 ) -> tuple[Booleans, Integers, Integers]:
-    """[K, N] `feasible`, `preferred_taints` and `preferred_weight`."""
+    """Return [K, N] `feasible`, `preferred_taints` and `preferred_weight`."""
     count = (len(shapes), len(cluster.nodes))
     feasible = np.zeros(count, np.bool_)
     taints, weight = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -170,7 +170,7 @@ def _static_tables(
 
 
 def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers, Integers]:
-    """Rows of `feasible`, `preferred_taints` and `preferred_weight` for one shape."""
+    """Return the rows of `feasible`, `preferred_taints` and `preferred_weight` for one shape."""
     selector = dict(shape.node_selector)
     rows = [
         (
@@ -185,7 +185,7 @@ def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers
 
 
 def _has_room(requests: Integers, nodes: NodeTables) -> Booleans:
-    """[K, N] whether the pod fits beside what runs already; what it requests none of is there."""
+    """Return [K, N] whether the pod fits beside the pods that run already."""
     room = np.ones((len(requests), len(nodes.free)), np.bool_)
     for amount, free in zip(requests.T, nodes.free.T, strict=True):
         room &= (amount[:, None] <= free) | (amount[:, None] == 0)
@@ -195,7 +195,7 @@ def _has_room(requests: Integers, nodes: NodeTables) -> Booleans:
 def _assignment_gain(
     requests: Integers, nodes: NodeTables, images: Images, weights: ResourceWeights
 ) -> Floats:
-    """What the paper's Eq. (1) gains from an assignment: utilisation and image locality."""
+    """Return [K, N] the gain of an assignment by the paper's Eq. (1): use and image locality."""
     sizes = np.maximum(nodes.allocatable, 1)
     gain = weights.cpu * (requests[:, [0]] / sizes[:, 0])
     gain += weights.memory * (requests[:, [1]] / sizes[:, 1])
@@ -204,31 +204,31 @@ def _assignment_gain(
 
 
 def _round_trips(cluster: Cluster, shapes: Sequence[PodShape]) -> Floats:
-    """[K, N] round trips to each class's location in milliseconds, NaN = no rule or unknown."""
+    """Return [K, N] round trips to each class's location in ms; NaN = no rule, or unknown."""
     trips = np.full((len(shapes), len(cluster.nodes)), np.nan)
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, shape in enumerate(shapes):
         if shape.location:
             rows[shape.location].append(row)
     for location, of_location in rows.items():
-        known = latencies_to(location, cluster.latencies)
-        trips[of_location] = [known.get(node.name, np.nan) for node in cluster.nodes]
+        latencies = latencies_to(location, cluster.latencies)
+        trips[of_location] = [latencies.get(node.name, np.nan) for node in cluster.nodes]
     return trips
 
 
 def _band_excess_ms(trips: Floats, usable: Booleans, tolerance: LatencyTolerance) -> Floats:
-    """[N] round trip beyond the tolerance band, UNKNOWN_EXCESS_MS where it is unknown.
+    """Return [N] the round trip beyond the tolerance band, UNKNOWN_EXCESS_MS if it is unknown.
 
-    The band begins at the best usable node; where no round trip is known, nothing is beyond it.
+    The band begins at the best usable node. Where no round trip is known, nothing is beyond it.
     """
-    known = trips[usable & ~np.isnan(trips)]
-    if known.size == 0:
+    usable_trips = trips[usable & ~np.isnan(trips)]
+    if usable_trips.size == 0:
         return np.zeros_like(trips)
-    return _beyond_ms(trips, tolerance.limit_ms(float(known.min())))
+    return _beyond_ms(trips, tolerance.limit_ms(float(usable_trips.min())))
 
 
 def _beyond_ms(trips: Floats, limit: float) -> Floats:
-    """[N] round trip beyond a limit, UNKNOWN_EXCESS_MS where it is unknown; 0 without a limit."""
+    """Return [N] the round trip beyond a limit, UNKNOWN_EXCESS_MS if it is unknown."""
     if math.isinf(limit):
         return np.zeros_like(trips)
     return np.where(np.isnan(trips), UNKNOWN_EXCESS_MS, np.maximum(0.0, trips - limit))

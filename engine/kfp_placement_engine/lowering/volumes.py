@@ -1,7 +1,7 @@
-"""ReadWriteOnce volumes: which steps must share a node, and which nodes a volume allows.
+"""Volume rules: steps that must share a node for a volume, and nodes that a volume allows.
 
-Claims are told apart by keys: runs of one namespace may mount the same claim, and claims that runs
-make for themselves may have the same name. A run that is planned alone has names as keys.
+Each claim has a key: runs of one namespace may mount the same claim, and claims that runs make for
+themselves may have the same name. For a run that is planned alone the keys are names.
 """
 
 from collections import Counter, defaultdict
@@ -18,14 +18,14 @@ from kfp_placement_engine.model.step_names import listed
 
 @dataclass(frozen=True)
 class VolumeRules:
-    """What the volumes of the runs demand.
+    """The rules that follow from the volumes of runs.
 
     Attributes:
         binding: keys of the claims that tie their users to one node.
-        exclusive: those of them that one pod at a time may have.
+        exclusive: keys of the binding claims that one pod at a time may have.
         pinned: key -> names of the nodes that its volume or its running users allow.
-        notices: what to tell people.
-        keys: by run, claim name -> key.
+        notices: notices for people.
+        keys: claim name -> key, one mapping for each run.
         names: key -> claim name.
     """
 
@@ -37,7 +37,7 @@ class VolumeRules:
     names: Mapping[str, str]
 
     def mounted(self, activity: Activity) -> tuple[str, ...]:
-        """Keys of the claims that a pod mounts."""
+        """Return the keys of the claims that a pod mounts."""
         if activity.step is None or not activity.step.claims:
             return ()
         keys = self.keys[activity.run]
@@ -45,7 +45,7 @@ class VolumeRules:
 
 
 def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
-    """Work out the rules from the runs' claims, their running steps and the cluster's claims."""
+    """Find the rules from the runs' claims, their running steps and the cluster's claims."""
     keys = tuple(_claim_keys(run, alone=len(runs) == 1) for run in runs)
     binding: set[str] = set()
     exclusive: set[str] = set()
@@ -99,7 +99,7 @@ def _running_users(
     binding: set[str],
     nodes: set[str],
 ) -> dict[str, frozenset[str]]:
-    """Key of each binding claim that running steps mount -> their nodes."""
+    """Return the key of each binding claim that running steps mount -> the nodes of these steps."""
     used: defaultdict[str, set[str]] = defaultdict(set)
     for run, keys in zip(runs, keys_of, strict=True):
         for step in run.graph.steps if run.progress else ():
@@ -113,24 +113,24 @@ def _running_users(
 
 
 def _missing(claim: RunClaim, candidates: list[Claim], cluster: Cluster) -> list[Notice]:
-    """What to tell about a claim that a cluster which lists its claims does not have."""
+    """Return a notice about a claim that the cluster does not have although it lists its claims."""
     is_made = bool(claim.created_by) or claim.is_workspace
-    # What is named at run time stands for a claim under a name that no claim has.
+    # A claim that is named at run time has a placeholder here, which no claim can have as a name.
     is_named = not {" ", "."}.intersection(claim.name)
     if candidates or is_made or not is_named or not cluster.claims:
         return []
-    known = listed(sorted({each.name for each in cluster.claims}))
+    names = listed(sorted({each.name for each in cluster.claims}))
     return [
         Notice(
             "missing-claim",
-            f"there is no volume claim {claim.name!r:.120} in the cluster (it has {known}); pods"
+            f"there is no volume claim {claim.name!r:.120} in the cluster (it has {names}); pods"
             " that mount it wait until there is one",
         )
     ]
 
 
 def _mode_notices(name: str, modes: tuple[str, ...], users: int) -> list[Notice]:
-    """What to tell about a claim's access mode where several steps use it."""
+    """Return the notices about the access mode of a claim that several steps use."""
     if users < 2:
         return []
     if not modes:
@@ -153,7 +153,7 @@ def _mode_notices(name: str, modes: tuple[str, ...], users: int) -> list[Notice]
 
 
 def _existing(claim: RunClaim, graph: RunGraph, cluster: Cluster) -> list[Claim]:
-    """Claims of the cluster that may be meant; several where the run's namespace is unknown."""
+    """Return the cluster's claims of that name; several where the run's namespace is unknown."""
     if claim.created_by or claim.is_workspace:
         return []
     return [
@@ -189,11 +189,11 @@ def _allowed_nodes(claim: Claim, cluster: Cluster, is_binding: bool) -> frozense
 def co_location_groups(
     members: Sequence[int], claims_of: Sequence[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
-    """Partition members so that those who share a binding claim are together.
+    """Partition activities so that those which share a binding claim are together.
 
     Args:
-        members: in ascending order.
-        claims_of: binding claims that each of them mounts.
+        members: indexes of the activities, in ascending order.
+        claims_of: binding claims that each activity mounts.
 
     Returns:
         The groups in order of their first member; a member without binding claims is a group of its

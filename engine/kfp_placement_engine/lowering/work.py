@@ -1,4 +1,4 @@
-"""How long pods run and what they move: durations and transfers."""
+"""The work of pods: run times, and bytes that they transfer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ from kfp_placement_engine.problem.problem import Booleans, Floats
 
 @dataclass(frozen=True)
 class Work:
-    """[A] arrays as in `problem.ProblemArrays`; `pulls`: the image is pulled before the run."""
+    """The work of activities; arrays as in `problem.ProblemArrays`.
+
+    Attributes:
+        pulls: [A] whether the image is pulled before the run.
+    """
 
     duration_seconds: Floats
     scales: Booleans
@@ -23,7 +27,7 @@ class Work:
 
 
 def duration_of(step: Step, assumptions: Assumptions) -> float:
-    """The step's run time on the reference node; importers and createpvc are quick as drivers."""
+    """Return the time on the reference node; importers and createpvc take as long as drivers."""
     if step.duration_seconds is not None:
         return step.duration_seconds
     if step.kind is not StepKind.CONTAINER:
@@ -32,29 +36,29 @@ def duration_of(step: Step, assumptions: Assumptions) -> float:
 
 
 def input_bytes(data: DataInput, assumptions: Assumptions) -> int:
-    """The size of what a step reads."""
+    """Return the size of an input, stated or assumed."""
     return assumptions.output_bytes if data.size_bytes is None else data.size_bytes
 
 
 def download_bytes(step: Step, assumptions: Assumptions) -> int:
-    """What a step reads from the object store, unless data moves from node to node."""
+    """Return the bytes that a step reads from the object store."""
     return sum([input_bytes(data, assumptions) for data in step.inputs])
 
 
 def upload_bytes(step: Step) -> int:
-    """What a step writes to the object store, likewise."""
+    """Return the bytes that a step writes to the object store."""
     return sum(step.output_bytes.values())
 
 
 def stored_bytes(step: Step, assumptions: Assumptions, *, direct_transfers: bool) -> int:
-    """What a step moves from and to the object store while it runs."""
+    """Return the bytes that a step reads and writes; none where data moves from node to node."""
     return 0 if direct_transfers else download_bytes(step, assumptions) + upload_bytes(step)
 
 
 def work_of(
     activities: Sequence[Activity], assumptions: Assumptions, *, direct_transfers: bool
 ) -> Work:
-    """Lower durations, and store transfers unless data moves from node to node."""
+    """Return run times, and bytes to and from the store unless data moves from node to node."""
     count = len(activities)
     duration = np.full(count, assumptions.driver_seconds, np.float64)
     is_container = np.zeros(count, np.bool_)
@@ -76,7 +80,7 @@ def work_of(
 def transfer_edges(
     activities: Sequence[Activity], assumptions: Assumptions, *, direct_transfers: bool
 ) -> Floats:
-    """[E] bytes moved directly along each edge (predecessor, activity), in the edges' order."""
+    """Return [E] the bytes that move directly along each edge (predecessor, activity)."""
     if not direct_transfers:
         return np.zeros(sum(len(activity.predecessors) for activity in activities))
     transfers: list[int] = []

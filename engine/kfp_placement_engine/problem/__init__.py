@@ -1,1 +1,1 @@
-"""The placement problem as arrays, and the C kernel that plays it."""
+"""The placement problem as arrays, and the C kernel that simulates it."""

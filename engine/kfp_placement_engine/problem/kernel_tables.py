@@ -1,8 +1,8 @@
-"""What follows from a problem alone, worked out once for any number of simulations.
+"""Tables for the kernel that follow from a problem, computed once for all its simulations.
 
-The kernel reads it: every field of `ProblemTables` has its twin, in the same order, in `tables.h`.
-In the shapes below S = shapes of pods: those of one shape need the same room, on the same nodes,
-and get the same scores for it. Kinds: nodes of one kind run, pull and store equally fast.
+Every field of `ProblemTables` has its twin, in the same order, in `tables.h`. In the axes below S =
+shapes of pods: pods of one shape need the same room, on the same nodes, and get the same scores for
+it. Nodes of one kind run, pull and store equally fast.
 """
 
 from functools import cache
@@ -41,11 +41,11 @@ ACTIVITY = np.dtype(
     ],
     align=True,
 )
-"""What the kernel reads together of an activity."""
+"""Record of an activity: the fields that the kernel reads together."""
 
 _CACHE_LINE = 64
 _MOST_KINDS = 16
-"""With more kinds of nodes, the table of times on them would be larger than what it saves."""
+"""Largest number of kinds; with more, the table of times on them would cost more than it saves."""
 _NOTHING = np.iinfo(np.int64).min
 
 
@@ -53,30 +53,31 @@ class ProblemTables(NamedTuple):
     """Tables of a problem.
 
     Attributes:
-        of: [A] `ACTIVITY`: its class, its shape (-1 = virtual) and more, and the least seconds from
-            its start to its end; the kernel adds those from its end to the end of its run.
-        requests: [S, R]; scored_requests: [S, 2].
-        needed: [S, R] the requests, and the least number there is where a pod requests nothing: it
-            fits whatever is left there.
+        of: [A] record `ACTIVITY`, with the class, the shape (-1 = virtual) and the least seconds
+            from start to end; the kernel adds the least seconds from there to the end of the run.
+        requests: [S, R] requests of a pod.
+        needed: [S, R] requests of a pod, but the smallest integer where it requests nothing, as it
+            fits there whatever is left.
+        scored_requests: [S, 2] CPU and memory as kube-scheduler's resource scores count them.
         class_of_shape: [S] a class of the shape.
-        tells_apart: [K] taints or affinity that kube-scheduler prefers differ between nodes.
-        kind_of: [N].
-        occupied: [A, kinds] download, run, upload; empty if kinds are many.
-        predecessors_start, predecessors, successors_start, successors: [A + 1], [E] as the problem
-            has them, in half the memory; one more number is read behind the successors.
-        place: [A] in the topological order.
-        transfer_seconds: [E] between two nodes.
-        preorder: [N] when a walk of a heap (node, left, right) comes to the slot.
-        slot_at: the slots in this order, of a heap of all nodes that are scored for a pod.
-        loop_first, loop_last: [M] iterations of the loop are between them.
-        least_completion: [runs] end of the run, at least; the kernel works it out.
-        room: what is free of the scarcest resource.
-        least_work: what all activities take of it times seconds, at least.
-        scarcest: this resource; -1 = room that is taken may be more than there is.
-        shapes: how many there are.
-        kinds: how many there are; 0 = many.
-        nodes_scored: how many feasible nodes kube-scheduler scores.
-        words: how many words of 64 bits a set of nodes has.
+        tells_apart: [K] whether preferred taints or affinity differ between nodes.
+        kind_of: [N] kind of the node.
+        predecessors_start, predecessors, successors_start, successors: [A + 1], [E] edges of the
+            problem in half the memory; the kernel reads one more number behind the successors.
+        place: [A] place in the topological order.
+        occupied: [A, kinds] seconds of download, run and upload; empty with many kinds.
+        transfer_seconds: [E] seconds of a transfer between two nodes.
+        preorder: [N] place of each slot in a walk of a heap (node, left, right).
+        slot_at: slots in this order, for a heap of all nodes that are scored for a pod.
+        loop_first, loop_last: [M] first and last iteration of the loop.
+        least_completion: [runs] earliest end of the run, which the kernel computes.
+        room: free amount of the resource `scarcest`.
+        least_work: lower bound of the amount x seconds that activities take of this resource.
+        scarcest: the scarcest resource; -1 = unknown, since running pods may exceed the room.
+        shapes: number of shapes.
+        kinds: number of kinds; 0 = many.
+        nodes_scored: number of feasible nodes that kube-scheduler scores.
+        words: number of 64-bit words of a set of nodes.
     """
 
     of: Array
@@ -108,12 +109,12 @@ class ProblemTables(NamedTuple):
 
 
 def tables_of(problem: PlacementProblem) -> ProblemTables:
-    """The tables of a problem."""
+    """Compute the tables of a problem."""
     arrays, nodes = problem.arrays, problem.nodes
     shape_of, pods = _shapes(arrays)
     requests = arrays.requests[pods]
     kind_of, node_of_kind = _kinds(arrays)
-    # What `seconds_on` of `tables.h` works out.
+    # The same as `seconds_on` of `tables.h` computes.
     seconds = occupied_seconds(arrays, slice(None), node_of_kind)
     least = seconds.min(axis=1) if node_of_kind.size else 0.0
     least_seconds = np.where(arrays.virtual, arrays.duration_seconds, least)
@@ -159,7 +160,7 @@ def tables_of(problem: PlacementProblem) -> ProblemTables:
 
 
 def _shapes(arrays: ProblemArrays) -> tuple[Integers, Integers]:
-    """[K] the shape of each class, and [S] a pod of each shape.
+    """Return [K] the shape of each class, and [S] a pod of each shape.
 
     Pods of a shape request the same, on the same nodes, and their balance counts or does not.
     """
@@ -179,7 +180,7 @@ def _shapes(arrays: ProblemArrays) -> tuple[Integers, Integers]:
 
 
 def _kinds(arrays: ProblemArrays) -> tuple[Integers, Integers]:
-    """[N] the kind of each node, and a node of each kind; none if kinds are many."""
+    """Return [N] the kind of each node, and a node of each kind, or no node with many kinds."""
     rates = (arrays.speed.tolist(), arrays.store_rate.tolist(), arrays.pull_rate.tolist())
     node_of_kind: dict[tuple[float, ...], int] = {}
     for node, kind in enumerate(zip(*rates, strict=True)):
@@ -192,7 +193,7 @@ def _kinds(arrays: ProblemArrays) -> tuple[Integers, Integers]:
 
 
 def _activities(arrays: ProblemArrays, shape_of: Integers, least_seconds: Floats) -> Array:
-    """[A] `ACTIVITY`, each on one line of the cache."""
+    """Return [A] the records `ACTIVITY`, each on one line of the cache."""
     count = arrays.class_of.size
     memory = np.zeros(count * ACTIVITY.itemsize + _CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % _CACHE_LINE
@@ -208,7 +209,7 @@ def _activities(arrays: ProblemArrays, shape_of: Integers, least_seconds: Floats
 
 
 def _scarcest(arrays: ProblemArrays, least_seconds: Floats) -> tuple[int, float, float]:
-    """The resource whose work would take longest on all nodes, what is free of it, and the work."""
+    """Return the resource whose work takes longest on all nodes, its free amount, and its work."""
     scarcest, most_room, most_work = -1, 0.0, 0.0
     if arrays.is_running.any():
         return scarcest, most_room, most_work
@@ -222,15 +223,15 @@ def _scarcest(arrays: ProblemArrays, least_seconds: Floats) -> tuple[int, float,
 
 
 def _sum(numbers: Floats) -> float:
-    """Added one after another, the same on every machine; how numpy adds depends on it."""
+    """Return the sum, added in order: numpy's own order of adding depends on the machine."""
     return float(np.cumsum(numbers)[-1]) if numbers.size else 0.0
 
 
 def nodes_scored(nodes: int) -> int:
-    """How many feasible nodes kube-scheduler scores.
+    """Return the number of feasible nodes that kube-scheduler scores.
 
-    All of fewer than 100, else a share that shrinks with the cluster (numFeasibleNodesToFind with
-    percentageOfNodesToScore unset, `schedule_one.go`).
+    It scores all of fewer than 100 nodes, else a share that shrinks with the cluster
+    (numFeasibleNodesToFind with percentageOfNodesToScore unset, `schedule_one.go`).
     """
     if nodes < 100:
         return nodes
@@ -239,7 +240,7 @@ def nodes_scored(nodes: int) -> int:
 
 @cache
 def _heap_walk(size: int) -> Array:
-    """The slots of a heap in preorder. In a smaller heap they come in the same order."""
+    """Return the slots of a heap in preorder; in a smaller heap they have the same order."""
     slots: list[int] = []
     ahead = [0]
     while ahead:

@@ -1,9 +1,10 @@
-"""How long the iterations of loops with a limit take together, loops inside loops included.
+"""Lower bounds of the time that the iterations of a loop with a limit take together.
 
 While at most p iterations run at once, p runners could do them one after another: iterations that
-overlap go to different runners, and no more than p overlap at any time. So iterations take together
-no less than jobs of these lengths on p equal machines. An iteration is as long as the longest chain
-inside it; a loop inside it makes it longer by the same rule, from the innermost loop outwards.
+overlap go to different runners, and no more than p overlap at any time. So the iterations take at
+least as long as jobs of these lengths on p equal machines. An iteration is as long as the longest
+chain inside it. A loop inside an iteration makes it longer by the same rule, from the innermost
+loop outwards.
 """
 
 from collections.abc import Collection, Iterable
@@ -14,18 +15,18 @@ import numpy as np
 from kfp_placement_engine.problem.problem import PlacementProblem
 
 RUN = -1
-"""The run as a whole, where an iteration is asked for."""
+"""Index that stands for the run as a whole, in place of an iteration's."""
 
 
 def together_seconds(limit: int, spans: Iterable[float]) -> float:
-    """The least time for iterations of which only some run at once.
+    """Return the least time for iterations of which only some run at once.
 
-    The larger of two bounds for equal machines (Dell'Amico and Martello 1995, section 2): the sum
-    shared evenly; and, since among the k p + 1 longest one runner has k + 1, the k + 1 shortest of
-    these. For n iterations of one length that is this length times n / p rounded up.
+    It is the larger of two bounds for equal machines (Dell'Amico and Martello 1995, section 2): the
+    sum shared evenly; and, since one runner has k + 1 of the k p + 1 longest, the k + 1 shortest of
+    these. For n iterations of one length that is this length times n / p, rounded up.
 
     Args:
-        limit: how many run at once, 1 or more.
+        limit: number of iterations that run at once, 1 or more.
         spans: seconds that each iteration takes.
     """
     longest_first = sorted(spans, reverse=True)
@@ -36,9 +37,9 @@ def together_seconds(limit: int, spans: Iterable[float]) -> float:
 
 
 class LimitedLoops:
-    """Bounds that limits of parallelism add to the paths of a run.
+    """The bounds that limited loops add to the paths of a run.
 
-    Activities are passed in topological order, then the other way round.
+    The caller passes the activities in topological order, and then in the reverse order.
     """
 
     def __init__(self, problem: PlacementProblem, shortest: list[float]) -> None:
@@ -63,7 +64,7 @@ class LimitedLoops:
         self._after = [float("inf")] * len(parents)
 
     def pass_through(self, activity: int, before: list[int], head: float) -> float:
-        """Note an activity whose predecessors are known; returns its head, no less than given."""
+        """Add an activity after its predecessors, and return its head, which loops may raise."""
         around = self._around[activity]
         for depth, iteration in enumerate(around):
             inside = [
@@ -77,7 +78,7 @@ class LimitedLoops:
         return self._start[RUN][activity]
 
     def measure_iterations(self) -> None:
-        """Take each iteration as long as all of it takes, once every activity was passed."""
+        """Compute the length of each iteration, after every activity was passed."""
         for around in set(self._around):
             iteration = around[-1]  # each has an activity of its own: its driver
             if iteration != RUN:
@@ -86,12 +87,12 @@ class LimitedLoops:
                 )
 
     def pass_back(self, activity: int, tail: float) -> None:
-        """Note what must follow an activity, and so the iterations it is in."""
+        """Record the least time after an activity, and so after the iterations that it is in."""
         for iteration in self._around[activity][1:]:
             self._after[iteration] = min(self._after[iteration], tail)
 
     def rest(self, after: list[int]) -> float:
-        """At least this much time passes from now on, if these activities are yet to start."""
+        """Return the least time from now to the end of the run, if these activities start next."""
         longest = 0.0
         entered = [self._entry[activity] for activity in after if self._entry[activity] >= 0]
         for limit, members in self._crowded(entered):
@@ -100,9 +101,12 @@ class LimitedLoops:
         return longest
 
     def _end(self, iteration: int, depth: int, activities: Collection[int]) -> float:
-        """Least time from the iteration's start to the end of these activities inside it.
+        """Return the least time from an iteration's start to the end of activities inside it.
 
-        `depth` is the iteration's place in `_around` of each of them.
+        Args:
+            iteration: index of the iteration, or `RUN`.
+            depth: place of the iteration in `_around` of each of the activities.
+            activities: activities inside the iteration.
         """
         if len(activities) == 1:
             return self._end_of_one(depth, next(iter(activities)))
@@ -124,7 +128,7 @@ class LimitedLoops:
         return latest
 
     def _end_of_one(self, depth: int, activity: int) -> float:
-        """The same for a single activity, for which no iteration waits for another."""
+        """Return the least end of a single activity, for which no iteration waits for another."""
         around, seconds = self._around[activity], self._shortest[activity]
         end = self._start[around[-1]][activity] + seconds
         for place in range(len(around) - 2, depth - 1, -1):
@@ -133,7 +137,7 @@ class LimitedLoops:
         return end
 
     def _crowded(self, iterations: list[int]) -> list[tuple[int, list[int]]]:
-        """The iterations by loop, of loops that cannot run them all at once, with the limits."""
+        """Return limit and iterations of each loop that cannot run its iterations all at once."""
         if len(iterations) < 2:
             return []
         by_loop: dict[int, list[int]] = {}
@@ -147,7 +151,7 @@ class LimitedLoops:
 
 
 def _chain(iteration: int, parents: list[int]) -> tuple[int, ...]:
-    """The run, then the iterations around one, outermost first, and itself."""
+    """Return the run, then the iterations around an iteration, outermost first, then itself."""
     chain: list[int] = []
     while iteration >= 0:
         chain.append(iteration)

@@ -34,7 +34,7 @@ FULLEST = 6
 """Policies of the simulation; their meaning is in `problem.h`."""
 
 TERMS = 5
-"""Terms of the objective."""
+"""Number of terms of the objective."""
 
 Array = np.ndarray[Any, Any]
 
@@ -42,10 +42,10 @@ _NO_MEMORY = "no memory left for the plan's search"
 
 _WORD = np.dtype(np.uint64)
 _RANDOM_STATE = 4
-"""Words of a random generator's state."""
+"""Number of words of a random generator's state."""
 
 _OBJECTIVES = {"completion": 0, "makespan": 0, "packing": 1, "paper": 2}
-"""`makespan` is `completion` with a limit of 0 for the latest end."""
+"""Objective -> its number; `makespan` is `completion` with a limit of 0 for the latest end."""
 _TIES = {"random": 0, "heap": 1, "first": 2}
 _SCALARS = (
     "direct",
@@ -63,7 +63,7 @@ _COUNTS = ("images", "claim_count", "iterations", "loops", "runs")
 
 
 def _element(hint: object) -> Any:
-    """The type of a field of a C struct: a number, or a pointer to an array."""
+    """Return the type of a field of a C struct: a number, or a pointer to an array."""
     numbers: dict[object, Any] = {float: ctypes.c_double, int: ctypes.c_int64}
     return numbers.get(hint, ctypes.c_void_p)
 
@@ -98,7 +98,7 @@ _PROGRESS = np.dtype(
     ],
     align=True,
 )
-"""How the kernel keeps how far an activity is; `Progress` of `state.h`."""
+"""Record of an activity's progress in a simulation: `Progress` of `state.h`."""
 
 
 class _Population(ctypes.Structure):
@@ -151,21 +151,21 @@ _prepared: "weakref.WeakKeyDictionary[PlacementProblem, _Problem]" = weakref.Wea
 
 
 def _address(array: Array) -> int:
-    """Where the kernel reads or writes an array.
+    """Return the address of an array for the kernel.
 
     Raises:
-        TypeError: it is not contiguous.
+        TypeError: the array is not contiguous.
     """
     if not array.flags.c_contiguous:
         raise TypeError(f"the kernel takes no {array.dtype.name} array that is not contiguous")
     return int(array.ctypes.data)
 
 
-def _given(array: Array, elements: np.dtype[Any], size: int) -> ctypes.c_void_p:
-    """The same for one that a caller gives: the kernel reads this many elements of that type.
+def _pointer(array: Array, elements: np.dtype[Any], size: int) -> ctypes.c_void_p:
+    """Return a pointer to a caller's array, of which the kernel reads this many elements.
 
     Raises:
-        TypeError: it has other elements or another size, or is not contiguous.
+        TypeError: the array has other elements or another size, or is not contiguous.
     """
     if array.dtype != elements or array.shape != (size,):
         raise TypeError(
@@ -175,20 +175,20 @@ def _given(array: Array, elements: np.dtype[Any], size: int) -> ctypes.c_void_p:
 
 
 def _optional(array: Array, elements: np.dtype[Any], size: int) -> ctypes.c_void_p | None:
-    return _given(array, elements, size) if array.size else None
+    return _pointer(array, elements, size) if array.size else None
 
 
 def _native(problem: PlacementProblem) -> _Problem:
-    """The problem's C struct; it borrows the arrays, which live as long as the problem."""
-    known = _prepared.get(problem)
-    if known is not None:
-        return known
+    """Return the problem's C struct; it borrows the arrays, which live as long as the problem."""
+    prepared = _prepared.get(problem)
+    if prepared is not None:
+        return prepared
     arrays = problem.arrays
     check_arrays(arrays)
     native = _Problem()
     for name in ProblemArrays._fields:
         setattr(native, name, _address(getattr(arrays, name)))
-    native.topological = _given(problem.topological, INTEGER, problem.activities)
+    native.topological = _pointer(problem.topological, INTEGER, problem.activities)
     native.link_rate = problem.link_bytes_per_second
     native.end_limit = problem.end_limit_seconds
     native.direct = int(problem.direct_transfers)
@@ -216,7 +216,7 @@ def _checked(result: int) -> int:
     return result
 
 
-def play(
+def simulate(
     problem: PlacementProblem,
     policy: int,
     planned: Integers,
@@ -228,26 +228,25 @@ def play(
     """Simulate a run under a policy.
 
     Args:
-        problem: the problem.
-        policy: one of the policies above.
+        problem: problem to simulate.
+        policy: number of the policy, such as `READY`.
         planned: [G] planned node of each gene (READY, ORDERED, BACKFILL).
-        priority: [A] the smaller, the more urgent (ORDERED, BACKFILL, GREEDY,
-            FULLEST); for ORDERED it must
-            not contradict the precedences.
+        priority: [A] numbers, smaller ones are more urgent (ORDERED, BACKFILL, GREEDY, FULLEST);
+            for ORDERED they must not contradict the precedences.
         not_before: [A] planned starts to wait for (ORDERED), or empty.
-        listed: [N] the nodes as kube-scheduler lists them, or empty: as numbered.
-        draw: seed of its random ties (before 1.35), 0 or more.
+        listed: [N] nodes as kube-scheduler lists them; empty = as numbered.
+        draw: seed, 0 or more, of kube-scheduler's random ties (before 1.35).
 
     Returns:
-        Arrays by the names of `simulation.Schedule`.
+        Arrays by the fields of `simulation.Schedule`.
     """
     activities = problem.activities
     progress, terms = np.empty(activities, _PROGRESS), np.empty(TERMS)
     done = KERNEL.simulate(
         ctypes.byref(_native(problem)),
         ctypes.c_int64(policy),
-        _given(planned, INTEGER, problem.genes),
-        _given(priority, FLOAT, activities),
+        _pointer(planned, INTEGER, problem.genes),
+        _pointer(priority, FLOAT, activities),
         _optional(not_before, FLOAT, activities),
         _optional(listed, INTEGER, problem.nodes),
         ctypes.c_int64(draw),
@@ -264,7 +263,7 @@ def play(
 
 
 def heft(problem: PlacementProblem) -> tuple[Floats, Integers]:
-    """HEFT's own schedule: [A] starts and [A] nodes (-1 = none)."""
+    """Return [A] the starts and [A] the nodes (-1 = none) of HEFT's own schedule."""
     start, node = np.empty(problem.activities), np.empty(problem.activities, np.int64)
     done = KERNEL.heft(
         ctypes.byref(_native(problem)),
@@ -278,32 +277,33 @@ def heft(problem: PlacementProblem) -> tuple[Floats, Integers]:
 def best_of(
     problem: PlacementProblem, policy: int, plans: Integers, orders: Floats, terms: Floats
 ) -> int:
-    """Play many plans, order after order.
+    """Simulate many plans, order after order, and find the best.
 
     Args:
-        problem: the problem.
-        policy: one of the policies above.
+        problem: problem to simulate.
+        policy: number of the policy, such as `READY`.
         plans: [P, G] planned nodes.
         orders: [O, A] priorities.
-        terms: [5] to be beaten, infinite = none; they become those of the best.
+        terms: [5] terms to beat, infinite to accept any; they become the terms of the best plan.
 
     Returns:
-        The number of the first best, an order's times P and a plan's; -1 = none is better.
+        Number of the first best plan: the order's number times P, plus the plan's; -1 = none is
+        better.
     """
-    found = KERNEL.best_of(
+    number = KERNEL.best_of(
         ctypes.byref(_native(problem)),
         ctypes.c_int64(policy),
-        _given(plans.ravel(), INTEGER, len(plans) * problem.genes),
+        _pointer(plans.ravel(), INTEGER, len(plans) * problem.genes),
         ctypes.c_int64(len(plans)),
-        _given(orders.ravel(), FLOAT, len(orders) * problem.activities),
+        _pointer(orders.ravel(), FLOAT, len(orders) * problem.activities),
         ctypes.c_int64(len(orders)),
-        _given(terms, FLOAT, TERMS),
+        _pointer(terms, FLOAT, TERMS),
     )
-    return _checked(found + 1) - 1
+    return _checked(number + 1) - 1
 
 
 def _open_search(owner: object, problem: PlacementProblem) -> ctypes.c_void_p:
-    """What a search works with; it is given back with its owner, who must hold the problem."""
+    """Open the kernel's memory for a search; it is freed with the owner, who holds the problem."""
     native = _native(problem)
     address = KERNEL.search_open(ctypes.byref(native))
     if not address:
@@ -314,7 +314,7 @@ def _open_search(owner: object, problem: PlacementProblem) -> ctypes.c_void_p:
 
 
 def _close_search(search: ctypes.c_void_p, _native: _Problem) -> None:
-    """Give a search back, which reads the problem's sizes; the problem may be collected with it."""
+    """Free a search. Freeing reads the problem's sizes, so the struct is kept until then."""
     KERNEL.search_close(search)
 
 
@@ -322,19 +322,21 @@ class Population:
     """The plans that one island of the search works on; slot 0 is the best of them.
 
     Attributes:
-        genes: [P, G]; keys: [P, A] starts; terms: [P, 5].
+        genes: [P, G] nodes.
+        keys: [P, A] starts.
+        terms: [P, 5] terms of the objective.
     """
 
     def __init__(self, problem: PlacementProblem, size: int, random_state: Array) -> None:
-        """Begin with no plan.
+        """Create a population whose plans the caller fills in.
 
         Args:
-            problem: to be solved.
+            problem: problem to solve.
             size: number of plans (P).
-            random_state: [4] where the random generator begins, uint64.
+            random_state: [4] first state of the random generator, uint64.
 
         Raises:
-            TypeError: the random state is another array.
+            TypeError: the random state has another size or type.
         """
         self.genes = np.zeros((size, problem.genes), np.int64)
         self.keys = np.zeros((size, problem.activities))
@@ -342,7 +344,7 @@ class Population:
         self._problem = problem
         self._search: ctypes.c_void_p | None = None
         self._random = np.ascontiguousarray(random_state)
-        _given(self._random, _WORD, _RANDOM_STATE)
+        _pointer(self._random, _WORD, _RANDOM_STATE)
         self._schedules = np.zeros(1, np.int64)
         self._native = _Population(
             *map(_address, (self.genes, self.keys, self.terms, self._random, self._schedules)),
@@ -351,11 +353,11 @@ class Population:
 
     @property
     def schedules(self) -> int:
-        """How many schedules `improve` has played, those that it gave up included."""
+        """Number of schedules that `improve` has simulated, including those that it gave up."""
         return int(self._schedules[0])
 
     def improve(self, parameters: SearchParameters, trials: int) -> int:
-        """Try children; returns how many were the best so far."""
+        """Try children, and return how many of them were the best so far."""
         if self._search is None:
             self._search = _open_search(self, self._problem)
         return _checked(

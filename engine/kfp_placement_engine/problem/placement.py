@@ -1,4 +1,4 @@
-"""A placement: the planner's decision, before it is played."""
+"""A placement: the decision of the planner, from which the simulation makes a schedule."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ LAST = 1e300
 
 @dataclass(frozen=True)
 class Placement:
-    """Where every gene goes and in which order its steps start.
+    """The node of every gene, and the order in which steps start.
 
     Attributes:
         gene_nodes: [G] node index of each gene.
-        priority: [A] the smaller, the earlier a step starts on its node; used by `ordered` dispatch
-            and never in contradiction to the precedences.
-        not_before: [A] planned starts that a step waits for (`ordered`), or empty.
+        priority: [A] numbers by which steps start on their node, smaller ones first; used by
+            `ordered` dispatch, and never in contradiction to the precedences.
+        not_before: [A] planned starts that steps wait for (`ordered`), or empty.
     """
 
     gene_nodes: Integers
@@ -27,7 +27,7 @@ class Placement:
 
     @property
     def variants(self) -> tuple["Placement", ...]:
-        """Itself, and where it holds starts the same without: either may be better."""
+        """The placement, and if it holds starts, one without them: either may be better."""
         if not self.not_before.size:
             return (self,)
         return (self, Placement(self.gene_nodes, self.priority, np.empty(0)))
@@ -36,13 +36,13 @@ class Placement:
     def of_schedule(
         problem: PlacementProblem, start: Floats, node: Integers, *, hold: bool = False
     ) -> "Placement":
-        """The placement that says what a schedule did.
+        """Return the placement that leads to a schedule.
 
         Args:
-            problem: the problem.
+            problem: problem that the schedule is of.
             start: [A] starts.
             node: [A] nodes, -1 for none.
-            hold: also keep the starts as earliest starts, so that the schedule is replayed exactly.
+            hold: whether steps wait for these starts, which leads to exactly the same schedule.
         """
         first_members = np.array([members[0] for members in problem.gene_activities], np.int64)
         gene_nodes = _repaired(problem, node[first_members])
@@ -51,7 +51,7 @@ class Placement:
 
 
 def _repaired(problem: PlacementProblem, gene_nodes: Integers) -> Integers:
-    """Replace nodes a gene may not take (a baseline knows no latency limits) by the best it may."""
+    """Replace nodes that a gene may not take by the best: baselines do not know latency limits."""
     allowed = problem.arrays.allowed
     nodes = gene_nodes.copy()
     for gene in range(problem.genes):

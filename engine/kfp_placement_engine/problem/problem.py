@@ -1,7 +1,7 @@
-"""The placement problem as arrays: what the simulation and the search work on.
+"""The placement problem: the arrays that the simulation and the search work on.
 
 A run's pods become *activities*: every step and every KFP driver pod. `lowering` makes problems;
-nothing changes one afterwards. In the shapes below A = activities, N = nodes, R = resources, K =
+nothing changes them afterwards. In the axes below A = activities, N = nodes, R = resources, K =
 classes of activities that look alike to a node, G = genes, I = images, V = volume claims, L =
 limited iterations, M = loops with a limit, E = edges, U = uses of claims.
 """
@@ -24,61 +24,62 @@ ScalarT = TypeVar("ScalarT", bound=np.generic)
 
 
 LONG_QUEUE = 50
-"""Beyond this many activities simulating one takes longer, since many pods wait at a time."""
+"""Number of activities from which on each takes longer, since many pods wait at a time."""
 
 
 class ProblemArrays(NamedTuple):
     """The numeric part of a problem; the kernel's `Problem` has the same fields in the same order.
 
     Attributes:
-        requests: [A, R] reserved from bind to end; resource 0 is CPU (milli-CPU), 1 memory (bytes),
-            2 pods.
+        requests: [A, R] amounts reserved from bind to end; resource 0 is CPU (milli-CPU), 1 memory
+            (bytes), 2 pods.
         scored_requests: [A, 2] CPU and memory as kube-scheduler's resource scores count them.
         duration_seconds: [A] run time on a node of speed 1.
         scales: [A] whether the run time is divided by the node's speed (drivers are not).
-        virtual: [A] takes no room: a step assumed cached, or one that no node can take.
-        gene: [A] the gene that says where it goes; -1 = the default scheduler decides.
+        virtual: [A] whether it takes no room: a step assumed cached, or one that no node can take.
+        gene: [A] gene that decides its node; -1 = the default scheduler decides.
         class_of: [A] row in the class tables.
         image: [A] image to pull, -1 = none.
-        download_bytes: [A] read from the object store before the run.
-        upload_bytes: [A] written to it after the run.
-        release_seconds: [A] not ready before.
-        run: [A] index of the run it belongs to.
-        fixed_node: [A] the only node it goes to, as soon as it is ready and has room there: a pod
-            that runs, or room reserved for another run; -1 = not fixed. Fixed activities have no
-            predecessors and no gene.
-        is_running: [A] it has been on its fixed node since before time zero, so it takes its room
-            at once, even where none is thought to be left.
-        predecessors_start, predecessors: [A + 1], [E] what must have ended, by activity.
+        download_bytes: [A] bytes read from the object store before the run.
+        upload_bytes: [A] bytes written to the object store after the run.
+        release_seconds: [A] earliest time at which it is ready.
+        run: [A] index of its run.
+        fixed_node: [A] only node that it goes to, as soon as it is ready and has room there: a pod
+            that runs, or room reserved for another run; -1 = not fixed. Fixed activities have
+            neither predecessors nor a gene.
+        is_running: [A] whether it has been on its fixed node since before time zero, so that it
+            takes its room at once, even if none seems to be left.
+        predecessors_start, predecessors: [A + 1], [E] activities that must have ended, by activity.
         successors_start, successors: [A + 1], [E] the same edges from the other end.
         transfer_bytes: [E] bytes on the edge `predecessors[e]` -> activity for direct transfers.
-        claims_start, claims: [A + 1], [U] volume claims it mounts.
-        exclusive: [V] claims that one pod at a time may have (ReadWriteOncePod).
-        iteration: [A] innermost limited iteration it is in, -1 = none.
-        entry_iteration: [A] the limited iteration whose first activity it is, -1 = none.
-        iteration_parent: [L] the limited iteration around it, -1 = none.
-        iteration_loop: [L] its loop.
-        iteration_size: [L] activities inside, nested ones included.
-        iteration_started: [L] it was entered before time zero.
-        loop_parallelism: [M] iterations that may run at once.
+        claims_start, claims: [A + 1], [U] volume claims that it mounts.
+        exclusive: [V] whether one pod at a time may have the claim (ReadWriteOncePod).
+        iteration: [A] innermost limited iteration that it is in, -1 = none.
+        entry_iteration: [A] limited iteration whose first activity it is, -1 = none.
+        iteration_parent: [L] limited iteration around it, -1 = none.
+        iteration_loop: [L] loop of the iteration.
+        iteration_size: [L] number of activities inside, nested ones included.
+        iteration_started: [L] whether it was entered before time zero.
+        loop_parallelism: [M] number of iterations that may run at once.
         free: [N, R] room at time zero.
-        allocatable: [N, R] the nodes' sizes.
-        scored_used: [N, 2] room taken as the resource scores count it.
-        speed: [N] run times are divided by it.
+        allocatable: [N, R] size of the node.
+        scored_used: [N, 2] room taken, as the resource scores count it.
+        speed: [N] speed of the node, by which run times are divided.
         store_rate: [N] bytes per second to the object store.
         pull_rate: [N] bytes per second of image pulls.
-        feasible: [K, N] Kubernetes' own static filters pass.
-        preferred_taints: [K, N] untolerated PreferNoSchedule taints.
+        feasible: [K, N] whether Kubernetes' own static filters pass.
+        preferred_taints: [K, N] number of untolerated PreferNoSchedule taints.
         preferred_weight: [K, N] weight of matching preferred affinity terms.
         containers: [K] number of containers, by which ImageLocality scales.
         scores_affinity, scores_balance: [K] whether those plugins score the pod at all.
         latency_excess_ms: [K, N] round trip beyond the tolerance band or the hard limit; 0 without
             a rule.
-        assignment_gain: [K, N] the paper's Eq. (1) terms of the assignment.
-        allowed: [G, N] nodes a gene may take.
-        sticky: [G] the gene's activities never go elsewhere (they share a volume).
-        image_bytes: [I]; image_present: [I, N] at time zero.
-        image_scored: [K, N] holding the image, the node reports it under the name asked for.
+        assignment_gain: [K, N] terms of the assignment in the paper's Eq. (1).
+        allowed: [G, N] whether the gene may take the node.
+        sticky: [G] whether its activities never go to another node (they share a volume).
+        image_bytes: [I] size of the image.
+        image_present: [I, N] whether the node holds the image at time zero.
+        image_scored: [K, N] whether a node that holds the image reports it under the pod's name.
         run_weight: [runs] weight of a run's completion.
     """
 
@@ -133,7 +134,7 @@ class ProblemArrays(NamedTuple):
     run_weight: Annotated[Floats, "runs"]
 
     def before(self, activity: int) -> Integers:
-        """What must have ended before an activity."""
+        """Return the activities that must have ended before an activity."""
         first, last = self.predecessors_start[activity : activity + 2]
         return self.predecessors[first:last]
 
@@ -149,7 +150,7 @@ AXES: Mapping[str, tuple[str, ...]] = {name: hint.__metadata__ for name, hint in
 ELEMENTS: Mapping[str, np.dtype[Any]] = {
     name: _ELEMENTS[hint.__origin__] for name, hint in _HINTS.items()
 }
-"""What each array of a problem holds."""
+"""Element type of each array of a problem."""
 
 
 def distinct(values: NDArray[ScalarT]) -> NDArray[ScalarT]:
@@ -164,19 +165,19 @@ def distinct(values: NDArray[ScalarT]) -> NDArray[ScalarT]:
 
 
 def owners(starts: Integers) -> Integers:
-    """[values] the row that each value is in, of rows that start there."""
+    """Return [values] the row that each value is in, given where the rows start."""
     return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
 def shares_of(amounts: Floats, room: Floats) -> Floats:
-    """Amounts as parts of the room; 0 where there is no room at all."""
+    """Return amounts as shares of the room; 0 where there is no room at all."""
     return np.divide(amounts, room, out=np.zeros_like(amounts), where=room > 0)
 
 
 def occupied_seconds(
     arrays: ProblemArrays, activities: slice | Sequence[int] | Integers, nodes: slice | Integers
 ) -> Floats:
-    """[activities, nodes] download, run and upload time of some activities on some nodes."""
+    """Return [activities, nodes] the seconds of download, run and upload of activities on nodes."""
     speed = np.where(arrays.scales[activities, None], arrays.speed[nodes], 1.0)
     moved = (arrays.download_bytes[activities] + arrays.upload_bytes[activities])[:, None]
     run = arrays.duration_seconds[activities, None] / speed
@@ -184,10 +185,10 @@ def occupied_seconds(
 
 
 def check_arrays(arrays: ProblemArrays) -> None:
-    """Compare the arrays with what `ProblemArrays` says of them, and with each other.
+    """Check types and axes of the arrays as `ProblemArrays` declares them.
 
     Raises:
-        TypeError: one has other elements or axes, or two do not agree on the size of an axis.
+        TypeError: an array has other elements or axes, or two differ in the size of an axis.
     """
     sizes = {"2": 2, "A + 1": arrays.class_of.size + 1}
     for name, axes in AXES.items():
@@ -204,29 +205,29 @@ def check_arrays(arrays: ProblemArrays) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PlacementProblem:
-    """A problem to solve: the arrays, and the names to read the answer with.
+    """A placement problem: the arrays, and the names that make a plan of its solution.
 
     Attributes:
-        arrays: see `ProblemArrays`.
-        activity_names: [A] step names, or the group or step a driver belongs to.
-        is_driver: [A] a KFP driver pod.
-        is_step: [A] a step of the run graph (not a driver, not virtual).
-        unplaceable: [A] steps that no node can ever take; the simulation lets their reference
+        arrays: numeric part of the problem.
+        activity_names: [A] step names; for a driver, the name of its group or step.
+        is_driver: [A] whether it is a KFP driver pod.
+        is_step: [A] whether it is a step of the run graph (not a driver, not virtual).
+        unplaceable: [A] whether no node can ever take the step; the simulation lets its reference
             duration pass without a node, so that the rest of the plan can still be shown.
-        node_names: [N].
-        resource_names: [R].
-        latency_ms: [K, N] round trip to the step's location; NaN = no matter or unknown.
+        node_names: [N] names of the nodes.
+        resource_names: [R] names of the resources.
+        latency_ms: [K, N] round trip to the step's location; NaN = irrelevant or unknown.
         ruled: [K] whether the class goes to the node of least round trip.
-        gene_activities: for each gene its activities.
+        gene_activities: activities of each gene.
         topological: [A] activities, predecessors first.
-        direct_transfers: data moves from node to node instead of through the object store.
+        direct_transfers: whether data moves from node to node instead of through the object store.
         link_bytes_per_second: bandwidth between two nodes for direct transfers.
-        kube_version: (major, minor) of the kube-scheduler imitated.
-        ties: another way to choose among its best nodes than that version's: `heap`, `random`, or
-            `first` of the list, as published simulations have it; "" = the version's.
+        kube_version: (major, minor) of the imitated kube-scheduler.
+        ties: way to choose among the best nodes, if not that of the version: `heap`, `random`, or
+            `first` of the list, as in published simulations; "" = that of the version.
         objective: one of `search.fitness.OBJECTIVES`.
-        makespan_limit_seconds: with `completion`, what the latest end of several runs should not
-            exceed; plans within it are better, whatever their completions. Infinite = no limit.
+        makespan_limit_seconds: limit of the latest end of several runs, with `completion`; plans
+            within it are better, whatever their completions. Infinite = no limit.
         dispatch: `ready` or `ordered`.
     """
 
@@ -261,14 +262,14 @@ class PlacementProblem:
 
     @property
     def tie_rule(self) -> str:
-        """Which of several best nodes kube-scheduler takes: `heap`, `random` or `first`."""
+        """Way in which kube-scheduler takes one of the best nodes: `heap`, `random` or `first`."""
         return self.ties or ("heap" if self.kube_version >= (1, 35) else "random")
 
     @property
     def end_limit_seconds(self) -> float:
-        """Up to here the latest end costs nothing; what is beyond counts before all completions.
+        """Limit of the latest end: the seconds beyond it count before all completions.
 
-        Infinite where it decides nothing: a single run completes at its latest end.
+        It is infinite where it cannot decide, since a single run completes at its latest end.
         """
         is_single = self.arrays.run_weight.size == 1 and self.arrays.run_weight[0] > 0
         if is_single or self.objective not in ENDS_EARLIEST:
@@ -277,15 +278,15 @@ class PlacementProblem:
 
     @property
     def is_completion_first(self) -> bool:
-        """Whether, after placed steps and latency rules, completions decide before all else."""
+        """True if completions come first in the objective, after placed steps and latency rules."""
         return self.objective in ENDS_EARLIEST and math.isinf(self.end_limit_seconds)
 
     @property
     def simulation_work(self) -> int:
-        """What one simulation costs, in no unit; a function of the size: nothing rests on clocks.
+        """Relative cost of one simulation, by the problem's size, so that no clock is needed.
 
-        Every activity that is not fixed looks at the nodes; where pods wait in a queue, long ones
-        are walked often.
+        Every activity that is not fixed looks at the nodes; where pods wait in a queue, a long
+        queue is walked often.
         """
         fixed = int((self.arrays.fixed_node >= 0).sum())
         moving = self.activities - fixed

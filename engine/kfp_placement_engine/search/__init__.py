@@ -1,1 +1,1 @@
-"""What decides: simulation, baselines, the genetic algorithm."""
+"""The search for a good plan: simulation, baselines and the genetic algorithm."""

@@ -40,52 +40,54 @@ from kfp_placement_engine.search.stop import (
 
 
 def trials_per_generation(problem: PlacementProblem) -> int:
-    """Children each island tries in one generation: fewer where one simulation takes long.
+    """Return how many children each island tries in one generation.
 
-    A function of the problem alone, so that a number of generations always means the same search.
+    They are fewer where one simulation takes long. The number depends on the problem alone, so that
+    a number of generations always means the same search.
     """
     return int(min(512, max(1, 2_000_000 // problem.simulation_work)))
 
 
 def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidate]]:
-    """The plans the search starts from and never falls behind, in the order they are made.
+    """Yield the plans that the search starts from and never falls behind, as they are made.
 
     They are the baselines (the random one with the same seed) and list schedules by simple rules,
-    for several runs also in orders of whole runs. The first two come together: kube-default knows
-    no latency rules, the list schedule does. Each has a twin that holds its starts where its order
-    alone does not reproduce it.
+    for several runs also in orders of whole runs. The first two come together: kube-default does
+    not know latency rules, the list schedule does. Where a schedule is better than the plan with
+    its nodes and order, a second plan that holds its starts comes too.
     """
     rules = priority_rules(problem)
     first, *others = rules.values()
     yield [
-        *_replays(problem, simulate_policy(problem, native.KUBE_DEFAULT)),
-        *_replays(problem, simulate_list(problem, first)),
+        *_plans_of(problem, simulate_policy(problem, native.KUBE_DEFAULT)),
+        *_plans_of(problem, simulate_list(problem, first)),
     ]
     for placement in (heft_placement(problem), random_nodes(problem, seed)):
         yield [Candidate.of(problem, placement)]
     for priority in (*others, *run_orders(problem, rules["longest-path"])):
-        yield _replays(problem, simulate_list(problem, priority))
+        yield _plans_of(problem, simulate_list(problem, priority))
     if problem.dispatch == "ordered":
-        yield _replays(problem, simulate_fullest(problem, first))
-    yield _replays(problem, simulate_policy(problem, native.STRICT_FIFO))
+        yield _plans_of(problem, simulate_fullest(problem, first))
+    yield _plans_of(problem, simulate_policy(problem, native.STRICT_FIFO))
     for policy in (native.KUBE_DEFAULT, native.STRICT_FIFO):
-        # Figures of the default scheduler are means over tie-breaks; the best of them is no worse.
+        # Figures of the default scheduler are means over tie-breaks. The best tie-break is not
+        # worse than the mean, so the search never falls behind the figure that people see.
         schedules = simulate_ties(problem, policy, seed)
-        yield _replays(problem, min(schedules, key=lambda schedule: tuple(schedule.terms)))
+        yield _plans_of(problem, min(schedules, key=lambda schedule: tuple(schedule.terms)))
 
 
-def _replays(problem: PlacementProblem, schedule: Schedule) -> list[Candidate]:
-    """A schedule as a plan, and if that is worse, as one with held starts (`ordered`)."""
+def _plans_of(problem: PlacementProblem, schedule: Schedule) -> list[Candidate]:
+    """Return a schedule as a plan; if that is worse, also as one with held starts (`ordered`)."""
     start = slot_starts(problem, schedule)
-    played = Candidate.of(problem, Placement.of_schedule(problem, start, schedule.node))
-    if problem.dispatch == "ready" or not better(schedule.terms, played.schedule.terms):
-        return [played]
+    free = Candidate.of(problem, Placement.of_schedule(problem, start, schedule.node))
+    if problem.dispatch == "ready" or not better(schedule.terms, free.schedule.terms):
+        return [free]
     held = Placement.of_schedule(problem, start, schedule.node, hold=True)
-    return [played, Candidate.of(problem, held)]
+    return [free, Candidate.of(problem, held)]
 
 
 def candidates_of(problem: PlacementProblem, warm_start: Placement | None) -> list[Candidate]:
-    """The plans that a warm start stands for, none without one."""
+    """Return the plans of a warm start, with held starts and without; none without a warm start."""
     placements = () if warm_start is None else warm_start.variants
     return [Candidate.of(problem, placement) for placement in placements]
 
@@ -99,7 +101,7 @@ def starting_schedules(
 
 
 class GeneticSearch:
-    """One search of one problem."""
+    """The genetic search of one problem, on islands that search separately."""
 
     def __init__(
         self, problem: PlacementProblem, params: GeneticParams, seed: int, threads: int
@@ -120,10 +122,10 @@ class GeneticSearch:
         warm_start: Placement | None,
         report: GenerationProgress,
     ) -> tuple[Candidate, int]:
-        """Search until the criterion says so; returns the best plan and the generations done.
+        """Search until the criterion holds, and return the best plan and the number of generations.
 
         The first plan is there after a few simulations. Every plan that the search starts from but
-        the first two counts as a generation: a search that ends among them is replayed as well.
+        the first two counts as a generation, so a search that ends among them can be repeated too.
         `report` is called after every generation.
         """
         best, held, generation = self._seed(stop, warm_start, report)
@@ -153,9 +155,11 @@ class GeneticSearch:
         warm_start: Placement | None,
         report: GenerationProgress,
     ) -> tuple[Candidate, Candidate | None, int]:
-        """Fill the islands with the seeds, best first; plans with held starts are kept aside.
+        """Fill the islands with the seeds, best first, and keep plans with held starts aside.
 
-        Returns the best of either kind and the generations done.
+        Returns:
+            The best plan without held starts; the best one with held starts, or None if there is
+            none; and the number of generations.
         """
         free: list[Candidate] = []
         held: list[Candidate] = []
@@ -176,11 +180,11 @@ class GeneticSearch:
         return free[0], held[0] if held else None, generation
 
     def _schedules(self) -> int:
-        """How many were decoded, plans to start from included."""
+        """Return the number of schedules decoded so far, including the plans to start from."""
         return self._seed_schedules + sum(island.schedules for island in self._islands)
 
     def _best_island(self) -> Island:
-        """The first one of those with the best plan."""
+        """Return the island with the best plan, the first of several."""
         best, *others = self._islands
         for other in others:
             if better(other.best_terms, best.best_terms):
@@ -189,7 +193,7 @@ class GeneticSearch:
 
 
 def _best_terms(terms: Floats, held: Candidate | None) -> Floats:
-    """Of the best plan so far: that of the islands, or the one with held starts."""
+    """Return the better terms: those of the islands' best plan, or of the one that holds starts."""
     if held is not None and better(held.schedule.terms, terms):
         return held.schedule.terms
     return terms

@@ -1,4 +1,4 @@
-"""One population of the search; it starts again once it has found nothing better for long."""
+"""One population of the search, which starts again after a long time without an improvement."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.result import Candidate
 
 _SCHEDULES_A_CHILD = 4
-"""More are not decoded for one child, as far as a budget of schedules is concerned."""
+"""Largest number of schedules that one child is expected to take from a budget of schedules."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Individual:
     """A plan of a population.
 
     Attributes:
-        placement: without held starts.
-        terms: [5] of the objective.
+        placement: placement without held starts.
+        terms: [5] terms of the objective.
     """
 
     placement: Placement
@@ -36,7 +36,7 @@ class Island:
     Restarts are decided by counts of schedules, so that generations mean the same everywhere.
 
     Attributes:
-        population: what the kernel works on.
+        population: plans that the kernel works on.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class Island:
         number: int,
         random_state: native.Array,
     ) -> None:
-        """Begin with no plan.
+        """Create an island without a plan.
 
         Args:
-            problem: to be solved.
-            params: of the search.
-            number: of the island; each has other plans to start from next to the best.
-            random_state: [4] where its random generator begins.
+            problem: problem to solve.
+            params: parameters of the search.
+            number: number of the island; beside the best plan each island starts from other plans.
+            random_state: [4] first state of its random generator.
         """
         self._number = number
         self._size = params.population_size
@@ -81,12 +81,12 @@ class Island:
 
     @property
     def schedules(self) -> int:
-        """How many were decoded, those that were given up included."""
+        """Number of schedules decoded so far, including those that were given up."""
         return self.population.schedules
 
     @property
     def best(self) -> Individual:
-        """The best plan that was ever here."""
+        """The best plan that the island has had, restarts included."""
         unbeaten = self._unbeaten
         if unbeaten is not None:
             return unbeaten
@@ -98,19 +98,19 @@ class Island:
 
     @property
     def best_terms(self) -> Floats:
-        """[5] those of `best`, whose placement, which may be large, is not copied."""
+        """[5] terms of `best`, without a copy of its placement, which may be large."""
         unbeaten = self._unbeaten
         return self.population.terms[0].copy() if unbeaten is None else unbeaten.terms
 
     @property
     def _unbeaten(self) -> Individual | None:
-        """The best plan from before the last start, unless the population has a better one."""
+        """Best plan from before the last restart, or None if the population is no worse."""
         earlier = self._earlier
         is_beaten = earlier is None or better(self.population.terms[0], earlier.terms)
         return None if is_beaten else earlier
 
     def improve(self, trials: int, schedules: float = math.inf) -> None:
-        """Try this many children, fewer if this many schedules were decoded before."""
+        """Try this many children, and fewer once this many schedules are decoded."""
         last = self.schedules + schedules
         while trials > 0 and self.schedules < last:
             left = (last - self.schedules) / _SCHEDULES_A_CHILD

@@ -1,4 +1,4 @@
-"""A plan at once: list scheduling without a search."""
+"""List scheduling: a plan at once, without a search."""
 
 import time
 from dataclasses import replace
@@ -12,14 +12,14 @@ from kfp_placement_engine.search.simulation import simulate_list
 
 
 def list_schedule(problem: PlacementProblem, warm_start: Placement | None = None) -> Result:
-    """The best of HEFT, whose gaps leave reserved room alone, and of one list schedule.
+    """Return the better of two plans: HEFT's, whose gaps avoid reserved room, and a list schedule.
 
-    HEFT knows no latency rules; ruled steps are therefore offered the nodes of least round trip
-    only. No randomness is used: the same problem gives the same plan.
+    HEFT does not know latency rules, so it is offered only the nodes of least round trip for ruled
+    steps. Nothing is random: the same problem gives the same plan.
 
     Args:
-        problem: the problem.
-        warm_start: a plan that is taken if it is better.
+        problem: problem to solve.
+        warm_start: plan that is returned if it is better, or None.
     """
     started = time.monotonic()
     if problem.genes:
@@ -31,7 +31,7 @@ def list_schedule(problem: PlacementProblem, warm_start: Placement | None = None
 
 
 def list_placements(problem: PlacementProblem, warm_start: Placement | None) -> list[Placement]:
-    """The plans of which `list_schedule` takes the best."""
+    """Return the plans of which `list_schedule` takes the best."""
     listed = simulate_list(problem, next(iter(priority_rules(problem).values())))
     placements = [
         heft_placement(_near_users(problem)),
@@ -41,7 +41,7 @@ def list_placements(problem: PlacementProblem, warm_start: Placement | None) -> 
 
 
 def _near_users(problem: PlacementProblem) -> PlacementProblem:
-    """The problem with ruled steps allowed on the nodes of least round trip only."""
+    """Return the problem with ruled steps allowed only on the nodes of least round trip."""
     arrays = problem.arrays
     if not problem.ruled.any():
         return problem

@@ -21,7 +21,7 @@ from kfp_placement_engine.search.stop import SearchProgress, StoppingCriterion
 
 
 def gene_values(problem: PlacementProblem) -> Floats:
-    """[G, N] what Eq. (1) gains from each gene on each node (the constant T left out)."""
+    """Return [G, N] the gain of Eq. (1) from each gene on each node, without the constant T."""
     arrays = problem.arrays
     rows = [
         arrays.assignment_gain[arrays.class_of[list(members)]].sum(axis=0)
@@ -31,17 +31,17 @@ def gene_values(problem: PlacementProblem) -> Floats:
 
 
 def exchange(first: Integers, second: Integers, cuts: Integers, lost: Integers) -> Integers:
-    """Children of pairs of parents: nodes behind the cut come from the second parent.
+    """Return children of pairs of parents: nodes behind the cut come from the second parent.
 
     Args:
         first: [P, G] node of each sub-task.
-        second: [P, G] the other parents.
+        second: [P, G] node of each sub-task in the other parents.
         cuts: [P] cut points; nodes with this index and after it are exchanged.
         lost: [P, G] random nodes for sub-tasks that vanish.
 
     Returns:
-        [P, G]: where the second parent has the sub-task behind the cut, its node; else the first
-        parent's node if that is before the cut; else (vanished) the random one.
+        [P, G] node of each sub-task: the second parent's if that is behind the cut; else the first
+        parent's if that is before the cut; else, as the sub-task has vanished, the random one.
     """
     cut = cuts[:, None]
     kept = np.where(first < cut, first, lost)
@@ -49,7 +49,7 @@ def exchange(first: Integers, second: Integers, cuts: Integers, lost: Integers) 
 
 
 def swap_node_lists(individuals: Integers, chosen: Integers, pairs: Integers) -> Integers:
-    """Mutation: in the chosen individuals two nodes exchange their lists of sub-tasks."""
+    """Exchange the lists of sub-tasks of two nodes in each chosen individual (mutation)."""
     result = individuals.copy()
     one, other = pairs[:, 0][:, None], pairs[:, 1][:, None]
     rows = individuals[chosen]
@@ -58,7 +58,7 @@ def swap_node_lists(individuals: Integers, chosen: Integers, pairs: Integers) ->
 
 
 class PaperSearch:
-    """One run of the paper's algorithm."""
+    """The paper's algorithm on one problem."""
 
     def __init__(self, problem: PlacementProblem, params: GeneticParams, seed: int) -> None:
         self._problem = problem
@@ -70,7 +70,7 @@ class PaperSearch:
         self._choice_counts = problem.arrays.allowed.sum(axis=1)
 
     def run(self, stop: StoppingCriterion, report: GenerationProgress) -> tuple[Candidate, int]:
-        """Evolve for the parameters' generations or until the criterion says so."""
+        """Evolve for the parameters' generations, or until the criterion holds."""
         population = self._random_nodes(self._params.population_size)
         fitness = self._fitness(population)
         best, best_fitness = population[fitness.argmax()].copy(), float(fitness.max())
@@ -94,7 +94,7 @@ class PaperSearch:
         return self._repaired(swap_node_lists(children, chosen, self._node_pairs(len(chosen))))
 
     def _node_pairs(self, count: int) -> Integers:
-        """Pairs of different nodes; of a cluster with one node, that node twice."""
+        """Draw pairs of different nodes; in a cluster with one node, that node twice."""
         one = self._rng.integers(0, self._problem.nodes, count)
         further = self._rng.integers(1, max(2, self._problem.nodes), count)
         return np.stack([one, (one + further) % self._problem.nodes], axis=1)
@@ -122,13 +122,13 @@ class PaperSearch:
         return np.asarray(self._values[genes[None, :], individuals].sum(axis=1))
 
     def _decoded(self, nodes: Integers) -> Candidate:
-        """List scheduling in gene order with capacity, which the paper leaves open."""
+        """Decode the nodes by list scheduling in gene order; the paper leaves the decoder open."""
         order = np.empty(self._problem.activities)
         order[self._problem.topological] = np.arange(self._problem.activities)
         placement = Placement(nodes.copy(), order, np.empty(0))
         if self._problem.dispatch == "ordered":
-            played = simulate_planned(self._problem, nodes, order)
+            schedule = simulate_planned(self._problem, nodes, order)
             placement = Placement.of_schedule(
-                self._problem, slot_starts(self._problem, played), played.node
+                self._problem, slot_starts(self._problem, schedule), schedule.node
             )
         return Candidate.of(self._problem, placement)

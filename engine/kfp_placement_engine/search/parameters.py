@@ -7,7 +7,7 @@ from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.problem import PlacementProblem
 
 _MAY_BE_ZERO = ("exact_below", "generations")
-"""Whole numbers that may be 0; all others are at least 1."""
+"""Parameters with whole numbers that may be 0; the others are at least 1."""
 
 
 @dataclass(frozen=True)
@@ -23,23 +23,25 @@ class GeneticParams:
             decides, or several that share one), after which an island starts again; the best plan
             is kept.
         crossover_rate: share of children that mix two parents.
-        joint_crossover_rate: the same for several runs that are planned together.
-        window_share: share of the former that take all of a stretch of time from the second parent
-            (one run under `ordered` only).
+        joint_crossover_rate: crossover rate for several runs that are planned together.
+        window_share: share of the mixed children that take all of a stretch of time from the second
+            parent (only for one run under `ordered`).
         serial_share: share of children decoded serially, with insertion into gaps of the past, and
-            justified (likewise, where no loop is limited); they count as three schedules.
-        moved_share: share of these whose steps may go to other nodes, where they end first; each
-            with a probability that is drawn for the child. Only where plans that complete earlier
-            are better in any case.
+            justified (only for one run under `ordered` without limited loops); they count as three
+            schedules.
+        moved_share: share of the serially decoded children whose steps may go to other nodes, where
+            they end first; each with a probability that is drawn for the child. Only where plans
+            that complete earlier are better in any case.
         greedy_share: share of children decoded by list scheduling, of those that are not decoded
             serially; the others are decoded by backfilling (`ordered` dispatch only).
         deadline_share: share of children in which all that starts in a stretch of time is placed
             again, each step on the slowest node where it is in time for a deadline that is drawn
             (one run under `ready` only). Only where plans that complete earlier are better in any
             case.
-        most_moves: mutations per child, at most.
-        exact_below: try all plans instead when there are at most this many; 0 = never.
-        generations, mutation_rate: of the paper's algorithm only.
+        most_moves: largest number of mutations per child.
+        exact_below: number of plans up to which all plans are tried instead; 0 = never.
+        generations, mutation_rate: length and share of mutations of the paper's algorithm; the
+            default search does not use them.
     """
 
     variant: str = "memetic"
@@ -59,7 +61,7 @@ class GeneticParams:
     mutation_rate: float = 0.2
 
     def __post_init__(self) -> None:
-        """Refuse values that make no search."""
+        """Refuse values that a search cannot use."""
         if self.variant not in ("memetic", "paper"):
             raise PlanningError(f"search variant {self.variant!r}; choose memetic or paper")
         for each in fields(self):
@@ -73,28 +75,29 @@ class GeneticParams:
 
     @classmethod
     def paper(cls) -> "GeneticParams":
-        """The genetic algorithm of the paper on ML tasks on Kubernetes, by name.
+        """Return the parameters for the genetic algorithm of the paper on ML tasks on Kubernetes.
 
-        What the paper leaves open is ours: population 50, 1,000 generations, mutation rate (alpha)
-        0.2, binary tournaments, the best individual kept, random repair of nodes a step may not
-        take, and a decoder (list scheduling in gene order with capacity), without which it has no
-        time.
+        The paper leaves some choices open, which are made here: population 50, 1,000 generations,
+        mutation rate (alpha) 0.2, binary tournaments, the best individual kept, random repair of
+        nodes that a step may not take, and a decoder (list scheduling in gene order with capacity),
+        without which plans have no times.
         """
         return cls(variant="paper", population_size=50, islands=1, exact_below=0)
 
     def kernel_parameters(self, problem: PlacementProblem) -> native.SearchParameters:
-        """Those that the kernel takes for a problem.
+        """Return the parameters that the kernel uses for a problem.
 
-        Justification makes the latest end earlier, but not each run's: with several runs it moves
-        the steps of the first ones back. So for these it is left out. Serial decoding
-        knows no limits of loops: where there are some, what it decodes is played quite differently.
+        Serial decoding, and justification with it, is for one run without limited loops.
+        Justification makes the latest end earlier, but not the end of each run: with several runs
+        it moves the steps of the first ones back. Serial decoding does not know limits of loops:
+        the simulation of what it decodes would differ much.
         """
         arrays = problem.arrays
         is_one = arrays.run_weight.size == 1
         is_ordered = problem.dispatch == "ordered"
         is_one_in_order = is_one and is_ordered
         is_early_better = problem.is_completion_first
-        # Deadlines are drawn by the completion, which is not known of a run without weight.
+        # Deadlines are drawn by the completion, which is unknown for a run without weight.
         has_deadlines = is_one and not is_ordered and bool(arrays.run_weight[0] > 0)
         is_serial = is_one_in_order and arrays.loop_parallelism.size == 0
         return native.SearchParameters(

@@ -1,7 +1,7 @@
 """Priority rules for list scheduling: the smaller a number, the more urgent the activity.
 
-Simple rules are the fair part of every comparison: on many clusters the best of a dozen is within a
-percent of the bound, and the search starts from them.
+Every fair comparison includes simple rules: on many clusters the best of a dozen is within a
+percent of the bound. The search starts from them.
 """
 
 import numpy as np
@@ -12,7 +12,10 @@ _RUN_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def upward_ranks(problem: PlacementProblem) -> Floats:
-    """[A] mean time of the longest path from the activity's start to the end of the run (HEFT)."""
+    """Return [A] the mean time of the longest path from each activity's start to the run's end.
+
+    These are the upward ranks of HEFT (Topcuoglu, Hariri, Wu 2002).
+    """
     arrays = problem.arrays
     seconds = np.where(
         arrays.scales,
@@ -32,13 +35,13 @@ def upward_ranks(problem: PlacementProblem) -> Floats:
 
 
 def cpu_share(problem: PlacementProblem) -> Floats:
-    """[A] requested CPU against the largest node's."""
+    """Return [A] the requested CPU as a share of the largest node's."""
     arrays = problem.arrays
     return np.asarray(arrays.requests[:, 0] / max(1, int(arrays.allocatable[:, 0].max())))
 
 
 def priority_rules(problem: PlacementProblem) -> dict[str, Floats]:
-    """The rules by name, best first as a rule of thumb."""
+    """Return [A] numbers by the name of each rule; rules that are usually better come first."""
     rank, cpu = upward_ranks(problem), cpu_share(problem)
     duration = problem.arrays.duration_seconds
     horizon = float(rank.max(initial=1.0))
@@ -57,15 +60,15 @@ def priority_rules(problem: PlacementProblem) -> dict[str, Floats]:
 
 
 def run_orders(problem: PlacementProblem, longest_path: Floats) -> list[Floats]:
-    """Rules for several runs, none for one: from nearly the longest path first to run after run.
+    """Return rules for several runs, from nearly the longest path first to run after run.
 
     Runs with the least work for their weight come first, which completes them earliest on average
     (Smith 1956, for one machine); the longest path first ends the last one earliest. Each rule is
     a mean of the places that an activity has by the two, with another share of the first.
 
     Args:
-        problem: the problem.
-        longest_path: [A] the rule `longest-path` of `priority_rules`.
+        problem: problem to solve; a problem of one run has no such rules.
+        longest_path: [A] rule `longest-path` of `priority_rules`.
     """
     arrays = problem.arrays
     runs = arrays.run_weight.size
@@ -82,6 +85,6 @@ def run_orders(problem: PlacementProblem, longest_path: Floats) -> list[Floats]:
 
 
 def _places(numbers: Floats) -> Floats:
-    """The place of each number among those that differ, from 0 to 1."""
+    """Return the place of each number among the different ones, from 0 to 1."""
     _, places = np.unique(numbers, return_inverse=True)
     return np.asarray(places / max(1, places.max(initial=0)))

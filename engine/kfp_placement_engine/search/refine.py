@@ -16,13 +16,13 @@ from kfp_placement_engine.search.solve import is_tiny, solve
 from kfp_placement_engine.search.stop import MaxGenerations
 
 POPULATION = 8
-"""Plans at work at a time; a warm start and few trials need only these."""
+"""Number of plans in the population; a warm start and few trials do not need more."""
 
 _SCORING = 8
-"""Scoring a node costs this many times what looking at one costs (measured: 4 to 9)."""
+"""Cost of scoring a node, as a multiple of the cost of looking at one (measured: 4 to 9)."""
 
 _SEEDS = 2
-"""Of the plans that any search starts from: kube-default's, a list schedule's and HEFT's."""
+"""Number of groups of `seeds_of` to start from: kube-default and a list schedule, then HEFT."""
 
 
 def refine(
@@ -32,17 +32,17 @@ def refine(
     seed: int = 0,
     params: GeneticParams | None = None,
 ) -> Result:
-    """A plan no worse than the given one; the best of all where they are few enough to try.
+    """Return a plan that is not worse than the given one.
 
-    It looks at no clock and uses one thread: the same problem, start, work and seed give the same
-    plan.
+    Where there are few enough plans to try them all, it is the best. The search does not look at a
+    clock and uses one thread: the same problem, start, work and seed give the same plan.
 
     Args:
-        problem: the problem.
-        warm_start: a plan of it.
-        work: how much to spend on other plans, as `trial_work` counts it.
-        seed: of the random generator.
-        params: of the search; the size of its populations and their number are not used.
+        problem: problem to solve.
+        warm_start: plan to start from.
+        work: work to spend on other plans, as `trial_work` counts it.
+        seed: seed of the random generator.
+        params: parameters of the search; size and number of its populations are not used.
     """
     params = params or GeneticParams()
     started = time.monotonic()
@@ -57,10 +57,11 @@ def refine(
 
 
 def trial_work(problem: PlacementProblem) -> int:
-    """What one trial costs: `simulation_work`, and what pods cost that kube-scheduler places.
+    """Return the work of one trial: `simulation_work`, and the scoring of pods without a gene.
 
-    Those, such as KFP's drivers, are scored on every node, whereas a step goes to the node that its
-    gene names. Searches of the same work then take about as long for runs with and without drivers.
+    kube-scheduler places such pods, for example KFP's drivers, and scores them on every node,
+    whereas a step goes to the node that its gene names. With this, searches of the same work take
+    about as long for runs with and without drivers.
     """
     arrays = problem.arrays
     scored = int(((arrays.gene < 0) & (arrays.fixed_node < 0)).sum())
@@ -74,7 +75,7 @@ def _bred(
     trials: int,
     seed: int,
 ) -> Candidate:
-    """The best of this many plans bred from those that hold no starts."""
+    """Return the best of this many plans bred from the parents that do not hold starts."""
     free = [each for each in parents if not each.placement.not_before.size]
     free.sort(key=lambda candidate: tuple(candidate.schedule.terms))
     state = np.random.SeedSequence(seed).generate_state(4, np.uint64)

@@ -1,4 +1,4 @@
-"""What a solver returns."""
+"""Results of a search: a placement with the schedule that it leads to."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ class Candidate:
 
     @staticmethod
     def of(problem: PlacementProblem, placement: Placement) -> "Candidate":
-        """Play a placement."""
+        """Simulate a placement."""
         return Candidate(placement, simulate(problem, placement))
 
 
 def best_of(candidates: Iterable[Candidate]) -> Candidate:
-    """The best of some plans, the first of several that are as good."""
+    """Return the best plan, the first of several that are equally good."""
     best, *others = candidates
     for other in others:
         if better(other.schedule.terms, best.schedule.terms):
@@ -41,18 +41,18 @@ def undecided(problem: PlacementProblem) -> Candidate:
 
 @dataclass(frozen=True)
 class Result:
-    """The best plan found.
+    """The best plan that a search found.
 
     Attributes:
-        placement: the decision.
-        schedule: the decision played under the problem's dispatch.
-        generations: generations searched, plans to start from included (all but the first two);
-            with the seed they replay the plan.
-        seed: of the random generator.
-        seconds: time searched.
-        exact: all assignments were tried, under `ordered` with all orders. Held starts
-            (`Placement.not_before`) were not: a plan that keeps a step waiting although it could
-            start may be better still.
+        placement: placement of the plan.
+        schedule: simulation of the placement under the problem's dispatch.
+        generations: number of generations; the plans to start from count as well, all but the
+            first two. A search with the same seed and number gives the same plan.
+        seed: seed of the random generator.
+        seconds: duration of the search.
+        exact: whether all assignments were tried, under `ordered` with all orders. Held starts
+            (`Placement.not_before`) were not tried: a plan that keeps a step waiting although it
+            could start may be better still.
     """
 
     placement: Placement

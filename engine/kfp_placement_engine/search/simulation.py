@@ -1,4 +1,4 @@
-"""Play a placement, or a policy, on a problem: the schedule everybody's figures come from."""
+"""The simulation of a placement or a policy: all figures come from its schedules."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from kfp_placement_engine.problem.problem import (
 )
 
 DISPATCH_POLICIES = {"ready": native.READY, "ordered": native.ORDERED}
-"""Policy of the simulation for each way of dispatch."""
+"""Dispatch -> policy of the simulation."""
 
 _NONE = np.empty(0)
 _AS_NUMBERED = np.empty(0, np.int64)
@@ -27,9 +27,9 @@ class TieBreak:
     """One way in which kube-scheduler may decide among nodes of equal score.
 
     Attributes:
-        listed: [N] the nodes in the order in which it lists them, or empty: as numbered. Since 1.35
-            a heap over that list decides.
-        draw: 0 or more, seed of the random choice that decided until 1.34.
+        listed: [N] nodes in the order in which kube-scheduler lists them; empty = as numbered.
+            Since 1.35 a heap over that list decides.
+        draw: seed, 0 or more, of the random choice that decided until 1.34.
     """
 
     listed: Integers = field(default_factory=lambda: _AS_NUMBERED)
@@ -37,20 +37,20 @@ class TieBreak:
 
 
 AS_LISTED = TieBreak()
-"""The tie-break under which plans and their driver pods are played."""
+"""The tie-break for the simulation of plans, in which it matters to driver pods."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """What happens when a placement is played.
+    """The course of a run by a placement or a policy.
 
     Attributes:
-        start: [A] bind, seconds after submission; infinite if it never starts.
-        begin: [A] when its volumes are attached.
+        start: [A] time of the bind, in seconds after submission; infinite if it never starts.
+        begin: [A] time at which its volumes are attached.
         end: [A] end of the upload.
         node: [A] node index, -1 = none.
-        pull_seconds: [A] waiting for the image.
-        cause: [A] the activity whose end let this one start, -1 = none.
+        pull_seconds: [A] time of waiting for the image.
+        cause: [A] activity whose end let this one start, -1 = none.
         terms: [5] terms of the objective, see `fitness`.
     """
 
@@ -64,7 +64,7 @@ class Schedule:
 
     @property
     def finished(self) -> Booleans:
-        """[A] whether the activity ends at all."""
+        """[A] Whether each activity ends at all."""
         return np.asarray(np.isfinite(self.end))
 
     @property
@@ -75,56 +75,56 @@ class Schedule:
 
 
 def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
-    """Play a placement under the problem's dispatch.
+    """Simulate a placement under the problem's dispatch.
 
     Raises:
         PlanningError: the placement's arrays do not fit the problem.
     """
     nodes, priority, not_before = _arrays(problem, placement)
-    return _played(problem, DISPATCH_POLICIES[problem.dispatch], nodes, priority, not_before)
+    return _simulate(problem, DISPATCH_POLICIES[problem.dispatch], nodes, priority, not_before)
 
 
 def _arrays(problem: PlacementProblem, placement: Placement) -> tuple[Integers, Floats, Floats]:
-    """A placement as the kernel takes it: nodes, priorities, and starts to wait for.
+    """Return a placement's arrays for the kernel: nodes, priorities, and starts to wait for.
 
     Raises:
-        PlanningError: it does not fit the problem.
+        PlanningError: the placement does not fit the problem.
     """
     nodes = np.ascontiguousarray(placement.gene_nodes, np.int64)
     priority = np.ascontiguousarray(placement.priority, np.float64)
     not_before = np.ascontiguousarray(placement.not_before, np.float64)
-    of_all = (problem.activities,)
+    shape = (problem.activities,)
     if (
         nodes.shape != (problem.genes,)
         or ((nodes < 0) | (nodes >= problem.nodes)).any()
-        or priority.shape != of_all
-        or (not_before.size and not_before.shape != of_all)
+        or priority.shape != shape
+        or (not_before.size and not_before.shape != shape)
     ):
         raise PlanningError("the placement belongs to another problem")
     return nodes, priority, not_before
 
 
 def simulate_policy(problem: PlacementProblem, policy: int, ties: TieBreak = AS_LISTED) -> Schedule:
-    """Play a policy that needs no placement (kube-default, strict FIFO)."""
-    return _played(problem, policy, ties=ties)
+    """Simulate a policy without a placement (kube-default, strict FIFO)."""
+    return _simulate(problem, policy, ties=ties)
 
 
 def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
-    """Play list scheduling: smallest priority first, on the node where it ends first."""
-    return _played(problem, native.GREEDY, priority=priority)
+    """Simulate list scheduling: smallest priority first, on the node where it ends first."""
+    return _simulate(problem, native.GREEDY, priority=priority)
 
 
 def simulate_fullest(problem: PlacementProblem, priority: Floats) -> Schedule:
-    """Play packing: each node takes the set of ready steps that fills it most; then by priority."""
-    return _played(problem, native.FULLEST, priority=priority)
+    """Simulate packing: each node takes the ready steps that fill it most; then by priority."""
+    return _simulate(problem, native.FULLEST, priority=priority)
 
 
 def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: Floats) -> Schedule:
-    """Play backfilling: on its planned node each step that is ready and fits, by priority."""
-    return _played(problem, native.BACKFILL, gene_nodes, priority)
+    """Simulate backfilling: on its planned node each step that is ready and fits, by priority."""
+    return _simulate(problem, native.BACKFILL, gene_nodes, priority)
 
 
-def _played(
+def _simulate(
     problem: PlacementProblem,
     policy: int,
     planned: Integers | None = None,
@@ -135,14 +135,14 @@ def _played(
     nodes = np.zeros(problem.genes, np.int64) if planned is None else np.ascontiguousarray(planned)
     order = np.zeros(problem.activities) if priority is None else np.ascontiguousarray(priority)
     listed = np.ascontiguousarray(ties.listed, np.int64)
-    return Schedule(**native.play(problem, policy, nodes, order, not_before, listed, ties.draw))
+    return Schedule(**native.simulate(problem, policy, nodes, order, not_before, listed, ties.draw))
 
 
 def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:
-    """[A] when each activity would take its place if the schedule became an `ordered` plan.
+    """Return [A] the times at which activities take their places in the schedule's `ordered` plan.
 
-    With direct transfers a planned step takes its place when its inputs have arrived; schedules of
-    other policies may take it before.
+    With direct transfers a planned step takes its place when its inputs have arrived. In schedules
+    of other policies it may take its place before.
     """
     if not problem.direct_transfers or problem.dispatch != "ordered":
         return schedule.start

@@ -1,4 +1,4 @@
-"""Solve a placement problem: the parts of the planner put together."""
+"""The solver of placement problems: it tries all plans, or runs a genetic algorithm."""
 
 import os
 import time
@@ -15,7 +15,7 @@ from kfp_placement_engine.search.result import Candidate, Result, best_of, undec
 from kfp_placement_engine.search.stop import MaxRuntime, StoppingCriterion
 
 EXACT_WORK = 10_000_000
-"""Plans x work of one simulation up to which all plans are tried, well under a second."""
+"""Plans x work of one simulation up to which all plans are tried; takes well under a second."""
 
 
 def solve(
@@ -32,17 +32,18 @@ def solve(
 
     The same seed and number of generations give the same plan on any number of threads. The search
     starts from the baselines' schedules, as far as a plan can express them: under `ready` dispatch
-    none can wait, and users of one ReadWriteOnce volume stay together. It never gets worse.
+    no step can wait, and users of one ReadWriteOnce volume stay together. The result is not worse
+    than any of these plans.
 
     Args:
-        problem: the problem.
-        stop: when to stop; two seconds unless given. It is asked between generations, so even a
-            budget of 0 returns a plan. The paper's search knows no bound (`BoundReached`).
-        seed: of the random generator, 0 or more.
-        params: of the search.
-        warm_start: a plan to start from as well.
-        threads: how many to use, at most one per island; 0 = as many as there are cores.
-        report: called after every generation, for progress.
+        problem: problem to solve.
+        stop: stopping criterion; two seconds unless given. It is asked between generations, so even
+            a budget of 0 returns a plan. The paper's search does not support `BoundReached`.
+        seed: seed of the random generator, 0 or more.
+        params: parameters of the search.
+        warm_start: further plan to start from, or None.
+        threads: number of threads, at most one per island; 0 = as many as there are cores.
+        report: callback after every generation, for progress.
 
     Raises:
         PlanningError: a negative seed, or a warm start of another problem.
@@ -70,9 +71,9 @@ def solve(
 
 
 def is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
-    """Whether all plans can be tried at once: few, and in no more time than a short search takes.
+    """Return whether all plans can be tried: they are few, and this takes no longer than a search.
 
-    A large run has few plans where volumes or selectors leave its steps no choice.
+    Even a large run has few plans where volumes or selectors leave its steps no choice.
     """
     plans = count_plans(problem)
     quick = plans * problem.simulation_work <= EXACT_WORK
@@ -80,9 +81,12 @@ def is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
 
 
 def _exact(problem: PlacementProblem, seed: int, warm_start: Placement | None) -> Candidate:
-    """The best of all plans; of those to start from too, where they may hold starts as no other."""
-    found = [Candidate.of(problem, best_of_all(problem))]
+    """Return the best of all plans, and under `ordered` of the plans to start from as well.
+
+    Only those may hold starts, and a plan that does may be better than all that do not.
+    """
+    candidates = [Candidate.of(problem, best_of_all(problem))]
     if problem.dispatch == "ordered":
-        found += candidates_of(problem, warm_start)
-        found += chain.from_iterable(seeds_of(problem, seed))
-    return best_of(found)
+        candidates += candidates_of(problem, warm_start)
+        candidates += chain.from_iterable(seeds_of(problem, seed))
+    return best_of(candidates)

@@ -1,4 +1,4 @@
-"""When a search stops: small callables of one protocol, asked after every generation."""
+"""Stopping criteria of a search: callables that are asked after every generation."""
 
 import math
 import time
@@ -13,14 +13,14 @@ from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How far a search is.
+    """The progress of a search.
 
     Attributes:
-        generation: generations finished.
-        since_improvement: generations since the best plan changed.
-        terms: [5] what the best plan so far is worth, see `fitness`; None while that is not known.
-        schedules: how many were decoded: the plans to start from, and those that the search played
-            or gave up. The paper's search does not count them.
+        generation: number of generations finished.
+        since_improvement: number of generations since the best plan changed.
+        terms: [5] terms of the best plan so far, see `fitness`; None while they are unknown.
+        schedules: number of schedules decoded: the plans to start from, and those that the search
+            simulated or gave up. The paper's search does not count them.
     """
 
     generation: int
@@ -30,20 +30,20 @@ class SearchProgress:
 
 
 class StoppingCriterion(Protocol):
-    """Says when to stop."""
+    """A criterion by which a search stops."""
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Whether to stop now."""
+        """Return whether to stop now."""
         ...
 
 
 @dataclass
 class MaxRuntime:
-    """Stop after this many seconds; the clock starts when a search asks for the first time.
+    """Stop after a time; the clock starts when a search asks for the first time.
 
     Attributes:
-        seconds: the budget.
-        clock: monotonic seconds.
+        seconds: budget in seconds.
+        clock: clock that gives monotonic seconds.
     """
 
     seconds: float
@@ -56,13 +56,13 @@ class MaxRuntime:
             raise PlanningError(f"budget of {self.seconds!r} s; it must be 0 or more")
 
     def share(self) -> float:
-        """How much of the budget is spent, 0 to 1."""
+        """Return the share of the budget that is spent, 0 to 1."""
         if self._start is None or self.seconds <= 0:
             return 0.0
         return min(1.0, (self.clock() - self._start) / self.seconds)
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Whether the budget is spent. A search that begins starts the clock again."""
+        """Return whether the budget is spent; a search that begins starts the clock again."""
         if self._start is None or progress.generation == 0:
             self._start = self.clock()
         return self.clock() - self._start >= self.seconds
@@ -70,7 +70,7 @@ class MaxRuntime:
 
 @dataclass(frozen=True)
 class MaxGenerations:
-    """Stop after this many generations; the only criterion that replays a plan exactly."""
+    """Stop after a number of generations; no other criterion gives the same plan again."""
 
     generations: int
 
@@ -80,20 +80,20 @@ class MaxGenerations:
             raise PlanningError(f"{self.generations} generations; it must be 0 or more")
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Whether the generations are done."""
+        """Return whether the generations are done."""
         return progress.generation >= self.generations
 
 
 @dataclass(frozen=True)
 class MaxSchedules:
-    """Stop after this many schedules: a budget that is the same on every machine.
+    """Stop after a number of schedules: a budget that is the same on every machine.
 
-    The last generation is as short as the budget demands, so a search of as many generations does
-    not replay its plan; the same budget does.
+    The last generation is as short as the budget demands. So the same budget gives the same plan
+    again, but the same number of generations does not.
 
     Attributes:
-        schedules: the budget; the last child of each island, and the plans to start from that are
-            made together, may exceed it by a few.
+        schedules: number of schedules; the last child of each island, and the plans to start from
+            that are made together, may exceed it by a few.
     """
 
     schedules: int
@@ -104,7 +104,7 @@ class MaxSchedules:
             raise PlanningError(f"budget of {self.schedules} schedules; it must be 0 or more")
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Whether the budget is spent."""
+        """Return whether the budget is spent."""
         return progress.schedules >= self.schedules
 
 
@@ -112,23 +112,23 @@ class MaxSchedules:
 class BoundReached:
     """Stop when no plan can complete earlier: at the bound, every step placed, no rule missed.
 
-    For the objective `completion`. Plans that complete as early and keep nodes less busy are looked
-    for until some generations in a row have found none.
-    A plan that misses a latency rule does not stop the search: to keep it may take longer.
+    It is for the objective `completion`. The search goes on for plans that complete as early and
+    keep nodes less busy, until some generations in a row have not found one. A plan that misses a
+    latency rule does not stop the search, since plans that keep the rule may complete later.
 
     Attributes:
-        completion_seconds: no plan completes earlier (weighted, with several runs).
-        generations: without an improvement, after which the search stops there.
+        completion_seconds: bound of the completion time (weighted, with several runs).
+        generations: number of generations without an improvement after which the search stops.
     """
 
     completion_seconds: float
     generations: int = 4
 
     def is_reached(self, terms: Floats) -> bool:
-        """Whether a plan is at the bound, as closely as plans are compared.
+        """Return whether a plan is at the bound, as closely as plans are compared.
 
         Args:
-            terms: [5] what it is worth.
+            terms: [5] terms of the plan.
         """
         unplaced, latency_excess, completion = terms[:3].tolist()
         margin = RELATIVE_MARGIN * max(1.0, self.completion_seconds)
@@ -137,25 +137,25 @@ class BoundReached:
         )
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Whether the best plan is at the bound, and has not improved for long enough."""
+        """Return whether the best plan is at the bound, and has not improved for long enough."""
         is_settled = progress.since_improvement >= self.generations
         return is_settled and progress.terms is not None and self.is_reached(progress.terms)
 
 
 @dataclass(frozen=True)
 class AnyOf:
-    """Stop when any of the criteria says so."""
+    """Stop when any of the criteria holds."""
 
     criteria: tuple[StoppingCriterion, ...]
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Whether any criterion holds; all are asked, so that every clock starts."""
+        """Return whether any criterion holds; all are asked, so that every clock starts."""
         answers = [criterion(progress) for criterion in self.criteria]
         return any(answers)
 
 
 def share_done(criterion: StoppingCriterion) -> float:
-    """How much of a running time is spent, 0 to 1; 0 for criteria without one."""
+    """Return the spent share of a criterion's running time, 0 to 1; 0 without a running time."""
     if isinstance(criterion, MaxRuntime):
         return criterion.share()
     if isinstance(criterion, AnyOf):
@@ -164,7 +164,7 @@ def share_done(criterion: StoppingCriterion) -> float:
 
 
 def schedules_allowed(criterion: StoppingCriterion) -> float:
-    """How many schedules a criterion allows at most; infinite for those that count none."""
+    """Return the most schedules that a criterion allows; infinite where it does not count them."""
     if isinstance(criterion, MaxSchedules):
         return criterion.schedules
     if isinstance(criterion, AnyOf):

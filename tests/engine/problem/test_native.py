@@ -128,9 +128,9 @@ def test_arrays_of_another_problem_are_not_played(problem, given, message):
         "not_before": np.empty(0),
         "listed": np.empty(0, np.int64),
     }
-    assert native.play(problem, native.READY, **usual)["terms"].shape == (native.TERMS,)
+    assert native.simulate(problem, native.READY, **usual)["terms"].shape == (native.TERMS,)
     with pytest.raises(TypeError, match=message):
-        native.play(problem, native.READY, **(usual | given))
+        native.simulate(problem, native.READY, **(usual | given))
 
 
 def test_a_random_state_of_another_form_is_refused(problem):

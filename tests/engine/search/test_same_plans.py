@@ -98,7 +98,7 @@ def a_tie_break(problem, random: Random) -> TieBreak:
 def played(problem, policy: int, plan: tuple, ties: TieBreak) -> tuple[str, float]:
     """The fingerprint of a schedule, and its makespan."""
     nodes, keys, not_before = plan
-    found = native.play(problem, policy, nodes, keys, not_before, ties.listed, ties.draw)
+    found = native.simulate(problem, policy, nodes, keys, not_before, ties.listed, ties.draw)
     ends = found["end"][np.isfinite(found["end"])]
     return fingerprint(*(found[name] for name in SCHEDULE)), float(ends.max(initial=0.0))
 

@@ -1,6 +1,6 @@
-"""What plans are compared with: one file, one way of deciding, the same call.
+"""Baselines: other ways of placing a run, with which plans are compared.
 
-A baseline takes a problem (and a seed) and returns the `Schedule` it leads to, played by the same
+A baseline takes a problem and a seed and returns the `Schedule` that it leads to, by the same
 simulation as every plan. `BASELINES` names them.
 """
 
@@ -16,7 +16,7 @@ from kfp_placement_engine.search.simulation import Schedule, simulate_policy
 
 
 def kube_default(problem: PlacementProblem, seed: int = 0) -> Schedule:
-    """What kube-scheduler's stock profile would do with the run.
+    """Simulate the run under kube-scheduler's stock profile.
 
     Pods are offered in order of creation; one that fits nowhere is skipped and tried again when
     something ends. Scores are TaintToleration, NodeAffinity, NodeResourcesFit, BalancedAllocation
@@ -28,10 +28,10 @@ def kube_default(problem: PlacementProblem, seed: int = 0) -> Schedule:
 
 
 def fifo(problem: PlacementProblem, seed: int = 0) -> Schedule:
-    """As `kube_default`, but a pod that fits nowhere holds up all pods created after it.
+    """Simulate strict order of creation: a pod that fits nowhere holds up all pods after it.
 
-    No Kubernetes scheduler does this; published comparisons often do. Ties as in
-    `kube_default`. The seed is not used.
+    No Kubernetes scheduler does this; published comparisons often do. Otherwise the same as
+    `kube_default`.
     """
     return simulate_policy(problem, native.STRICT_FIFO)
 
@@ -43,14 +43,17 @@ BASELINES: dict[str, Callable[[PlacementProblem, int], Schedule]] = {
     "random": random_placement,
     "brute-force": brute_force,
 }
-"""Name -> baseline; the arguments are the problem and a seed (used by `random` alone)."""
+"""Name -> baseline; the arguments are the problem and a seed, which only `random` uses."""
 
 _TIED_POLICIES = {"kube-default": native.KUBE_DEFAULT, "fifo": native.STRICT_FIFO}
-"""Policy of the baselines in which kube-scheduler breaks ties."""
+"""Name -> policy, of the baselines in which kube-scheduler breaks ties."""
 
 
 def schedules_of(name: str, problem: PlacementProblem, seed: int = 0) -> list[Schedule]:
-    """What a baseline may lead to: a schedule for each tie-break, first that of `BASELINES`."""
+    """Return the schedules that a baseline may lead to, one for each tie-break.
+
+    The first is that of `BASELINES`.
+    """
     if name in _TIED_POLICIES:
         return simulate_ties(problem, _TIED_POLICIES[name], seed)
     return [BASELINES[name](problem, seed)]

@@ -1,4 +1,4 @@
-"""Random nodes: what no planning at all would give."""
+"""The baseline of random nodes: a run without any planning."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from kfp_placement_engine.search.simulation import Schedule, simulate
 
 
 def random_nodes(problem: PlacementProblem, seed: int) -> Placement:
-    """Every gene on a random allowed node, steps in the order of the run."""
+    """Draw a random allowed node for every gene; steps are in the order of the run."""
     rng = np.random.default_rng(seed)
     draws = np.where(problem.arrays.allowed, rng.random(problem.arrays.allowed.shape), -1.0)
     nodes = draws.argmax(axis=1).astype(np.int64) if problem.genes else np.zeros(0, np.int64)
@@ -18,5 +18,5 @@ def random_nodes(problem: PlacementProblem, seed: int) -> Placement:
 
 
 def random_placement(problem: PlacementProblem, seed: int = 0) -> Schedule:
-    """The schedule of `random_nodes`."""
+    """Simulate `random_nodes`."""
     return simulate(problem, random_nodes(problem, seed))

@@ -1,9 +1,9 @@
-"""What the default scheduler's ties come to: the same run, played with many tie-breaks.
+"""Tie-breaks of the default scheduler: the same run, simulated with many of them.
 
-kube-scheduler knows no node speeds, so among nodes of equal score it may take a quick or a slow
-one. Which one, since 1.35, depends on the order in which it happens to list the nodes
-(schedule_one.go, newSortedNodeScores); until 1.34 it drew one at random. A figure for one order
-would be a figure of that order.
+kube-scheduler does not know node speeds, so among nodes of equal score it may take a quick or a
+slow one. Since 1.35 this depends on the order in which it happens to list the nodes
+(schedule_one.go, newSortedNodeScores); until 1.34 it drew one at random. A figure of one order
+would say little about the others.
 """
 
 import itertools
@@ -16,18 +16,18 @@ from kfp_placement_engine.search.simulation import AS_LISTED, Schedule, TieBreak
 
 FEW_NODES = 4
 MOST_TIE_BREAKS = math.factorial(FEW_NODES)
-"""How many orders or draws are played: as many as a few nodes have orders."""
+"""Largest number of orders or draws that are simulated: all orders of a few nodes."""
 
 TIE_BREAK_WORK = 10_000_000
-"""What all tie-breaks together may cost (`PlacementProblem.simulation_work`): about 0.15 s."""
+"""Work of all tie-breaks together (`PlacementProblem.simulation_work`): about 0.15 s."""
 
 
 def tie_breaks(problem: PlacementProblem, seed: int = 0) -> list[TieBreak]:
-    """Different tie-breaks, first that under which plans are played; one where there is one node.
+    """Return different tie-breaks; the first is that of plans, and the only one of a single node.
 
     Args:
-        problem: the problem; the larger, the fewer tie-breaks, down to one.
-        seed: of the orders or draws, where not all orders are taken.
+        problem: problem; the larger it is, the fewer tie-breaks, down to one.
+        seed: seed of the orders or draws, where not all orders are taken.
     """
     nodes = problem.nodes
     count = min(MOST_TIE_BREAKS, max(1, TIE_BREAK_WORK // problem.simulation_work))
@@ -44,5 +44,5 @@ def tie_breaks(problem: PlacementProblem, seed: int = 0) -> list[TieBreak]:
 
 
 def simulate_ties(problem: PlacementProblem, policy: int, seed: int = 0) -> list[Schedule]:
-    """The schedules of a policy of the default scheduler under each of the `tie_breaks`."""
+    """Simulate a policy of the default scheduler under each of the `tie_breaks`."""
     return [simulate_policy(problem, policy, ties) for ties in tie_breaks(problem, seed)]
