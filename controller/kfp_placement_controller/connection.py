@@ -48,7 +48,7 @@ class ApiMetrics:
         """Count a refusal."""
         metrics.API_ERRORS.labels(kind, verb, reason).inc()
 
-    def cut(self) -> None:
+    def truncated(self) -> None:
         """Count an answer that was not read whole."""
         metrics.API_ANSWERS_CUT.inc()
 
@@ -64,11 +64,11 @@ class ApiMetrics:
         """Count a change."""
         metrics.WATCH_CHANGES.labels(kind).inc()
 
-    def passed_over(self, kind: str) -> None:
+    def skipped(self, kind: str) -> None:
         """Count an object that is not kept."""
         metrics.WATCH_BAD_OBJECTS.labels(kind).inc()
 
-    def led(self, leads: bool) -> None:
+    def leading(self, leads: bool) -> None:
         """Show whether this process leads."""
         metrics.LEADING.labels(self.process).set(leads)
 

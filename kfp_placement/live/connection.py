@@ -96,7 +96,7 @@ class LiveCluster:
             timeout_seconds=_SILENCE_SECONDS,
             max_answer_bytes=MAX_ANSWER_BYTES,
             max_line_bytes=MAX_LINE_BYTES,
-            comes_again=True,
+            retries_when_busy=True,
         )
         transport = Transport(access.load, params)
         return cls(KubeClient(transport), transport.address, access)

@@ -172,7 +172,7 @@ def _free(
 
     first: JsonObject | None = listed
     try:
-        freed = modify(first, write, lambda: api.get(kind, *key), again_on=(ClusterConflictError,))
+        freed = modify(first, write, lambda: api.get(kind, *key), retry_on=(ClusterConflictError,))
     except ClusterUnreachableError:
         raise
     except ClusterMissingError:

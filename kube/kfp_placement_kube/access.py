@@ -1,4 +1,4 @@
-"""Whether every kind that a process needs is installed and may be used by its account."""
+"""Checks at the start that every kind a process needs is installed and allowed for its account."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ WATCH_VERBS = ("list", "watch")
 
 @dataclass(frozen=True)
 class Need:
-    """What a process does with a kind.
+    """A kind that a process uses, and the verbs that it must be allowed.
 
     Attributes:
-        kind: which.
-        verbs: as RBAC names them.
-        namespace: only there; "" = in all of them, or cluster-scoped.
-        subresource: such as `status`.
-        name: of the only object it is needed for; "" = of any.
+        kind: kind of the objects.
+        verbs: verbs of RBAC.
+        namespace: the one namespace; "" = all of them, or a kind without namespaces.
+        subresource: part of the objects, such as `status`; "" = the objects themselves.
+        name: name of the only object that is used; "" = any object.
     """
 
     kind: Kind
@@ -33,7 +33,7 @@ def check_access(client: KubeClient, needs: Iterable[Need]) -> None:
     """Ask the API server whether all that is needed is served and allowed.
 
     Raises:
-        AccessError: something is not; the message names all of it.
+        AccessError: a kind is missing or refused; the message names all of them.
         KubernetesError: the question was refused, or there was no answer.
     """
     problems = [problem for need in needs for problem in _problems(client, need)]
@@ -42,20 +42,20 @@ def check_access(client: KubeClient, needs: Iterable[Need]) -> None:
 
 
 def is_served(client: KubeClient, kind: Kind) -> bool:
-    """Whether the API server knows a kind.
+    """Return whether the API server serves a kind.
 
     Raises:
         KubernetesError: the question was refused, or there was no answer.
     """
     try:
-        known = client.get_path(kind.root).get("resources", ())
+        resources = client.get_path(kind.root).get("resources", ())
     except NotFoundError:
         return False
-    return any(each.get("name") == kind.plural for each in known)
+    return any(resource.get("name") == kind.plural for resource in resources)
 
 
 def is_allowed(client: KubeClient, need: Need, verb: str) -> bool:
-    """Whether the account may do something.
+    """Return whether the account may use one verb of a need.
 
     Raises:
         KubernetesError: the question was refused, or there was no answer.

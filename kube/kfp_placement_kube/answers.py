@@ -1,4 +1,4 @@
-"""What the API server answers: objects, streams of changes, and refusals as errors."""
+"""Answers of the API server: objects, pages of lists, streams, and refusals as errors."""
 
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -32,13 +32,13 @@ class Page(NamedTuple):
 
     Attributes:
         items: the objects, with their kind; what is not an object is skipped.
-        resource_version: of the whole; "" = the answer does not say.
-        further: names the next page; "" = this is the last.
+        resource_version: version of the whole list; "" = the answer does not say.
+        continue_token: names the next page; "" = this is the last.
     """
 
     items: list[JsonObject]
     resource_version: str
-    further: str
+    continue_token: str
 
 
 class StreamEvent(NamedTuple):
@@ -49,19 +49,19 @@ class StreamEvent(NamedTuple):
 
 
 class Stream:
-    """Changes as they happen; `close` ends it from any thread."""
+    """A watch of one kind: iterate over it for changes, and `close` it from any thread."""
 
     def __init__(self, kind: Kind, lines: Lines, observer: Observer = SILENT) -> None:
-        """Nothing is read yet."""
+        """Take the lines of the answer; reading begins with the iteration."""
         self._kind = kind
         self._lines = lines
         self._observer = observer
 
     def __iter__(self) -> Iterator[StreamEvent]:
-        """The changes, until the server ends the stream, as it does after the time asked for.
+        """Yield changes until the server ends the stream, as it does after the time asked for.
 
         Raises:
-            KubernetesError: the server says so, or the connection broke.
+            KubernetesError: the server reports an error, or the connection broke.
         """
         for line in self._lines:
             event = _event(line, f"watching {self._kind.plural}", self._observer)
@@ -70,20 +70,20 @@ class Stream:
             yield event
 
     def close(self) -> None:
-        """End it; whoever iterates sees the end."""
+        """End the stream; the iteration ends too."""
         self._lines.close()
 
 
 def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
-    """The object that an answer holds.
+    """Return the object that an answer holds.
 
     Args:
-        text: the answer.
-        path: what was asked for, for messages.
-        observer: is called where something is nested too deeply to be read.
+        text: body of the answer.
+        path: address of the request, for messages.
+        observer: notified where an object is nested too deeply to be read.
 
     Raises:
-        GarbledError: it holds none: it broke off, or something in between has answered.
+        GarbledError: the answer is not an object: it broke off, or a proxy has answered.
     """
     try:
         answer = read_json(text, observer)
@@ -96,24 +96,24 @@ def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
 
 
 def page_of(kind: Kind, answer: JsonObject) -> Page:
-    """The part of a list that an answer is."""
+    """Return an answer to a list request as a page."""
     items, metadata = answer.get("items"), answer.get("metadata")
     # The items of a list do not say what they are; of metadata alone, none is null.
     objects = items if isinstance(items, list) else []
     typed_items = [typed(kind, item) for item in objects if isinstance(item, dict)]
     if not isinstance(metadata, dict):
         return Page(typed_items, "", "")
-    version, further = metadata.get("resourceVersion"), metadata.get("continue")
-    return Page(typed_items, str(version or ""), str(further or ""))
+    version, token = metadata.get("resourceVersion"), metadata.get("continue")
+    return Page(typed_items, str(version or ""), str(token or ""))
 
 
 def typed(kind: Kind, body: Mapping[str, Any]) -> JsonObject:
-    """An object that says what it is."""
+    """Return an object with its API version and kind."""
     return {"apiVersion": kind.api_version, "kind": kind.kind, **body}
 
 
 def refused(status: int, text: bytes, path: str) -> KubernetesError:
-    """The error for an answer of 400 and above, which may come from something in between."""
+    """Return the error for an answer of 400 and above, which may come from a proxy."""
     try:
         status_object = read_json(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What has happened to an object, as a watch reports it and as callers that act on it get it."""
+"""A change of one object, as a watch reports it and as callers that act on it get it."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -11,12 +11,12 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """What has happened to an object.
+    """A change of one object, before and after.
 
     Attributes:
         key: namespace and name.
-        old: what was known of it; None = it is new.
-        new: what it is now; None = it is gone, or no longer of interest.
+        old: value before; None = the object is new.
+        new: value now; None = the object is gone, or no longer of interest.
     """
 
     key: Key

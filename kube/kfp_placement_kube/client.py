@@ -1,4 +1,4 @@
-"""A thin client of the API server: what may be asked of it, for any kind, in plain dicts.
+"""A thin client of the API server: requests for any kind, with objects as plain dicts.
 
 The official client's models take 1.6 GB for 5,000 pods and drop fields that they do not know.
 """
@@ -14,10 +14,10 @@ from kfp_placement_kube.requests import Requests
 from kfp_placement_kube.transport import Transport
 
 PAGE_SIZE = 500
-"""Objects that are asked for at a time: 7 MB of pods of 13 kB."""
+"""Number of objects in a page of a list: 7 MB of pods of 13 kB."""
 
 MAX_TRIES = 5
-"""Writes of one object that others may come before."""
+"""Largest number of tries of one write, where others write in between."""
 
 ObjectT = TypeVar("ObjectT")
 ResultT = TypeVar("ResultT")
@@ -25,16 +25,16 @@ ResultT = TypeVar("ResultT")
 _MERGE_CONTENT = "application/merge-patch+json"
 
 _APPLY_CONTENT = "application/apply-patch+yaml"
-"""What the API server calls it; JSON is YAML."""
+"""The API server's name of the format; JSON is YAML."""
 
 
 class Selection(TypedDict, total=False):
-    """Which objects of a kind; by default all.
+    """Restriction of a list or watch to some objects of a kind; by default to none.
 
     Attributes:
-        namespace: only this one's; "" = all.
-        label_selector: only those, in Kubernetes' form.
-        field_selector: only those, likewise.
+        namespace: namespace of the objects; "" = all namespaces.
+        label_selector: selector of labels, in Kubernetes' form.
+        field_selector: selector of fields, in Kubernetes' form.
     """
 
     namespace: str
@@ -43,11 +43,11 @@ class Selection(TypedDict, total=False):
 
 
 class Listing(NamedTuple):
-    """What there is of a kind.
+    """Objects of a kind, and the version at which they were listed.
 
     Attributes:
-        items: page by page, as they are asked for; an error may come in between.
-        resource_version: of the whole; a stream that starts there misses nothing.
+        items: objects, requested page by page; an error may come in between.
+        resource_version: version of the list; a stream that starts there misses nothing.
     """
 
     items: Iterator[JsonObject]
@@ -55,25 +55,25 @@ class Listing(NamedTuple):
 
 
 class KubeClient:
-    """The API server as one account sees it; safe to use from several threads.
+    """A client of the API server for one account; safe to use from several threads.
 
     Attributes:
-        observer: is notified of everything that this client and its watches do.
+        observer: notified of everything that this client and its watches do.
     """
 
     def __init__(self, transport: Transport, observer: Observer = SILENT) -> None:
-        """Nothing is opened yet.
+        """Make a client; the first request opens a connection.
 
         Args:
-            transport: how to reach the server.
-            observer: is notified of everything that this client and its watches do.
+            transport: connections to the server.
+            observer: notified of everything that this client and its watches do.
         """
         self.observer = observer
         self._transport = transport
         self._requests = Requests(transport, observer)
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
-        """One object, or None if there is none.
+        """Return one object, or None where there is no such object.
 
         Raises:
             KubernetesError: refused, or no answer.
@@ -84,10 +84,10 @@ class KubeClient:
             return None
 
     def get_path(self, path: str) -> JsonObject:
-        """What is at an address, such as the description of an API group.
+        """Return the object at an address, such as the description of an API group.
 
         Raises:
-            NotFoundError: nothing.
+            NotFoundError: nothing is there.
             KubernetesError: refused, or no answer.
         """
         return self._requests.ask("get", None, path)
@@ -95,12 +95,12 @@ class KubeClient:
     def list(
         self, kind: Kind, *, limit: int = PAGE_SIZE, **selection: Unpack[Selection]
     ) -> Listing:
-        """All objects of a kind, asked for in pages.
+        """List objects of a kind, requested in pages.
 
         Args:
-            kind: which.
-            limit: objects in a page.
-            selection: only those.
+            kind: kind of the objects.
+            limit: number of objects in a page.
+            selection: restriction to some of the objects.
 
         Raises:
             KubernetesError: refused, or no answer.
@@ -114,48 +114,48 @@ class KubeClient:
     def pages(
         self, kind: Kind, *, limit: int = PAGE_SIZE, **selection: Unpack[Selection]
     ) -> Iterator[Page]:
-        """All objects of a kind, a page at a time; each is asked for when it is wanted.
+        """Yield the pages of a list; each is requested when the caller wants it.
 
         Args:
-            kind: which.
-            limit: objects in a page.
-            selection: only those.
+            kind: kind of the objects.
+            limit: number of objects in a page.
+            selection: restriction to some of the objects.
 
         Raises:
             KubernetesError: refused, or no answer.
         """
         path, query = _selected(kind, selection)
-        further = ""
+        token = ""
         while True:
-            asked = {**query, "limit": str(limit), "continue": further}
-            page = page_of(kind, self._requests.ask("list", kind, path, query=asked))
-            further = page.further
+            parameters = {**query, "limit": str(limit), "continue": token}
+            page = page_of(kind, self._requests.ask("list", kind, path, query=parameters))
+            token = page.continue_token
             yield page
-            if not further:
+            if not token:
                 return
             # A page of pods takes 50 MB: the next one is read when this one is gone.
             del page
 
     def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> JsonObject:
-        """Create an object; returns it as the server keeps it.
+        """Create an object and return it as the server keeps it.
 
         Args:
-            kind: what it is.
-            body: the object; its kind and version may be left out.
+            kind: kind of the object.
+            body: the object; its kind and version may be missing.
             dry_run: the server checks the write and keeps nothing.
 
         Raises:
-            ConflictError: there is one of that name.
+            ConflictError: there is an object of that name.
             KubernetesError: refused, or no answer.
         """
         path = kind.path(body.get("metadata", {}).get("namespace", ""))
         return self._requests.write("create", kind, path, typed(kind, body), dry_run=dry_run)
 
     def replace(self, kind: Kind, body: Mapping[str, Any], *, subresource: str = "") -> JsonObject:
-        """Write a whole object; with a resourceVersion in it only if nobody has written since.
+        """Replace an object; with a resourceVersion in it only if nobody has written since.
 
         Raises:
-            ConflictError: somebody has.
+            ConflictError: somebody has written since.
             KubernetesError: refused, or no answer.
         """
         path = _path_of(kind, body, subresource)
@@ -171,18 +171,18 @@ class KubeClient:
         subresource: str = "",
         dry_run: bool = False,
     ) -> JsonObject:
-        """Change an object by a merge patch; returns it as it is then.
+        """Change an object by a merge patch and return it as it is then.
 
         Args:
-            kind: what it is.
-            name: of the object.
-            namespace: where; "" for kinds without.
-            patch: the change.
-            subresource: such as `status`.
+            kind: kind of the object.
+            name: name of the object.
+            namespace: namespace of the object; "" for kinds without namespaces.
+            patch: merge patch.
+            subresource: part of the object, such as `status`; "" = the object itself.
             dry_run: the server checks the write and keeps nothing.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is no such object.
             ConflictError: the patch names a resourceVersion, and somebody has written since.
             KubernetesError: refused, or no answer.
         """
@@ -197,10 +197,10 @@ class KubeClient:
         Fields that the manager has set before and that are not in the body are removed.
 
         Args:
-            kind: what it is.
-            body: kind, version, name and the fields; with a uid only that very object.
-            manager: owns these fields.
-            subresource: such as `status`.
+            kind: kind of the object.
+            body: name of the object and the fields; with a uid only that very object.
+            manager: name of the owner of these fields.
+            subresource: part of the object, such as `status`; "" = the object itself.
 
         Raises:
             ConflictError: there is another object of that name.
@@ -221,22 +221,22 @@ class KubeClient:
         uid: str = "",
         resource_version: str = "",
     ) -> bool:
-        """Delete an object; returns False if it was gone.
+        """Delete an object; return False if it was gone.
 
         Args:
-            kind: what it is.
-            name: of the object.
-            namespace: where; "" for kinds without.
+            kind: kind of the object.
+            name: name of the object.
+            namespace: namespace of the object; "" for kinds without namespaces.
             uid: delete only that very object, not a later one of the same name.
             resource_version: delete it only if nobody has written since.
 
         Raises:
-            ConflictError: it is another, or has changed.
+            ConflictError: the object is another, or has changed.
             KubernetesError: refused, or no answer.
         """
         body: JsonObject = {"propagationPolicy": "Background"}
-        asked = {"uid": uid, "resourceVersion": resource_version}
-        if preconditions := {key: value for key, value in asked.items() if value}:
+        conditions = {"uid": uid, "resourceVersion": resource_version}
+        if preconditions := {key: value for key, value in conditions.items() if value}:
             body["preconditions"] = preconditions
         try:
             self._requests.write("delete", kind, kind.path(namespace, name), body)
@@ -253,15 +253,15 @@ class KubeClient:
         silence_seconds: float | None = None,
         **selection: Unpack[Selection],
     ) -> Stream:
-        """Changes since a version, as they happen.
+        """Open a stream of changes since a version.
 
         Args:
-            kind: of what.
-            resource_version: from where, as a list or an earlier change gave it; "" = from now.
-            timeout_seconds: the server ends the stream then; None = when it likes, after minutes.
-            silence_seconds: a stream without a word for this long has broken; None = half a minute
-                after the server should have ended it.
-            selection: only those.
+            kind: kind of the objects.
+            resource_version: version to start from, of a list or an earlier change; "" = now.
+            timeout_seconds: time after which the server ends the stream; None = some minutes.
+            silence_seconds: time without a byte after which the stream counts as broken; None =
+                half a minute longer than the server's own time.
+            selection: restriction to some of the objects.
 
         Raises:
             ExpiredError: the server no longer knows that version: list again.
@@ -281,29 +281,29 @@ class KubeClient:
 
 
 def modify(
-    now: ObjectT,
+    current: ObjectT,
     write: Callable[[ObjectT], ResultT],
     read: Callable[[], ObjectT],
     *,
-    again_on: tuple[type[Exception], ...] = (ConflictError,),
+    retry_on: tuple[type[Exception], ...] = (ConflictError,),
 ) -> ResultT:
-    """Write by what an object is now, and by what it is then where others have written in between.
+    """Write an object, and decide and write again where others have written in between.
 
     Args:
-        now: the object, or whatever is known of it.
-        write: writes what follows from that, naming the version that it was decided by.
-        read: gives the same as `now`, as it is when others have written.
-        again_on: how `write` says that they have; other errors end it.
+        current: the object, or what the write is decided by.
+        write: decides and writes, naming the version that it has decided by.
+        read: returns the same as `current`, after others have written.
+        retry_on: errors of `write` by which others have written; any other error ends it.
 
     Returns:
-        What `write` does; what the last of `MAX_TRIES` writes raises is raised.
+        The result of `write`; the error of the last of `MAX_TRIES` writes is raised.
     """
     for _ in range(MAX_TRIES - 1):
         try:
-            return write(now)
-        except again_on:
-            now = read()
-    return write(now)
+            return write(current)
+        except retry_on:
+            current = read()
+    return write(current)
 
 
 def _path_of(kind: Kind, body: Mapping[str, Any], subresource: str) -> str:
@@ -312,7 +312,7 @@ def _path_of(kind: Kind, body: Mapping[str, Any], subresource: str) -> str:
 
 
 def _selected(kind: Kind, selection: Selection) -> tuple[str, dict[str, str]]:
-    """Where objects are, and what to ask there for these alone."""
+    """Return the address of a kind's objects, and the parameters that select some of them."""
     return kind.path(selection.get("namespace", "")), {
         "labelSelector": selection.get("label_selector", ""),
         "fieldSelector": selection.get("field_selector", ""),
@@ -320,7 +320,7 @@ def _selected(kind: Kind, selection: Selection) -> tuple[str, dict[str, str]]:
 
 
 def _items(page: Page | None, pages: Iterator[Page]) -> Iterator[JsonObject]:
-    """The objects of this page and of all further ones, of which one at a time is kept."""
+    """Yield the objects of this page and of the next ones, with one page at a time in memory."""
     while page is not None:
         yield from page.items
         page = None

@@ -1,4 +1,4 @@
-"""Where the API server is and who asks, whatever has said so."""
+"""The address of an API server and the account of its client, from whatever source."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,17 +7,18 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Configuration:
-    """An API server and an account.
+    """Address of an API server, and account of its client.
 
     Attributes:
-        server: the server's address, such as `https://10.96.0.1:443`.
-        authorization: what a request's header of that name says, such as `Bearer eyJ`; asked for
-            every request, since tokens are renewed; None = no such header.
-        authority_file: certificates that the server's is checked by, PEM; None = the system's.
+        server: address of the server, such as `https://10.96.0.1:443`.
+        authorization: returns the header of that name, such as `Bearer eyJ`, or None for no header;
+            called for every request, since tokens are renewed.
+        authority_file: certificates that the server's certificate is checked by, PEM; None = the
+            system's.
         verifies_server: whether the server's certificate is checked.
-        certificate_file: the client's own certificate, PEM; None = it has none.
-        key_file: the key of that certificate, PEM.
-        server_name: the name in the server's certificate; None = as in its address.
+        certificate_file: certificate of the client, PEM; None = it has no certificate.
+        key_file: key of the client's certificate, PEM.
+        server_name: name in the server's certificate; None = the one in its address.
     """
 
     server: str

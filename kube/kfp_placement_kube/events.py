@@ -1,4 +1,4 @@
-"""Events about objects, written off the caller's thread, each once with a count."""
+"""Events about objects: written in a thread of their own, and counted where they repeat."""
 
 import logging
 import queue
@@ -19,16 +19,16 @@ from kfp_placement_kube.times import micro_time_text
 _LOG = logging.getLogger(__name__)
 
 MAX_NOTE_BYTES = 1024
-"""Longest note that the API server takes."""
+"""Length of the longest note that the API server takes, in bytes."""
 
 _MOST_REMEMBERED = 4096
-"""Objects and reasons whose event is counted on instead of made again."""
+"""Largest number of events whose repetitions are counted on instead of written as new ones."""
 
 _REPEAT_SECONDS = 30.0
-"""Time between two writes of the same event; what comes in between is counted with the next one."""
+"""Time between two writes of the same event; repetitions in between are counted with the next."""
 
 _SERIES_SECONDS = 360.0
-"""After this long a repetition is an event of its own, as in Kubernetes."""
+"""Time after which a repetition is an event of its own, as in Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Regarding:
     """The object that an event is about.
 
     Attributes:
-        kind: what it is.
-        name: its name.
-        namespace: where; "" for kinds without.
-        uid: which of that name.
+        kind: kind of the object.
+        name: name of the object.
+        namespace: namespace of the object; "" for kinds without namespaces.
+        uid: uid of the object, which tells it from others of the same name; "" = unknown.
     """
 
     kind: Kind
@@ -73,14 +73,14 @@ class EventRecorder:
         clock: Callable[[], datetime],
         most_waiting: int = 1000,
     ) -> None:
-        """Nothing is started yet.
+        """Make a recorder without starting it.
 
         Args:
             client: the API server.
-            component: who reports, as `example.com/controller`.
-            identity: which of the replicas we are.
-            clock: the time.
-            most_waiting: events that may wait to be written; more are dropped and counted.
+            component: name of the reporting program, such as `example.com/controller`.
+            identity: name of this replica.
+            clock: returns the time.
+            most_waiting: largest number of events that wait for their write; more are dropped.
         """
         self._client = client
         self._component = component
@@ -91,11 +91,11 @@ class EventRecorder:
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
 
     def start(self) -> None:
-        """Start; returns at once."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, timeout_seconds: float = 5.0) -> None:
-        """Write what waits, as far as there is time, and end the thread."""
+        """Write the waiting events, as far as there is time, and end the thread."""
         try:
             self._waiting.put(None, timeout=timeout_seconds)
         except queue.Full:
@@ -113,20 +113,20 @@ class EventRecorder:
         type: Literal["Normal", "Warning"] = "Normal",
         once: bool = False,
     ) -> None:
-        """Say something about an object; never waits, never fails.
+        """Record an event about an object; never waits, never fails.
 
         Args:
-            regarding: about what.
+            regarding: the object.
             reason: one word, such as `FailedMount`.
-            note: for people.
-            action: what was being done, in one word.
+            note: text for people.
+            action: action that led to the event, in one word.
             type: Normal or Warning.
-            once: say it once in an object's life, whatever the note, whichever replica reports it.
+            once: record it once in an object's life, whatever the note and whichever replica.
         """
         now = self._clock()
         # Events about objects of the cluster are in the namespace default, as Kubernetes' own are.
         namespace = regarding.namespace or "default"
-        # What is said once has one name, so that the API server refuses it the second time.
+        # An event of `once` has one name, so that the API server refuses it the second time.
         number = uuid5(NAMESPACE_OID, f"{regarding.uid} {reason}") if once else uuid4()
         name = f"{regarding.name[:230]}.{number.hex[:16]}"
         event = {

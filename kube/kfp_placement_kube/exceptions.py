@@ -3,7 +3,7 @@
 ::
 
     KubeError
-    ├── ConfigurationError           nothing usable says where the API server is
+    ├── ConfigurationError           address or account is missing, or cannot be used
     ├── AccessError                  a kind is missing, or may not be used
     └── KubernetesError              the API server refused, or did not answer
         ├── NotFoundError            404: no such object, or no such kind
@@ -23,7 +23,7 @@ class KubeError(Exception):
 
 
 class ConfigurationError(KubeError):
-    """Nothing usable says where the API server is."""
+    """The address of the API server or the account is missing or cannot be used."""
 
 
 class AccessError(KubeError):
@@ -34,10 +34,10 @@ class KubernetesError(KubeError):
     """The API server refused a request.
 
     Attributes:
-        status: of the answer, as in HTTP; 0 = there was none.
-        reason: one word, such as `Invalid`; "" = none was given.
-        message: in words, with what was asked for.
-        why: in the server's words alone, or what has failed without the address.
+        status: HTTP status of the answer; 0 = there was no answer.
+        reason: one word, such as `Invalid`; "" = the server gave none.
+        message: text for people, with the address of the request.
+        why: the same without the address: the server's own words, or the cause of a failure.
     """
 
     def __init__(self, status: int, reason: str, message: str, *, why: str | None = None) -> None:
@@ -49,11 +49,11 @@ class KubernetesError(KubeError):
 
 
 class NotFoundError(KubernetesError):
-    """There is no such object, or the server serves no such kind."""
+    """The object does not exist, or the server does not serve the kind."""
 
 
 class ConflictError(KubernetesError):
-    """Somebody else has written in between, or an object of that name is there already."""
+    """The object was written by somebody else in between, or exists already."""
 
 
 class ForbiddenError(KubernetesError):
@@ -72,8 +72,8 @@ class UnreachableError(KubernetesError):
 
 
 class UntrustedError(UnreachableError):
-    """There is an answer, but the certificate of whoever gave it cannot be verified."""
+    """The certificate of whoever answered cannot be verified."""
 
 
 class GarbledError(UnreachableError):
-    """There is an answer, but not one that an API server gives."""
+    """The answer is not one that an API server gives."""

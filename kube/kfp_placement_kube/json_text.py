@@ -1,7 +1,7 @@
-"""JSON of the API server, read fast and whatever its depth.
+"""A reader of the API server's JSON, fast and for any depth.
 
 The server keeps objects nested 10,000 deep where a kind allows unknown fields, as custom resources
-may; orjson reads 1,024 levels. One such object of anybody's must not hide the others in its list.
+may; orjson reads 1,024 levels. One such object, by anybody, must not hide the others in its list.
 """
 
 import re
@@ -12,7 +12,7 @@ import orjson
 from kfp_placement_kube.observer import SILENT, Observer
 
 MAX_DEPTH = 500
-"""Of objects that are too deep for the parser: what lies deeper is read as null."""
+"""Number of levels that are read of an object too deep for the parser; deeper ones become null."""
 
 # Text that does not end goes to the end of everything: otherwise each of its quotes would be tried.
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]')
@@ -22,22 +22,22 @@ def read_json(text: bytes, observer: Observer = SILENT) -> Any:
     """Read JSON text.
 
     Args:
-        text: as it came.
-        observer: is called where something is nested too deeply to be read.
+        text: the JSON text.
+        observer: notified where a value is nested too deeply to be read.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the text is not JSON.
     """
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         value = orjson.loads(_flattened(text))
-    observer.cut()
+    observer.truncated()
     return value
 
 
 def _flattened(text: bytes) -> bytes:
-    """The same with null for everything that is nested too deeply."""
+    """Return the text with null in place of everything that is nested too deeply."""
     kept: list[bytes] = []
     depth, kept_to = 0, 0
     for match in _STRING_OR_BRACKET.finditer(text):

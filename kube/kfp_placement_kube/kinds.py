@@ -1,4 +1,4 @@
-"""Kinds of objects, and where the API server keeps them; those of Kubernetes itself by name."""
+"""Kinds of objects with their addresses in the API server; those of Kubernetes itself by name."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -10,10 +10,10 @@ class Kind:
 
     Attributes:
         api_version: group and version, or the version alone for the core group.
-        plural: as it is in addresses.
-        kind: as it is in objects.
+        plural: plural name, as in addresses.
+        kind: name of the kind, as in objects.
         namespaced: whether its objects live in namespaces.
-        metadata_only: the server is asked for the metadata of its objects and nothing else.
+        metadata_only: whether only the metadata of the objects is requested.
     """
 
     api_version: str
@@ -24,21 +24,21 @@ class Kind:
 
     @property
     def group(self) -> str:
-        """The API group; "" = the core group."""
+        """API group; "" = the core group."""
         return self.api_version.rpartition("/")[0]
 
     @property
     def root(self) -> str:
-        """Where the API server describes the group's kinds."""
+        """Address at which the API server describes the group's kinds."""
         return f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Where one object is, or all of a namespace or of the cluster.
+        """Return the address of one object, or of all in a namespace or in the cluster.
 
         Args:
-            namespace: only this one's; "" = all, and always for kinds without namespaces.
-            name: of the object.
-            subresource: part of the object, such as `status`.
+            namespace: namespace of the objects; "" = all namespaces, or a kind without namespaces.
+            name: name of the object; "" = all objects.
+            subresource: part of the object, such as `status`; "" = the object itself.
         """
         parts = [self.root]
         if self.namespaced and namespace:

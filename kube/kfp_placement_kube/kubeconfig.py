@@ -1,8 +1,8 @@
-"""Kubeconfigs, as kubectl reads them.
+"""A reader of kubeconfigs that finds and understands them as kubectl does.
 
-The official client reads them, with all the ways in which they can name an account. It takes a
-second and 66 MB to import, so that it is imported only here, and only when there is something to
-read; pods need none of it.
+The official client reads them, with all the ways in which they can name an account. Its import
+takes a second and 66 MB, so it is imported only here and only when there is a file to read; pods do
+not need it.
 """
 
 import os
@@ -17,60 +17,60 @@ from kfp_placement_kube.exceptions import ConfigurationError
 DEFAULT_KUBECONFIG = "~/.kube/config"
 
 # What the official client's reader raises on malformed files.
-_OTHER_FORM = (LookupError, TypeError, ValueError, AttributeError)
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 
 
 def named_kubeconfigs() -> str:
-    """What names the kubeconfigs that kubectl would read: `KUBECONFIG`, else the usual file."""
+    """Return the kubeconfigs that kubectl would read, as text: `KUBECONFIG` or the usual file."""
     return os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
 
 
 def default_kubeconfigs() -> list[Path]:
-    """Those of the files that kubectl would read that exist."""
+    """Return the existing files among those that kubectl would read."""
     named = named_kubeconfigs().split(os.pathsep)
     paths = [Path(each).expanduser() for each in named if each]
     return [path for path in paths if path.is_file()]
 
 
 def load_kubeconfig(kubeconfig: Path | None, context: str | None = None) -> Configuration:
-    """The configuration that a kubeconfig has for a context.
+    """Return the configuration that a kubeconfig has for a context.
 
     Args:
-        kubeconfig: the file; None = those that kubectl would read.
-        context: by name; None = the current one.
+        kubeconfig: path of the file; None = the files that kubectl would read.
+        context: name of the context; None = the current one.
 
     Raises:
-        ConfigurationError: it has none that can be used.
+        ConfigurationError: the kubeconfig has no such context, or one that cannot be used.
     """
     with _refusals():
         from kubernetes import client, config
 
-        found = client.Configuration()
+        loaded = client.Configuration()
         config.load_kube_config(
             None if kubeconfig is None else str(kubeconfig),
             context=context,
-            client_configuration=found,
+            client_configuration=loaded,
             persist_config=False,
         )
     return Configuration(
-        server=str(found.host),
-        authorization=lambda: found.get_api_key_with_prefix("authorization"),
-        authority_file=_path(found.ssl_ca_cert),
-        verifies_server=bool(found.verify_ssl),
-        certificate_file=_path(found.cert_file),
-        key_file=_path(found.key_file),
-        server_name=found.tls_server_name,
+        server=str(loaded.host),
+        authorization=lambda: loaded.get_api_key_with_prefix("authorization"),
+        authority_file=_path(loaded.ssl_ca_cert),
+        verifies_server=bool(loaded.verify_ssl),
+        certificate_file=_path(loaded.cert_file),
+        key_file=_path(loaded.key_file),
+        server_name=loaded.tls_server_name,
     )
 
 
 def read_contexts(kubeconfig: Path | None) -> tuple[dict[str, str], str]:
-    """The namespace of each context of a kubeconfig ("" = none is said), and the current context.
+    """Return the contexts' namespaces by context ("" = none is named), and the current context.
 
     Args:
-        kubeconfig: the file; None = those that kubectl would read.
+        kubeconfig: path of the file; None = the files that kubectl would read.
 
     Raises:
-        ConfigurationError: it cannot be used.
+        ConfigurationError: the kubeconfig cannot be used.
     """
     with _refusals():
         from kubernetes import config
@@ -81,7 +81,7 @@ def read_contexts(kubeconfig: Path | None) -> tuple[dict[str, str], str]:
 
 
 def _namespace(context: Mapping[str, Any]) -> str:
-    """The namespace of a context; one that is malformed, and perhaps of no interest, has none."""
+    """Return a context's namespace; "" for a malformed context, which may be of no interest."""
     inner = context.get("context")
     return str(inner.get("namespace") or "") if isinstance(inner, dict) else ""
 
@@ -92,7 +92,7 @@ def _path(name: str | None) -> Path | None:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Make errors of the official client's reader ours."""
+    """Turn errors of the official client's reader into a `ConfigurationError`."""
     try:
         import yaml
         from kubernetes.config import ConfigException
@@ -107,8 +107,8 @@ def _refusals() -> Iterator[None]:
         raise ConfigurationError(f"no YAML: {' '.join(str(error).split())}") from error
     except (ConfigException, OSError) as error:
         raise ConfigurationError(str(error)) from error
-    except _OTHER_FORM as error:
-        # What the reader says helps nobody.
+    except _MALFORMED as error:
+        # The reader's own message helps nobody.
         raise ConfigurationError(
             "it must be a mapping with contexts, clusters and users, as kubectl writes it"
         ) from error

@@ -1,8 +1,7 @@
-"""How to lead by a Lease.
+"""Leader election by a Lease, of which one replica at a time is the holder.
 
-The rules are those of Kubernetes' own `client-go/tools/leaderelection`: only our own clock is
-trusted.
- A Lease is free when we have seen it unchanged for as long as it says.
+The rules are those of Kubernetes' own `client-go/tools/leaderelection`. Only our own clock is
+trusted: a Lease is free when we have seen it unchanged for as long as it says.
 """
 
 import logging
@@ -26,13 +25,13 @@ _JITTER = 0.2
 
 @dataclass(frozen=True)
 class ElectionParams:
-    """Kubernetes' own times.
+    """Times of an election; the defaults are Kubernetes' own.
 
     Attributes:
-        lease_seconds: a Lease that was not renewed for this long is free.
-        renew_deadline_seconds: a leader that could not renew for this long stops leading, before
+        lease_seconds: time without a renewal after which a Lease is free.
+        renew_deadline_seconds: time without a renewal after which a leader stops leading, before
             others may take over.
-        retry_seconds: between tries.
+        retry_seconds: pause between two tries.
     """
 
     lease_seconds: int = 15
@@ -67,19 +66,19 @@ class LeaderElection:
         seed: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing is started yet.
+        """Make a candidate without starting it.
 
         Args:
             client: the API server; its requests should end well within the renewal deadline.
-            namespace: of the Lease.
-            name: of the Lease.
-            identity: ours, unlike all other candidates'.
-            clock: for the times that are in the Lease.
-            changed: is given the epoch when we begin to lead and None when we stop leading, in
-                this thread.
-            params: times.
-            seed: of the jitter; None = any.
-            monotonic: seconds that only grow.
+            namespace: namespace of the Lease.
+            name: name of the Lease.
+            identity: name of this candidate, which no other candidate has.
+            clock: returns the time, for the fields of the Lease.
+            changed: called with the epoch when we begin to lead and with None when we stop, in this
+                thread.
+            params: times of the election.
+            seed: seed of the jitter; None = any.
+            monotonic: returns seconds that only grow.
         """
         self._client = client
         self._place = (namespace, name)
@@ -99,7 +98,7 @@ class LeaderElection:
 
     @property
     def epoch(self) -> int | None:
-        """Ours if we lead at this moment, else None."""
+        """Epoch of our Lease, or None while another process leads."""
         deadline = self._renewed_at + self._params.renew_deadline_seconds
         return self._epoch if self._monotonic() < deadline else None
 
@@ -111,17 +110,17 @@ class LeaderElection:
         self._least_epoch = max(self._least_epoch, least)
 
     def start(self) -> None:
-        """Start to stand for election; returns at once."""
+        """Start the thread, which stands for election."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Give the Lease back and end the thread; returns when that is done."""
+        """Give the Lease back and wait for the end of the thread."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def alive(self) -> bool:
-        """Whether the thread works."""
+        """Return whether the thread works."""
         return self._thread.is_alive()
 
     def _work(self) -> None:
@@ -130,27 +129,27 @@ class LeaderElection:
             self._try()
             if self.epoch != reported:
                 reported = self.epoch
-                self._tell(reported)
-            # A little longer than said, so that candidates do not try at once.
+                self._report(reported)
+            # The jitter keeps candidates from trying at the same moment.
             self._stopping.wait(self._params.retry_seconds * (1 + _JITTER * self._rng.random()))
         if reported is not None:
-            self._tell(None)
+            self._report(None)
         self._give_back()
 
-    def _tell(self, epoch: int | None) -> None:
+    def _report(self, epoch: int | None) -> None:
         if epoch is None:
             _LOG.warning("%s no longer leads", self._identity)
         else:
             _LOG.info("%s leads, epoch %d", self._identity, epoch)
-        self._client.observer.led(epoch is not None)
+        self._client.observer.leading(epoch is not None)
         self._changed(epoch)
 
     def _try(self) -> None:
-        """Take or renew the Lease if that is ours to do."""
-        # Before the request: what it answers may be that old.
-        asked_at = self._monotonic()
+        """Take the Lease if it is free, or renew it if it is ours."""
+        # The time before the request: the answer may be that old.
+        requested_at = self._monotonic()
         try:
-            self._acquire_or_renew(asked_at)
+            self._acquire_or_renew(requested_at)
         except ConflictError:
             _LOG.debug("lease %s/%s was written by another", *self._place)
         except KubeError as error:
@@ -158,13 +157,13 @@ class LeaderElection:
         if self.epoch is None:
             self._epoch = None
 
-    def _acquire_or_renew(self, asked_at: float) -> None:
+    def _acquire_or_renew(self, requested_at: float) -> None:
         namespace, name = self._place
         raw = self._client.get(LEASES, name, namespace)
         if raw is None:
             spec = self._spec(0)
             body = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
-            self._took(self._client.create(LEASES, body), asked_at)
+            self._hold(self._client.create(LEASES, body), requested_at)
             return
         self._see(raw)
         lease = raw["spec"]
@@ -179,7 +178,7 @@ class LeaderElection:
         else:
             spec = self._spec(transitions + 1)
         written = self._client.replace(LEASES, {**raw, "spec": {**lease, **spec}})
-        self._took(written, asked_at)
+        self._hold(written, requested_at)
 
     def _spec(self, transitions: int, acquired_at: str | None = None) -> JsonObject:
         now = micro_time_text(self._clock())
@@ -205,13 +204,13 @@ class LeaderElection:
         duration = lease.get("leaseDurationSeconds") or self._params.lease_seconds
         return self._monotonic() - self._seen_at > duration
 
-    def _took(self, written: JsonObject, asked_at: float) -> None:
+    def _hold(self, written: JsonObject, requested_at: float) -> None:
         self._see(written)
         self._epoch = written["spec"]["leaseTransitions"]
-        self._renewed_at = asked_at
+        self._renewed_at = requested_at
 
     def _give_back(self) -> None:
-        """Let another lead at once; if it does not work, the Lease expires."""
+        """Let another lead at once; if the write fails, the Lease expires."""
         namespace, name = self._place
         if self.epoch is None:
             return

@@ -1,4 +1,4 @@
-"""One request to the API server: sent, counted, and its refusal made an error."""
+"""Requests to the API server: each is sent and counted, and a refusal becomes an error."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,17 +16,17 @@ from kfp_placement_kube.transport import Transport
 JSON = "application/json"
 
 _METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
-"""Methods of HTTP for the verbs that write."""
+"""HTTP methods of the verbs that write."""
 
 # Whole objects where the server knows no other form.
 _METADATA = "application/json;as=PartialObjectMetadata{suffix};g=meta.k8s.io;v=v1,application/json"
 
 
 class Requests:
-    """Sends; safe to use from several threads. Verbs are those of RBAC."""
+    """Sender of requests, named by RBAC's verbs; safe to use from several threads."""
 
     def __init__(self, transport: Transport, observer: Observer) -> None:
-        """Nothing is opened yet."""
+        """Make a sender; the first request opens a connection."""
         self._transport = transport
         self._observer = observer
 
@@ -41,23 +41,23 @@ class Requests:
         query: Mapping[str, str] | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
-        """Change something; returns what the server says of it.
+        """Write an object and return it as the server answers it.
 
         Args:
-            verb: what is done.
-            kind: to what.
-            path: where.
-            body: what is sent.
-            content_type: of the body.
-            query: parameters.
+            verb: verb of RBAC.
+            kind: kind of the object.
+            path: address on the server.
+            body: body of the request.
+            content_type: content type of the body.
+            query: parameters of the address.
             dry_run: the server checks the write and keeps nothing.
 
         Raises:
             KubernetesError: refused, or no answer.
         """
         text = orjson.dumps(body)
-        asked = {**(query or {}), **({"dryRun": "All"} if dry_run else {})}
-        written = self.ask(verb, kind, path, query=asked, body=text, content_type=content_type)
+        parameters = {**(query or {}), **({"dryRun": "All"} if dry_run else {})}
+        written = self.ask(verb, kind, path, query=parameters, body=text, content_type=content_type)
         self._observer.wrote(kind.kind, verb)
         return written
 
@@ -71,7 +71,7 @@ class Requests:
         body: bytes | None = None,
         content_type: str = JSON,
     ) -> JsonObject:
-        """Send, and read the whole answer.
+        """Send a request and read the whole answer.
 
         Raises:
             KubernetesError: refused, or no answer.
@@ -89,19 +89,22 @@ class Requests:
         content_type: str = JSON,
         silence: float | None = None,
     ) -> Any:
-        """Send; credentials that are too old are read again once, where the transport says so.
+        """Send a request and return the unread answer.
+
+        Credentials that are too old are read again once, where the transport says so.
 
         Args:
-            verb: what is done.
-            kind: to what; None = no kind.
-            path: where.
-            query: of the address.
-            body: what is sent.
-            content_type: of the body.
-            silence: seconds without a word after which nobody is there; None = the usual.
+            verb: verb of RBAC.
+            kind: kind of the objects; None = no kind.
+            path: address on the server.
+            query: parameters of the address.
+            body: body of the request.
+            content_type: content type of the body.
+            silence: seconds without a byte after which the connection counts as broken; None = as
+                for every request.
 
         Returns:
-            The answer, unread.
+            The answer, whose body is still to be read.
 
         Raises:
             KubernetesError: refused, or no answer.

@@ -1,4 +1,4 @@
-"""The account of a pod: a folder that the kubelet keeps up to date, and two variables.
+"""A pod's own account: a folder that the kubelet keeps up to date, and two variables.
 
 https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
 """
@@ -13,24 +13,24 @@ from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.exceptions import ConfigurationError
 
 SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds its account."""
+"""Folder of a pod's account."""
 
 _TOKEN_SECONDS = 60.0
-"""How long a token is used until it is read again."""
+"""Time for which a token is used until it is read again."""
 
 _HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
 
 
 def is_in_pod(folder: Path = SERVICE_ACCOUNT_FOLDER) -> bool:
-    """Whether this is a pod with a service account."""
+    """Return whether this process runs in a pod with a service account."""
     return bool(os.environ.get(_HOST)) and (folder / "namespace").is_file()
 
 
 def service_account_namespace(folder: Path = SERVICE_ACCOUNT_FOLDER) -> str:
-    """The namespace of the pod that this is; "" = the file is empty.
+    """Return the namespace of our own pod; "" = the file is empty.
 
     Raises:
-        ConfigurationError: this is not a pod with a service account.
+        ConfigurationError: we are not in a pod with a service account.
     """
     return _read(folder / "namespace")
 
@@ -40,15 +40,15 @@ def load_service_account(
     variables: Mapping[str, str] = os.environ,
     clock: Callable[[], float] = time.monotonic,
 ) -> Configuration:
-    """The configuration of a pod's service account, whose token is read again every minute.
+    """Return the configuration of a pod's service account; its token is read again every minute.
 
     Args:
-        folder: has `token` and `ca.crt`.
-        variables: of the environment; they name the API server.
-        clock: seconds that only grow.
+        folder: folder with `token` and `ca.crt`.
+        variables: environment variables, two of which name the API server.
+        clock: returns seconds that only grow.
 
     Raises:
-        ConfigurationError: this is not a pod with a service account.
+        ConfigurationError: we are not in a pod with a service account.
     """
     host, port = variables.get(_HOST), variables.get(_PORT)
     if not host or not port:
@@ -62,7 +62,7 @@ def load_service_account(
 
 
 class _Token:
-    """Of an account: the kubelet replaces it when a fifth of its life is left."""
+    """Token of an account; the kubelet replaces it when a fifth of its life is left."""
 
     def __init__(self, file: Path, clock: Callable[[], float]) -> None:
         self._file = file
@@ -76,7 +76,7 @@ class _Token:
         now = self._clock()
         if now - self._read_at >= _TOKEN_SECONDS:
             self._read_at = now
-            # The last one may be good for minutes yet; the server says when it is not.
+            # The last token may be good for some minutes; the server refuses it when it is not.
             with suppress(ConfigurationError):
                 self._token = _read(self._file) or self._token
         return f"Bearer {self._token}"

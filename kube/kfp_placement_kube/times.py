@@ -1,8 +1,8 @@
-"""Times as the API server writes them."""
+"""Times in the formats of the API server."""
 
 from datetime import UTC, datetime
 
 
 def micro_time_text(time: datetime) -> str:
-    """To the microsecond, as `metav1.MicroTime`: Leases and Events."""
+    """Return a time to the microsecond, as `metav1.MicroTime` in Leases and Events."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

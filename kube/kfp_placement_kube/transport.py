@@ -1,4 +1,4 @@
-"""HTTP to the API server, bytes in and out."""
+"""HTTP connections to the API server, with bytes in and out."""
 
 import re
 import socket
@@ -21,25 +21,26 @@ _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
     if hasattr(socket, name)
 ]
 
-LONGEST_PUT_OFF_SECONDS = 5.0
-"""How long a server may put a request off at a time."""
+LONGEST_RETRY_AFTER_SECONDS = 5.0
+"""Longest wait before a request that the server was too busy for is sent again."""
 
 
 @dataclass(frozen=True)
 class TransportParams:
-    """How a program talks to an API server.
+    """Limits and habits of a program's connections to an API server.
 
     Attributes:
         user_agent: the program's name and version, as the server's logs show it.
-        timeout_seconds: how long a request may be silent.
-        connect_timeout_seconds: how long a connection may take to be made.
-        connections: kept open at most: a stream per watched kind, and a few requests at a time.
-        max_answer_bytes: longest answer that is read; None = any.
-        max_line_bytes: longest line of a watch that is read; None = any.
-        renews_account: the configuration is read again, once a request, when the server does not
-            know the account any more; otherwise that is an error at once.
-        comes_again: a request is sent again, three times at most, when the server says that it is
-            too busy now and when to come again; otherwise that is an error at once.
+        timeout_seconds: time without a byte after which a request fails.
+        connect_timeout_seconds: time after which a connection that is not made fails.
+        connections: largest number of open connections: a stream for each watched kind, and a few
+            requests at a time.
+        max_answer_bytes: length of the longest answer that is read; None = any.
+        max_line_bytes: length of the longest line of a watch that is read; None = any.
+        renews_account: whether the configuration is read again, once a request, when the server
+            does not know the account any more; otherwise that is an error at once.
+        retries_when_busy: whether a request is sent again, three times at most, when the server
+            says that it is too busy now and when to try again; otherwise that is an error at once.
     """
 
     user_agent: str
@@ -49,28 +50,28 @@ class TransportParams:
     max_answer_bytes: int | None = None
     max_line_bytes: int | None = None
     renews_account: bool = False
-    comes_again: bool = False
+    retries_when_busy: bool = False
 
 
-class _ComingAgain(urllib3.Retry):
-    """Retries only what the server puts off, such as lists while it starts."""
+class _RetryWhenBusy(urllib3.Retry):
+    """Retries of requests that the server is too busy for, such as lists while it starts."""
 
     @override
     def get_retry_after(self, response: urllib3.BaseHTTPResponse) -> float | None:
-        """Bounded, since something in between may name any time."""
+        """Return the server's time, but bounded, since a proxy may name any time."""
         seconds = super().get_retry_after(response)
-        return None if seconds is None else min(seconds, LONGEST_PUT_OFF_SECONDS)
+        return None if seconds is None else min(seconds, LONGEST_RETRY_AFTER_SECONDS)
 
 
 class Transport:
     """Connections to one API server as one account; safe to use from several threads."""
 
     def __init__(self, load: Callable[[], Configuration], params: TransportParams) -> None:
-        """Nothing is opened yet.
+        """Read the configuration; the first request opens a connection.
 
         Args:
-            load: reads where the server is and who asks; called again by `renew`.
-            params: how to talk to it.
+            load: reads the configuration; called again by `renew`.
+            params: limits and habits of the connections.
 
         Raises:
             ConfigurationError: there is no usable configuration.
@@ -79,25 +80,25 @@ class Transport:
         self._params = params
         self._configuration = load()
         self._pool = _pool(self._configuration, params.connections)
-        self._retries = params.comes_again and _ComingAgain(
+        self._retries = params.retries_when_busy and _RetryWhenBusy(
             3, connect=False, read=False, other=False, allowed_methods=None, raise_on_status=False
         )
 
     @property
     def address(self) -> str:
-        """The server's."""
+        """Address of the server."""
         return self._configuration.server
 
     @property
     def renews_account(self) -> bool:
-        """Whether `renew` must be called when the server does not know the account any more."""
+        """True if `renew` must be called when the server does not know the account any more."""
         return self._params.renews_account
 
     def renew(self) -> None:
-        """Read the configuration again: the server does not know our credentials any more.
+        """Read the configuration again, since the server does not know our credentials any more.
 
         Raises:
-            ConfigurationError: there is no usable one any more.
+            ConfigurationError: there is no usable configuration any more.
         """
         self._configuration = self._load()
         self._pool = _pool(self._configuration, self._params.connections)
@@ -117,12 +118,13 @@ class Transport:
 
         Args:
             method: GET, POST and so on.
-            path: from the root of the server.
+            path: address from the root of the server.
             query: parameters; empty ones are left out.
-            body: what to send.
-            content_type: what that is.
+            body: body of the request; None = no body.
+            content_type: content type of the body.
             accept: the wanted content type of the answer.
-            silence_seconds: how long the answer may be silent; None = as for every request.
+            silence_seconds: time without a byte after which the answer fails; None = as for every
+                request.
 
         Raises:
             UnreachableError: no answer.
@@ -151,48 +153,48 @@ class Transport:
                 preload_content=False,
             )
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            # ValueError: a token or an address that no request can carry.
+            # ValueError: the token or the address cannot be part of a request.
             raise unreachable(method, path, error) from error
 
-    def read(self, response: urllib3.BaseHTTPResponse, what: str) -> bytes:
-        """The whole body; the connection may be used again.
+    def read(self, response: urllib3.BaseHTTPResponse, path: str) -> bytes:
+        """Return the whole body; the connection may be used again.
 
         Raises:
-            GarbledError: it is too long.
-            UnreachableError: it broke off.
+            GarbledError: the body is too long.
+            UnreachableError: the connection broke.
         """
         most = self._params.max_answer_bytes
         try:
             text: bytes = response.read(None if most is None else most + 1)
             if most is not None and len(text) > most:
                 response.close()
-                raise _too_long(what, f"more than {most} bytes")
+                raise _too_long(path, f"more than {most} bytes")
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise unreachable("reading", what, error) from error
+            raise unreachable("reading", path, error) from error
         finally:
             response.release_conn()
         return text
 
-    def lines(self, response: urllib3.BaseHTTPResponse, what: str) -> "Lines":
-        """The lines of an answer that does not end."""
-        return Lines(response, what, self._params.max_line_bytes)
+    def lines(self, response: urllib3.BaseHTTPResponse, path: str) -> "Lines":
+        """Return the lines of an answer that does not end."""
+        return Lines(response, path, self._params.max_line_bytes)
 
 
 class Lines:
     """The lines of an answer that does not end, as they come."""
 
     def __init__(
-        self, response: urllib3.BaseHTTPResponse, what: str, max_line_bytes: int | None = None
+        self, response: urllib3.BaseHTTPResponse, path: str, max_line_bytes: int | None = None
     ) -> None:
-        """Nothing is read yet.
+        """Take an answer; reading begins with the iteration.
 
         Args:
             response: the answer, unread.
-            what: was asked for, for messages.
-            max_line_bytes: longest line; None = any.
+            path: address of the request, for messages.
+            max_line_bytes: length of the longest line; None = any.
         """
         self._response = response
-        self._what = what
+        self._path = path
         self._max_line_bytes = max_line_bytes
         self._closed = False
         # Taken now: the response forgets its connection when it ends.
@@ -200,7 +202,7 @@ class Lines:
         self._socket: socket.socket | None = getattr(connection, "sock", None)
 
     def __iter__(self) -> Iterator[bytes]:
-        """The lines, until the server ends them or `close` is called.
+        """Yield the lines until the server ends them or `close` is called.
 
         Raises:
             GarbledError: a line is too long.
@@ -212,40 +214,40 @@ class Lines:
                 *lines, rest = (rest + chunk).split(b"\n")
                 yield from (line for line in lines if line)
                 if self._max_line_bytes is not None and len(rest) > self._max_line_bytes:
-                    raise _too_long(self._what, f"a line of more than {self._max_line_bytes} bytes")
+                    raise _too_long(self._path, f"a line of more than {self._max_line_bytes} bytes")
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             # ValueError: read after close, by another thread.
             if not self._closed:
-                raise unreachable("watching", self._what, error) from error
+                raise unreachable("watching", self._path, error) from error
         finally:
             self._response.close()
 
     def close(self) -> None:
-        """End it from any thread; the reader sees the end at once."""
+        """End the answer from any thread; the reader sees the end at once."""
         self._closed = True
         if self._socket is not None:
             try:
                 # Not the method of SSLSocket, which would take the TLS state from under the reader.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
             except OSError:
-                # It has ended already.
+                # The connection has ended already.
                 return
 
 
 def unreachable(method: str, path: str, error: Exception) -> UnreachableError:
-    """The error for a request that got no answer, or none that can be trusted."""
+    """Return the error for a request that got no answer, or none that can be trusted."""
     # Without the class and the address that urllib3 puts before it.
     why = re.sub(r"^HTTPS?Connection(Pool)?\([^)]*\): ", "", str(error))
     kind = UntrustedError if _is_untrusted(error) else UnreachableError
     return kind(f"{method} {path}: no answer: {why:.300}", why=why)
 
 
-def _too_long(what: str, why: str) -> GarbledError:
-    return GarbledError(f"reading {what}: {why}", why=why)
+def _too_long(path: str, why: str) -> GarbledError:
+    return GarbledError(f"reading {path}: {why}", why=why)
 
 
 def _is_untrusted(error: BaseException | None) -> bool:
-    """Whether a certificate is what it fails for: urllib3 wraps the reason, once or twice."""
+    """Return whether a certificate caused the error; urllib3 wraps the cause, once or twice."""
     while error is not None:
         wrapped = [each for each in error.args if isinstance(each, ssl.SSLCertVerificationError)]
         if wrapped or isinstance(error, ssl.SSLCertVerificationError):

@@ -1,7 +1,7 @@
-"""All objects of a kind as they are now: a thread that lists, watches, resumes and lists again.
+"""A watch of one kind: a thread that lists, follows changes, resumes and lists again.
 
-The raw stream, slimmed at once: with 5,000 pods a tenth of the time and half of the memory of a
-framework that keeps whole objects.
+It slims every object of the raw stream at once: with 5,000 pods that takes a tenth of the time and
+half of the memory of a framework that keeps whole objects.
 """
 
 import logging
@@ -29,20 +29,20 @@ _LONGEST_DELAY_SECONDS = 10.0
 """Longest delay; the API server restarts in seconds, and we want to be back soon."""
 
 _JITTER = 0.5
-"""Part of a delay that is left to chance, so that not all come at once."""
+"""Part of a delay that is left to chance, so that not all clients return at the same moment."""
 
 
 @dataclass(frozen=True)
 class WatchParams:
-    """How a kind is watched.
+    """Sizes and times of a watch.
 
     Attributes:
-        page_size: objects in one answer of a list.
-        stream_seconds: after which a stream is ended and resumed. The server tells of a quiet
-            kind's progress only where it has seen a change, so this bounds the age of a stream
-            that works.
-        settled_seconds: a stream that lasted this long was not a failure.
-        most_objects: more are skipped; None = all are kept.
+        page_size: number of objects in a page of a list.
+        stream_seconds: time after which a stream is ended and resumed. The server reports the
+            progress of a quiet kind only where it has seen a change, so this bounds the age of a
+            stream that works.
+        settled_seconds: duration from which on a stream that ended was not a failure.
+        most_objects: largest number of objects that are kept; None = any. More are skipped.
     """
 
     page_size: int = PAGE_SIZE
@@ -51,8 +51,8 @@ class WatchParams:
     most_objects: int | None = None
 
 
-class _Known(NamedTuple):
-    """What is kept from an object: enough to tell a change, and what readers made of it."""
+class _KeptObject(NamedTuple):
+    """An object as the watch keeps it: enough to recognise a change, and the value read from it."""
 
     uid: str
     resource_version: str
@@ -60,12 +60,11 @@ class _Known(NamedTuple):
 
 
 class Watcher(Generic[T]):
-    """Follows one kind, in a thread of its own.
+    """Follower of one kind, in a thread of its own.
 
     Every object is reported when it is first seen, when what is kept from it changes, and when it
     is gone, in order. An object that was deleted and made again under its name is reported gone,
-    then new. One that cannot be read is counted and skipped; what was known of it holds until it is
-    gone.
+    then new. One that cannot be read is counted and skipped; its last value holds until it is gone.
     """
 
     def __init__(
@@ -82,21 +81,21 @@ class Watcher(Generic[T]):
         monotonic: Callable[[], float] = time.monotonic,
         **selection: Unpack[Selection],
     ) -> None:
-        """Nothing is started yet.
+        """Make a watch without starting it.
 
         Args:
             client: the API server.
-            kind: what to watch.
-            read: makes of an object what is kept from it; None = it is of no interest.
-            changed: is notified of every change, in this watcher's thread.
-            listed: is called, in this thread, when all objects have been reported, again after
-                every new list.
-            malformed: what `read` raises for an object that cannot be understood; all else that it
-                raises is a defect, which goes into the log in full.
-            params: how to watch.
-            seed: of the delays between tries; None = any.
-            monotonic: seconds that only grow.
-            selection: only those.
+            kind: kind of the objects.
+            read: makes from an object the value that is kept; None = the object is of no interest.
+            changed: called with every change, in this watcher's thread.
+            listed: called after each list, in this thread, when all objects have been reported;
+                None = nobody is interested.
+            malformed: error of `read` for an object that cannot be understood; any other error is a
+                defect, which goes into the log in full.
+            params: sizes and times of the watch.
+            seed: seed of the delays between tries; None = any.
+            monotonic: returns seconds that only grow.
+            selection: restriction to some of the objects.
         """
         self.kind = kind
         self.synced = threading.Event()
@@ -108,7 +107,7 @@ class Watcher(Generic[T]):
         self._params = params
         self._monotonic = monotonic
         self._selection = selection
-        self._known: dict[Key, _Known] = {}
+        self._kept: dict[Key, _KeptObject] = {}
         self._version = ""
         self._rng = random.Random(seed)
         self._stopping = threading.Event()
@@ -118,13 +117,13 @@ class Watcher(Generic[T]):
         self._thread = threading.Thread(target=self._work, name=f"watch-{kind.plural}", daemon=True)
 
     def start(self) -> None:
-        """Start; returns at once."""
+        """Start the thread."""
         self._client.observer.watching(self.kind.kind, self.age_seconds)
         self._heard_at = self._monotonic()
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; returns when it has."""
+        """End the thread and wait for its end."""
         self._stopping.set()
         stream = self._stream
         if stream is not None:
@@ -133,7 +132,7 @@ class Watcher(Generic[T]):
             self._thread.join()
 
     def age_seconds(self) -> float:
-        """Time since the server last answered; grows beyond `stream_seconds` only if it is lost."""
+        """Return the time since the server last answered; beyond `stream_seconds` it is lost."""
         return self._monotonic() - self._heard_at
 
     def _work(self) -> None:
@@ -148,7 +147,7 @@ class Watcher(Generic[T]):
                 _LOG.info("%s: version %s is too old, listing again", self.kind.kind, self._version)
                 self._version = ""
             except NotFoundError as error:
-                self._lost(error)
+                self._drop_all(error)
             except KubernetesError as error:
                 self._warn(f"{error}; trying again")
             if self._monotonic() - began >= self._params.settled_seconds:
@@ -159,15 +158,15 @@ class Watcher(Generic[T]):
                 self._stopping.wait(longest * (1 - _JITTER * self._rng.random()))
                 failures += 1
 
-    def _lost(self, error: NotFoundError) -> None:
-        """The server does not serve the kind: there are no objects until it does."""
+    def _drop_all(self, error: NotFoundError) -> None:
+        """Drop every object, since the server does not serve the kind."""
         self._warn(f"{error}; is its definition installed? Trying again")
         self._version = ""
-        for key in list(self._known):
+        for key in list(self._kept):
             self._drop(key)
 
     def _warn(self, text: str) -> None:
-        """Say why it does not work; the same again only after it has worked."""
+        """Log why the watch does not work; the same text again only after it has worked."""
         if text != self._warned:
             _LOG.warning("%s: %s", self.kind.kind, text)
         self._warned = text
@@ -180,7 +179,7 @@ class Watcher(Generic[T]):
                 return
             self._heard_at = self._monotonic()
             seen.add(self._take(item))
-        for key in self._known.keys() - seen:
+        for key in self._kept.keys() - seen:
             self._drop(key)
         self._version = listing.resource_version
         self._heard_at = self._monotonic()
@@ -215,12 +214,12 @@ class Watcher(Generic[T]):
 
     def _take(self, item: JsonObject) -> Key:
         key, metadata = _key_of(item), item["metadata"]
-        known = self._known.get(key)
+        kept = self._kept.get(key)
         uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
-        if known is not None and known.uid != uid:
+        if kept is not None and kept.uid != uid:
             self._drop(key)
-            known = None
-        if known is not None and known.resource_version == version:
+            kept = None
+        if kept is not None and kept.resource_version == version:
             return key
         try:
             value = self._read(item)
@@ -229,24 +228,24 @@ class Watcher(Generic[T]):
             # defect in reading it must not hide all the others.
             if not isinstance(error, self._malformed):
                 _LOG.exception("%s %s/%s: defect in reading", self.kind.kind, *key)
-            self._client.observer.passed_over(self.kind.kind)
+            self._client.observer.skipped(self.kind.kind)
             _LOG.warning("%s %s/%s is skipped: %.300s", self.kind.kind, *key, error)
             return key
         if value is None:
             self._drop(key)
             return key
-        if known is None and len(self._known) == self._params.most_objects:
-            self._client.observer.passed_over(self.kind.kind)
+        if kept is None and len(self._kept) == self._params.most_objects:
+            self._client.observer.skipped(self.kind.kind)
             return key
-        self._known[key] = _Known(uid, version, value)
-        if known is None or known.value != value:
-            self._report(Change(key, known.value if known is not None else None, value))
+        self._kept[key] = _KeptObject(uid, version, value)
+        if kept is None or kept.value != value:
+            self._report(Change(key, kept.value if kept is not None else None, value))
         return key
 
     def _drop(self, key: Key) -> None:
-        known = self._known.pop(key, None)
-        if known is not None:
-            self._report(Change(key, known.value, None))
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._report(Change(key, kept.value, None))
 
     def _report(self, change: Change[T]) -> None:
         self._client.observer.changed(self.kind.kind)

@@ -49,5 +49,5 @@ def test_other_refusals_end_it_at_once():
     gone, forbidden = NotFoundError(404, "NotFound", "gone"), ForbiddenError(403, "", "no")
     shared = Shared(gone, forbidden)
     with pytest.raises(ForbiddenError):
-        modify(1, shared.write, shared.read, again_on=(ConflictError, NotFoundError))
+        modify(1, shared.write, shared.read, retry_on=(ConflictError, NotFoundError))
     assert shared.written == [1, 2]

@@ -137,8 +137,8 @@ class PlacementWriter:
             )
 
         # Without a plan there is nothing that a status could be written into.
-        again_on = (ConflictError,) if create is None else (ConflictError, NotFoundError)
-        return modify(known, write, partial(self._current, placement), again_on=again_on)
+        retry_on = (ConflictError,) if create is None else (ConflictError, NotFoundError)
+        return modify(known, write, partial(self._current, placement), retry_on=retry_on)
 
     def _current(self, placement: PipelinePlacement) -> StoredVersion | None:
         """What there is now; what no write can go on from is removed."""

@@ -82,7 +82,7 @@ def write_findings(client: KubeClient, findings: Sequence[PolicyFinding], now: d
         return True
 
     read = partial(ensure_policy, client)
-    return modify(read(), write, read, again_on=(ConflictError, NotFoundError))
+    return modify(read(), write, read, retry_on=(ConflictError, NotFoundError))
 
 
 def findings_patch(

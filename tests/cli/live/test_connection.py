@@ -207,7 +207,7 @@ def test_answers_have_a_limit(tmp_path, monkeypatch):
 
 def test_a_server_that_starts_is_asked_again(tmp_path, monkeypatch):
     """API servers put lists off with 429 until they have read their storage."""
-    monkeypatch.setattr("kfp_placement_kube.transport.LONGEST_PUT_OFF_SECONDS", 0.0)
+    monkeypatch.setattr("kfp_placement_kube.transport.LONGEST_RETRY_AFTER_SECONDS", 0.0)
     put_off = sending(b'{"message": "not now"}', status=429, Retry_After="3600")
     pod = sending(b'{"metadata": {"name": "p"}}')
     answers = [put_off, put_off, pod] + [put_off] * 4
