@@ -1,4 +1,4 @@
-"""The group of all commands and the entry point of both programs."""
+"""Entry point of both programs, and the group of all commands."""
 
 import gc
 import sys
@@ -37,7 +37,7 @@ COMMANDS = {
     "demo": "demo:demo",
     "completion": "completion:completion",
 }
-"""Command -> its module and name in it, imported when the command is meant."""
+"""Name of each command -> module and function in it, which is imported when the command is used."""
 
 
 @click.group(
@@ -56,11 +56,11 @@ def cli() -> None:
 
 
 _COLLECT_AFTER = 100_000
-"""New objects after which Python looks for unused ones that refer to each other; usually 700."""
+"""New objects after which Python collects reference cycles; 700 by default."""
 
 
 def main(args: list[str] | None = None) -> Any:
-    """Run the command line; exits."""
-    # Most commands end before anything is worth collecting: modules are what they load.
+    """Run the command line and exit."""
+    # Most commands end before anything is worth collecting: what they allocate are modules.
     gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
     return cli.main(args, prog_name=program_name(sys.argv[0]))

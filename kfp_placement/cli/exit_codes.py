@@ -1,4 +1,4 @@
-"""What the exit codes mean; they are part of the contract with scripts."""
+"""Exit codes of the command line; they are part of the contract with scripts."""
 
 from enum import IntEnum
 
@@ -10,19 +10,19 @@ class ExitCode(IntEnum):
     """Done."""
 
     FAILURE = 1
-    """Input that cannot be read, a check that found errors, or a failure of the program."""
+    """Failure: input cannot be read, a check found errors, or the program is at fault."""
 
     USAGE = 2
-    """An option or argument that makes no sense."""
+    """Wrong usage: an option or argument makes no sense."""
 
     NOT_FOUND = 3
-    """A file, module, data set, run or step that is not there."""
+    """Missing input: a file, module, data set, run or step does not exist."""
 
     UNSCHEDULABLE = 4
-    """A step fits no node; the output was still printed."""
+    """Success, but a step fits no node; the output was printed."""
 
     TIMED_OUT = 5
-    """What was waited for did not happen in the time given."""
+    """Timeout of `watch`: the run did not end in the time given."""
 
     INTERRUPTED = 130
-    """Stopped with Ctrl-C."""
+    """Interruption with Ctrl-C."""

@@ -1,4 +1,7 @@
-"""How commands end: errors become one line on stderr and an exit code, never a traceback."""
+"""Base classes of all commands.
+
+They turn errors into one line on stderr and an exit code; `--debug` also shows the traceback.
+"""
 
 import contextlib
 import importlib
@@ -27,7 +30,7 @@ _DEBUG = "kfp_placement.debug"
 
 
 class CommandError(click.ClickException):
-    """A failure with its exit code."""
+    """Failure of a command, with its exit code."""
 
     def __init__(self, message: str, code: ExitCode) -> None:
         super().__init__(message)
@@ -48,11 +51,14 @@ debug_option = click.option(
     callback=_remember_debug,
     help="Show the traceback of an error.",
 )
-"""`--debug`, before or after the name of a command."""
+"""Option `--debug`, accepted before or after the name of a command."""
 
 
 class PlacementCommand(click.Command):
-    """A command with `--debug`; what does not go with the rest of its line is wrong use."""
+    """Command with `--debug`.
+
+    Requests that do not fit the run, and ambiguous names, are reported as wrong usage.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -68,37 +74,43 @@ class PlacementCommand(click.Command):
 
 
 def command(name: str | None = None, **attributes: Any) -> Callable[..., PlacementCommand]:
-    """Return what makes a function a `PlacementCommand`, as `click.command` does."""
+    """Return a decorator that makes a function a `PlacementCommand`, as `click.command` does."""
     return click.command(name, cls=PlacementCommand, **attributes)
 
 
 class PlacementGroup(click.Group):
-    """The group of all commands, each imported when it is asked for: few runs need several."""
+    """Group of all commands; imports a command only when it is used, to start fast."""
 
     def __init__(self, *args: Any, members: Mapping[str, str], **extra: Any) -> None:
-        """Begin with commands by name: the module of each and its name there, `module:name`."""
+        """Set up the group.
+
+        Args:
+            *args: arguments of `click.Group`.
+            members: name of each command -> `module:function`.
+            **extra: keyword arguments of `click.Group`.
+        """
         super().__init__(*args, **extra)
         self._members = members
 
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, sorted."""
+        """Return the names of all commands, sorted."""
         return sorted(self._members)
 
     @override
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name; None = there is none."""
+        """Import and return a command, or None if there is no command of that name."""
         if cmd_name not in self._members:
             return None
         module, _, name = self._members[cmd_name].partition(":")
-        found: click.Command = getattr(importlib.import_module(module), name)
-        return found
+        member: click.Command = getattr(importlib.import_module(module), name)
+        return member
 
     @override
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
     ) -> int:
-        """Run a command; exits with its code unless told not to."""
+        """Run a command and exit with its code; return the code if not in standalone mode."""
         code = self._run(args, {"complete_var": COMPLETE_VARIABLE, **extra})
         if standalone_mode:
             sys.exit(code)
@@ -129,7 +141,7 @@ class PlacementGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant; of names that are near, the nearest comes first."""
+        """Find the command of a line; report an unknown name with the names that come close."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             import difflib
@@ -142,7 +154,7 @@ class PlacementGroup(click.Group):
 
     @override
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command within `ctx`; what it raises becomes a `CommandError`."""
+        """Run the command within `ctx`; turn what it raises into a `CommandError`."""
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -154,7 +166,7 @@ class PlacementGroup(click.Group):
 
 
 def program_name(program: str) -> str:
-    """The name people called us by: kubectl finds its plugins by their file names."""
+    """Return the name that we were called by: kubectl finds its plugins by their file names."""
     stem = Path(program).name
     if stem.startswith("kubectl-"):
         return f"kubectl {stem.removeprefix('kubectl-').replace('_', '-')}"
@@ -170,18 +182,18 @@ def _print_error(message: str) -> None:
 
 
 def _give_up_stdout() -> None:
-    """Let what is still buffered go nowhere; Python would try to write it again at the end."""
+    """Discard buffered output; else Python tries to write it again when it exits."""
     with open(os.devnull, "wb") as sink, contextlib.suppress(io.UnsupportedOperation):
         os.dup2(sink.fileno(), sys.stdout.fileno())
 
 
 def _message(error: Exception) -> str:
-    """One line: lists of choices that click formats keep their lines, our messages have none."""
+    """Return the message of an error, in one line."""
     if isinstance(error, EngineError | PlacementError):
         return visible(str(error))
     if isinstance(error, MemoryError):
         return "not enough memory for this input"
-    # Errors name their files, and a reader that went away causes none; stdout is left.
+    # Errors of other files name them, and a closed pipe raises no error here: this is stdout.
     if isinstance(error, OSError) and error.errno is not None and error.filename is None:
         _give_up_stdout()
         return str(unwritable("the output", error))

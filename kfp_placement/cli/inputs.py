@@ -1,4 +1,4 @@
-"""What `plan`, `check` and `cluster` are given -> the request that it means."""
+"""Reading of the inputs RUN, CLUSTER and `--history` of the commands that plan or check a run."""
 
 import sys
 from pathlib import Path
@@ -28,23 +28,23 @@ def read_request(
     progress: "Progress",
     *,
     needs_cluster: bool = True,
-    **asked: Any,
+    **request_fields: Any,
 ) -> "PlanRequest":
-    """Read what `plan` or `check` is given.
+    """Read the inputs of `plan` or `check`.
 
     Args:
-        run: RUN.
-        cluster: CLUSTER; None = an example, or nothing.
-        history: `--history`; None = nothing.
-        target: the cluster that `live` means.
-        progress: told how far it is.
-        needs_cluster: no CLUSTER is an example.
-        **asked: further fields of the request.
+        run: argument RUN.
+        cluster: option `--cluster`; None = not given.
+        history: option `--history`; None = not given.
+        target: cluster that `live` stands for.
+        progress: receiver of reports on how far reading is.
+        needs_cluster: whether an example cluster is used if none is given.
+        **request_fields: further fields of the request.
 
     Raises:
-        click.UsageError: what cannot be meant, such as two inputs from stdin.
+        click.UsageError: the inputs do not go together, such as two from stdin.
         ClusterError: the live cluster refuses, or gives no answer.
-        EngineError: a file is not there or cannot be read.
+        EngineError: a file does not exist or cannot be read.
     """
     sources = {"RUN": run, "CLUSTER": cluster, "the history": history}
     piped = [name for name, source in sources.items() if source == STDIN]
@@ -52,24 +52,24 @@ def read_request(
         both = " and ".join(piped[:2])
         raise click.UsageError(f"{both} cannot both come from stdin; name a file for one")
     live = connect_live(cluster, target, history)
-    # Before a cluster is asked: a wrong name is reported at once.
+    # Before the cluster is read: a wrong name is reported at once.
     package = read_package(run)
     from kfp_placement.histories import HistorySource
     from kfp_placement.planning import PlanRequest
 
-    is_known = cluster is not None or needs_cluster
-    where = read_cluster_source(cluster, progress, live) if is_known else None
+    has_cluster = cluster is not None or needs_cluster
+    where = read_cluster_source(cluster, progress, live) if has_cluster else None
     api = None if live is None else live.cluster
     given = None if history is None else named_history(history)
     source = HistorySource(given, api)
-    return PlanRequest(package, where, namespace=target.namespace, history=source, **asked)
+    return PlanRequest(package, where, namespace=target.namespace, history=source, **request_fields)
 
 
 def read_package(run: str) -> Package:
-    """The bytes of RUN, compiled first if it names a pipeline.
+    """Read the package that RUN names; compile it if RUN is a pipeline in Python.
 
     Raises:
-        EngineError: it is not there or cannot be read.
+        EngineError: the package does not exist or cannot be read.
     """
     from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES
 
@@ -89,11 +89,16 @@ def read_package(run: str) -> Package:
 def connect_live(
     cluster: str | None, target: Target, history: str | None = None
 ) -> Connection | None:
-    """The live cluster, if that is what CLUSTER, or the history, names.
+    """Connect to the live cluster if an input is `live`; return None if none is.
+
+    Args:
+        cluster: option `--cluster`; None = not given.
+        target: cluster that `live` stands for.
+        history: option `--history`; None = not given.
 
     Raises:
-        click.UsageError: a kubeconfig or context is named for a file.
-        ClusterError: no usable kubeconfig.
+        click.UsageError: a kubeconfig or context is given though no input is `live`.
+        ClusterError: there is no usable kubeconfig.
     """
     if LIVE in (cluster, history):
         return connect(target)
@@ -106,16 +111,16 @@ def connect_live(
 def read_cluster_source(
     cluster: str | None, progress: "Progress", live: Connection | None
 ) -> "KnownCluster":
-    """The cluster that CLUSTER describes.
+    """Read the cluster that CLUSTER names.
 
     Args:
-        cluster: what is on the command line; None = nothing, which is an example.
-        progress: told how far it is.
-        live: the cluster that `live` means.
+        cluster: option or argument on the command line; None = the example cluster.
+        progress: receiver of reports on how far reading is.
+        live: cluster that `live` stands for; None if no input is `live`.
 
     Raises:
-        ClusterError: the live one refuses, or gives no answer.
-        EngineError: it is not there or cannot be read.
+        ClusterError: the live cluster refuses, or gives no answer.
+        EngineError: the file does not exist or cannot be read.
     """
     from kfp_placement.clusters.examples import default_cluster
     from kfp_placement.clusters.reading import KnownCluster, named_cluster, read_live
@@ -133,7 +138,7 @@ def read_cluster_source(
 
 
 def named_history(name: str) -> str | Package:
-    """The file of past runs that is meant: its name; `-` is stdin, which is read."""
+    """Return the name of a history file; for `-`, read stdin and return its content."""
     if name != STDIN:
         return name
     from kfp_placement_engine.readers.history_file import MAX_FILE_BYTES
@@ -142,7 +147,7 @@ def named_history(name: str) -> str | Package:
 
 
 def _stdin(max_bytes: int) -> Package:
-    """Read a file from stdin; a byte more than it may have tells that it is too large."""
+    """Read stdin up to one byte more than the limit, which shows that it is too large."""
     stream = sys.stdin.buffer
     if stream.isatty():
         click.echo("reading from the terminal; end with Ctrl-D", err=True)

@@ -1,4 +1,4 @@
-"""How the live commands name a cluster, a namespace and a run."""
+"""Options of commands that talk to a cluster: which cluster, which namespace, which format."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 _Command = Callable[..., Any]
 
 LIVE_FORMATS = ("table", "wide", "json", "yaml")
+"""Formats of the commands that list what is in a cluster."""
 
 
 def connection_options(command: _Command) -> _Command:
-    """`--kubeconfig` and `--context`, as kubectl has them."""
+    """Add `--kubeconfig` and `--context`, as kubectl has them."""
     command = click.option(
         "--context",
         metavar="NAME",
@@ -35,7 +36,7 @@ def connection_options(command: _Command) -> _Command:
 
 
 def namespace_options(command: _Command) -> _Command:
-    """`-n` and `-A`, as kubectl has them."""
+    """Add `-n` and `-A`, as kubectl has them."""
     command = click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces.")(
         command
     )
@@ -49,7 +50,7 @@ def namespace_options(command: _Command) -> _Command:
 
 
 def format_option(command: _Command) -> _Command:
-    """`-o` and `--output`, as kubectl has them."""
+    """Add `-o` and `--output`, as kubectl has them."""
     return click.option(
         "-o",
         "--output",
@@ -63,7 +64,7 @@ def format_option(command: _Command) -> _Command:
 
 @dataclass(frozen=True)
 class Target:
-    """Where to look, as click parsed it; the fields are the options above."""
+    """Values of the options of a cluster and a namespace, as click parsed them."""
 
     kubeconfig: Path | None = None
     context: str | None = None
@@ -72,18 +73,18 @@ class Target:
 
 
 class Connection(NamedTuple):
-    """A cluster, and the namespace to look in; "" = all."""
+    """Connection to a cluster, and the namespace to look in; "" = all namespaces."""
 
     cluster: "LiveCluster"
     namespace: str
 
 
 def connect(target: Target) -> Connection:
-    """The cluster that is meant; nothing is sent yet.
+    """Return a connection to the cluster that the options name; nothing is sent yet.
 
     Raises:
-        click.UsageError: one namespace and all of them.
-        ClusterError: no usable kubeconfig.
+        click.UsageError: both one namespace and all of them are asked for.
+        ClusterError: there is no usable kubeconfig.
     """
     if target.namespace is not None and target.all_namespaces:
         raise click.UsageError("-n and -A: one namespace, or all of them?")
@@ -96,10 +97,10 @@ def connect(target: Target) -> Connection:
 
 
 def warn_of_namespace(api: "Api", namespace: str) -> None:
-    """Report a namespace that does not exist, as far as we may know.
+    """Warn of a namespace that does not exist, unless we have no right to look it up.
 
     Raises:
-        ClusterError: no answer.
+        ClusterError: the cluster gives no answer.
     """
     from kfp_placement.live.kinds import lacks_namespace
 
@@ -108,5 +109,5 @@ def warn_of_namespace(api: "Api", namespace: str) -> None:
 
 
 def searched(namespace: str) -> str:
-    """Where was looked, and how to look further."""
+    """Return a text about the namespaces that were searched, and how to search all."""
     return f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"

@@ -1,4 +1,4 @@
-"""Where results go: stdout, or a file that is written whole or not at all."""
+"""Output of results: to stdout, or to a file that is written whole or not at all."""
 
 import os
 import sys
@@ -24,11 +24,11 @@ _SUFFIXES = {
 
 
 def check_target(target: Path | None) -> None:
-    """Refuse a file that cannot be written before any work is done for it.
+    """Raise an error for a file that cannot be written, before any work is done for it.
 
     Raises:
-        InputNotFoundError: its folder does not exist.
-        InputError: it is a folder, or cannot be written.
+        InputNotFoundError: the file's folder does not exist.
+        InputError: the target is a folder, or its folder cannot be written to.
     """
     if target is None:
         return
@@ -44,10 +44,10 @@ def check_target(target: Path | None) -> None:
 
 
 def format_for(chosen: str | None, target: Path | None) -> str:
-    """The format asked for, else the one that the file's ending names, else a table.
+    """Return the format asked for, else the format that the file's ending names, else `table`.
 
     Raises:
-        click.UsageError: the file's ending names none that can be written.
+        click.UsageError: the file's ending names no format.
     """
     if chosen is not None:
         return chosen
@@ -61,16 +61,16 @@ def format_for(chosen: str | None, target: Path | None) -> str:
 
 
 def emit(text: str, target: Path | None) -> None:
-    """Write a result.
+    """Write a result to a file, or to stdout if `target` is None.
 
     Raises:
-        RunError: the file cannot be written; what was there before is still there.
+        RunError: the file cannot be written; its old content is kept.
     """
     if target is None:
         # Names that the terminal's encoding lacks are shown as escapes instead of failing.
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
-        # Now, while a reader that has gone away is still noticed.
+        # Flushed here, where a closed pipe is still handled.
         sys.stdout.flush()
     elif _is_device(target):
         try:
@@ -86,12 +86,12 @@ def emit(text: str, target: Path | None) -> None:
 
 
 def _is_device(target: Path) -> bool:
-    """/dev/stderr, a named pipe: nothing that could be replaced."""
+    """Return whether the target cannot be replaced, such as /dev/stderr or a named pipe."""
     return target.exists() and not target.is_file()
 
 
 def text_style(target: Path | None) -> TextStyle:
-    """Width and colours of a terminal; neither for files and pipes."""
+    """Return the width and colours of the terminal; neither if `target` is a file or a pipe."""
     if target is not None:
         return TextStyle()
     return TextStyle(columns=columns_of(sys.stdout), colour=has_colour(sys.stdout))

@@ -1,4 +1,4 @@
-"""Types of options: what people write on a command line -> values."""
+"""Types of options: they convert the text on a command line to a value."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -22,55 +22,61 @@ if TYPE_CHECKING:
     from kfp_placement_engine.plans.changes import Change
 
 BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
-"""Schedulers that `--compare` knows."""
+"""Schedulers that `--compare` accepts."""
 
-# A file that may not be read is found when it is read, and told as what it is: no usage error.
+# A file that may not be read fails when it is read, which is not a usage error.
 INPUT_FILE = click.Path(allow_dash=True, readable=False)
-"""A file by name, or `-`."""
+"""Type of the name of a file to read; `-` = stdin."""
 
 _LARGEST_NUMBER = 2**63 - 1
-"""What seeds of other tools go up to."""
+"""Largest whole number that is accepted: other tools have seeds up to it."""
 
 _TIME_OF_DAY = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?")
 
 _LAST_YEAR = 9998
-"""Of times; a run of the next year may end later than a time can be written."""
+"""Last year that is accepted: a run may end a year later, and Python's years end at 9999."""
 
 BEST = "best"
-"""In place of a change: the single changes that help most."""
+"""Value of `--what-if` that asks for the single changes that help most."""
 
 FORMATS = ("table", "wide", "json", "yaml", "html")
+"""Formats of `plan`."""
 
 
 class OutputFileType(click.Path):
-    """A file to write; `-`, which is stdin elsewhere, would be a file of that name."""
+    """Type of the name of a file to write; `-` is refused, as it would be a file of that name."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, readable=False)
 
     @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path."""
+        """Return the path."""
         if str(value) == "-":
             self.fail("'-' names no file to write; name one, or /dev/stdout", param, ctx)
         return super().convert(value, param, ctx)
 
 
 LOCAL_PATH = OutputFileType()
-"""A file to write."""
+"""Type of the name of a file to write."""
 
 
 class ParsedType(click.ParamType):  # type: ignore[type-arg]
-    """What a function reads from text; its errors are wrong use."""
+    """Type of values that a function parses; the function's errors are reported as wrong usage."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
-        """Give the type a name, for help texts, and what reads its values."""
+        """Set up the type.
+
+        Args:
+            name: name of the type in help texts.
+            read: parser of values; raises `ValueError` or `EngineError` with a message.
+        """
         self.name = name
         self._read = read
 
     @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value; what is not text is one already."""
+        """Return the parsed value; a default is a value already."""
         if not isinstance(value, str):
             return value
         try:
@@ -80,16 +86,16 @@ class ParsedType(click.ParamType):  # type: ignore[type-arg]
 
 
 def _whole_number(text: str, largest: int = _LARGEST_NUMBER) -> int:
-    """Read a whole number from 0 on, such as a seed."""
+    """Parse a whole number from 0 to `largest`, such as a seed."""
     if not (text.isascii() and text.isdigit() and int(text[:20]) <= largest):
         raise ValueError(f"{text!r:.60} is not a whole number from 0 to {largest}")
     return int(text)
 
 
 def _time(text: str) -> datetime:
-    """Read `10:26`, `10:26:30`, `now`, or a date with a time; without a zone it is this machine's.
+    """Parse `10:26`, `10:26:30`, `now`, or a date with a time; the default zone is this machine's.
 
-    A time of day is the next one.
+    A time of day that is over today is tomorrow's.
     """
     text, present = text.strip(), now().astimezone()
     if text == "now":
@@ -97,10 +103,10 @@ def _time(text: str) -> datetime:
     try:
         if of_day := _TIME_OF_DAY.fullmatch(text):
             time_of_day = time.fromisoformat(text if text[1] != ":" else f"0{text}")
-            found = datetime.combine(present.date(), time_of_day)
+            today = datetime.combine(present.date(), time_of_day)
             least = present.replace(microsecond=0)
-            is_over = found.astimezone() < (least if of_day[1] else least.replace(second=0))
-            return (found + timedelta(days=is_over)).astimezone()
+            is_over = today.astimezone() < (least if of_day[1] else least.replace(second=0))
+            return (today + timedelta(days=is_over)).astimezone()
         at = datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
         example = "10:26, now or 2026-11-26T10:26:00Z"
@@ -120,16 +126,16 @@ NAMESPACE = ParsedType("namespace", check_namespace)
 
 
 class FormatType(click.Choice):  # type: ignore[type-arg]
-    """A format; `-o=json`, as people write it for kubectl, is `-o json`."""
+    """Type of a format; `-o=json`, as people write it for kubectl, means `-o json`."""
 
     @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The format."""
+        """Return the format."""
         return super().convert(str(value).removeprefix("="), param, ctx)
 
 
 class NamesType(ParsedType):
-    """Names with commas between them, each once, in the order given; or `none`."""
+    """Type of a list of names with commas between them, or `none`; each name counts once."""
 
     def __init__(self, choices: Iterable[str]) -> None:
         super().__init__("names", self._names)
@@ -141,36 +147,36 @@ class NamesType(ParsedType):
             return ()
         for name in names:
             if name not in self.choices:
-                known = ", ".join(self.choices)
-                raise ValueError(f"{name!r} is not known; choose from {known}, or none")
+                choices = ", ".join(self.choices)
+                raise ValueError(f"{name!r} is not known; choose from {choices}, or none")
         return names
 
     @override
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
-        """Names not given yet, after those that are."""
+        """Return completions: the names given so far, followed by each that is not given yet."""
         from click.shell_completion import CompletionItem
 
-        done, comma, start = incomplete.rpartition(",")
-        given = done.split(",")
+        complete, comma, start = incomplete.rpartition(",")
+        given = complete.split(",")
         rest = [name for name in self.choices if name.startswith(start) and name not in given]
-        return [CompletionItem(f"{done}{comma}{name}") for name in rest]
+        return [CompletionItem(f"{complete}{comma}{name}") for name in rest]
 
 
 def now() -> datetime:
-    """The time."""
+    """Return the present time."""
     return datetime.now(UTC)
 
 
 def pairs(
-    what: str, convert: Callable[[str], Any] = str, *, last: bool = True
+    example: str, convert: Callable[[str], Any] = str, *, last: bool = True
 ) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, Any]]:
-    """A callback for a repeatable option `NAME=VALUE`.
+    """Return a callback for a repeatable option `NAME=VALUE`.
 
     Args:
-        what: an example, for messages: `train=20m`.
-        convert: value from its text; raises `ValueError` or `EngineError` with a message.
+        example: example for messages: `train=20m`.
+        convert: parser of values; raises `ValueError` or `EngineError` with a message.
         last: split at the last `=` (names of steps) instead of the first (values of arguments).
     """
 
@@ -181,7 +187,7 @@ def pairs(
         for value in values:
             name, equals, text = value.rpartition("=") if last else value.partition("=")
             if not equals or not name:
-                raise click.BadParameter(f"{value!r}: write it as {what}", param=param)
+                raise click.BadParameter(f"{value!r}: write it as {example}", param=param)
             if name in result:
                 raise click.BadParameter(f"{name!r} is given twice", param=param)
             try:
@@ -196,7 +202,7 @@ def pairs(
 def changes(
     _ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> "tuple[Change, ...] | str":
-    """A callback for changes to plan with: several, or `best` alone."""
+    """Parse the values of `--what-if`: changes, or `best` alone."""
     if values == (BEST,):
         return BEST
     if not values:
@@ -212,10 +218,10 @@ def changes(
 
 
 def width(text: str) -> int:
-    """A loop's width.
+    """Parse the number of iterations of a loop.
 
     Raises:
-        ValueError: no whole number from 0 on, or more iterations than a run may have steps.
+        ValueError: the text is not a whole number, or more than a run may have steps.
     """
     from kfp_placement_engine.readers.tree.options import ReadOptions
 
@@ -230,7 +236,7 @@ argument_option = click.option(
     callback=pairs("rows=5000", last=False),
     help="A pipeline parameter, typed by the pipeline. Repeatable.",
 )
-"""`--arg`, for what a run is started with."""
+"""Option `--arg`, for the parameters that a run is started with."""
 
 output_option = click.option(
     "--output",
@@ -238,4 +244,4 @@ output_option = click.option(
     type=LOCAL_PATH,
     help="Write to FILE, whole or not at all, instead of stdout.",
 )
-"""`--output`, for a result that may go into a file."""
+"""Option `--output`, for a result that may go to a file."""

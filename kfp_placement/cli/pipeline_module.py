@@ -1,4 +1,4 @@
-"""`module:pipeline`: a pipeline in Python, compiled on the spot; the one form that imports kfp."""
+"""Compilation of RUN of the form `module:pipeline`, a pipeline in Python; needs kfp."""
 
 import contextlib
 import difflib
@@ -18,14 +18,14 @@ from kfp_placement.cli.terminal import warn
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.model.step_names import listed
 
-_NAMED = 5
+_MAX_NAMES = 5
 """Pipelines of a module that a message names."""
 
 _FORM = re.compile(r"(?P<module>[^:]+\.py|[A-Za-z_]\w*(?:\.\w+)*):(?P<name>[A-Za-z_]\w*(?:\.\w+)*)")
 
 
 def is_pipeline_name(run: str) -> bool:
-    """Whether RUN names a pipeline in a module (or in a .py file) and not a file."""
+    """Return whether RUN names a pipeline in a module or .py file, and is not itself a file."""
     return _FORM.fullmatch(run) is not None and not Path(run).exists()
 
 
@@ -33,8 +33,8 @@ def compile_named(run: str) -> bytes:
     """Import the module and compile its pipeline to a KFP package.
 
     Raises:
-        InputNotFoundError: no such module, or no such name in it.
-        InputError: the module cannot be imported, or it is not a pipeline.
+        InputNotFoundError: there is no such module, or no such name in it.
+        InputError: the module cannot be imported, or the name is not a pipeline.
     """
     from kfp_placement._package import pipeline_names
 
@@ -67,16 +67,16 @@ def _compiled(run: str, pipeline: Any) -> bytes:
         ) from error
 
 
-def _advice(name: str, known: Iterable[str]) -> str:
-    """What may have been meant."""
-    names = list(known)
-    others = f"; its pipelines: {listed(names, _NAMED)}" if names else ""
+def _advice(name: str, pipelines: Iterable[str]) -> str:
+    """Return the end of a message: the pipeline that comes close to a name, else all of them."""
+    names = list(pipelines)
+    others = f"; its pipelines: {listed(names, _MAX_NAMES)}" if names else ""
     return _near(name, names) or others
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'train'?`, or "" where no name is near."""
-    close = difflib.get_close_matches(name, known, n=1)
+def _near(name: str, names: Iterable[str]) -> str:
+    """Return `; did you mean 'train'?`, or "" if no name comes close."""
+    close = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
@@ -107,7 +107,7 @@ def _failed(name: str, error: BaseException) -> InputError:
 
 
 def _line_of(error: BaseException) -> str:
-    """File and line of the author's code where it went wrong: ` at taxi.py:12`, or ""."""
+    """Return the last line of the author's code that led to an error: ` at taxi.py:12`, or ""."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" at {_relative(error.filename)}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -116,7 +116,7 @@ def _line_of(error: BaseException) -> str:
 
 
 def _is_of_the_author(file: str) -> bool:
-    """Neither Python's, nor an installed library's, nor ours."""
+    """Return whether a file is neither Python's, nor an installed library's, nor ours."""
     others = {sysconfig.get_path(name) for name in ("stdlib", "platlib", "purelib")}
     others.add(str(Path(__file__).parents[1]))
     return Path(file).is_file() and not any(Path(file).is_relative_to(each) for each in others)
@@ -147,7 +147,7 @@ def _described(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """What a module prints goes to stderr, of warnings only ours are shown, one line each."""
+    """Send what a module prints to stderr, and show only our own warnings, in one line each."""
     from kfp_placement.exceptions import PlacementWarning
 
     with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(sys.stderr):

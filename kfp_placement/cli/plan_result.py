@@ -1,4 +1,4 @@
-"""What `plan` and `demo` end with: the plan in the format asked for, and the exit code."""
+"""Result of `plan` and `demo`: the plan in the format asked for, and the exit code."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What is redrawn in place on a terminal: a line of progress, and a block below lines that stay."""
+"""Redrawing in place on a terminal: a line of progress, and a block below lines that stay."""
 
 import shutil
 import sys

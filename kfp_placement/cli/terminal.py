@@ -1,4 +1,4 @@
-"""What the terminal can show, and warnings and errors on stderr within its width and in colour."""
+"""Abilities of the terminal; warnings and errors on stderr, within its width and in colour."""
 
 import os
 import sys
@@ -14,28 +14,28 @@ _USUAL_COLUMNS = 80
 
 
 def can_redraw(stream: TextIO) -> bool:
-    """Whether what is shown can be removed again: a terminal that moves its cursor."""
+    """Return whether the stream is a terminal whose cursor can be moved back."""
     return stream.isatty() and os.environ.get("TERM", "") != "dumb"
 
 
 def can_ask() -> bool:
-    """Whether somebody can answer a question."""
+    """Return whether somebody can answer a question: stdin is a terminal."""
     return sys.stdin.isatty()
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Whether escape sequences for colours belong there: a terminal, and nobody minds."""
+    """Return whether the stream is a terminal and `NO_COLOR` is not set."""
     # https://no-color.org: present and not empty.
     return can_redraw(stream) and not os.environ.get("NO_COLOR")
 
 
 def columns_of(stream: TextIO) -> int | None:
-    """Width of the terminal, or what COLUMNS says; None where the stream is a file or a pipe."""
+    """Return `COLUMNS`, else the width of the terminal; None if the stream is a file or a pipe."""
     if not stream.isatty():
         return None
-    asked = os.environ.get("COLUMNS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
     try:
         return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
     except (OSError, ValueError):
@@ -43,13 +43,13 @@ def columns_of(stream: TextIO) -> int | None:
 
 
 def warn(text: str) -> None:
-    """Print a warning on stderr; "" = nothing is wrong."""
+    """Print a warning on stderr; nothing if the text is empty."""
     if text:
         click.echo(_notice("Warning", Paint(has_colour(sys.stderr)).yellow, text), err=True)
 
 
 def tell_error(text: str) -> None:
-    """Say on stderr why the command, or a part of it, failed."""
+    """Print on stderr why the command, or a part of it, failed."""
     click.echo(_notice("Error", Paint(has_colour(sys.stderr)).red, text), err=True)
 
 

@@ -1,4 +1,4 @@
-"""`check`: what would surprise about a run."""
+"""Command `check`: apply the rules of `kfp_placement.check` to a run and print the findings."""
 
 import json
 from pathlib import Path

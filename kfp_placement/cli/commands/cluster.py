@@ -1,4 +1,4 @@
-"""`cluster`: a small clean Cluster file from a kubectl dump."""
+"""Command `cluster`: write a small Cluster file from a kubectl dump or a live cluster."""
 
 from pathlib import Path
 from typing import Any
@@ -40,9 +40,9 @@ def cluster(dump: str, output: Path | None, **target: Any) -> None:
     check_target(output)
     live = connect_live(dump, Target(**target))
     with ProgressLine() as progress:
-        known = read_cluster_source(dump, progress, live).cluster
+        described = read_cluster_source(dump, progress, live).cluster
     from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 
-    emit(write_cluster_file(known), output)
-    for notice in known.notices:
+    emit(write_cluster_file(described), output)
+    for notice in described.notices:
         warn(notice.message)

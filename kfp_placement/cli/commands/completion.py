@@ -1,4 +1,4 @@
-"""`completion`: the script that teaches a shell to complete our commands."""
+"""Command `completion`: print the script with which a shell completes our commands."""
 
 import click
 

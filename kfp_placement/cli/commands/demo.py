@@ -1,4 +1,4 @@
-"""`demo`: a sample planned for strangers, in one screen."""
+"""Command `demo`: plan a sample that comes with the package, and explain the plan."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from kfp_placement.cli.parameters import DURATION, LOCAL_PATH, WHOLE_NUMBER
 from kfp_placement_engine.views.formatting import visible
 
 SAMPLES = ("unequal-steps", "taxi")
-"""What can be shown; the first unless one is named."""
+"""Samples that can be planned; the first is the default."""
 
 _NEXT = """\
 Next: plan a pipeline of yours on a cluster of yours, without touching it.

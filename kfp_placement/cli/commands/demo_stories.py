@@ -1,4 +1,4 @@
-"""What `demo` tells: a story for each sample, as text beside the plan that it tells of."""
+"""Stories of `demo`: for each sample a text for the terminal, and the plan that it is about."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,16 +23,16 @@ from kfp_placement_engine.views.plans.time_line import plan_time_line
 from kfp_placement_engine.views.plans.view import plan_view
 
 LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
-"""Where the users of the taxi sample may be; there is a package for each, the first is shown in
-full."""
+"""Locations of the users of the taxi sample, each with a package; the first is shown in full."""
 
 PREDICT = "predict"
+"""Step of the taxi sample that goes near its users."""
 
 _COLUMNS = 120
-"""Width of the plan where there is no terminal."""
+"""Width of the plan if stdout is not a terminal."""
 
 _TIME_LINE_COLUMNS = 100
-"""Width of time lines, narrow enough to be taken in at a glance."""
+"""Maximal width of time lines: narrow ones are understood at a glance."""
 
 _MARKED = """\
 An author marks the steps of a pipeline in Python and compiles it with KFP as always:
@@ -64,11 +64,11 @@ _TAXI_MARKS = """\
 
 @dataclass(frozen=True)
 class Story:
-    """What a demo shows.
+    """Output of `demo` for one sample.
 
     Attributes:
-        text: for the terminal.
-        plan: what the report shows.
+        text: text for the terminal.
+        plan: plan for the HTML report.
     """
 
     text: str
@@ -76,7 +76,7 @@ class Story:
 
 
 def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Progress) -> Story:
-    """The lead case: the default scheduler's time line, and the plan's."""
+    """Compare the time line of the default scheduler with that of the plan."""
     cluster = read_cluster(_file("three-workers.yaml"), name="three equal workers")
     plan = _planned("unequal-steps.yaml", cluster, options, progress).plan
     default = plan.baselines["kube-default"]
@@ -95,23 +95,23 @@ def unequal_steps(options: Mapping[str, object], style: TextStyle, progress: Pro
 
 
 def taxi(options: Mapping[str, object], style: TextStyle, progress: Progress) -> Story:
-    """Training in the cloud, prediction near the users, wherever they are."""
+    """Plan training in the cloud and prediction near the users, for each location of the users."""
     cluster = read_cluster(_file("cluster.yaml"), name="the thesis' cluster")
-    for_users = {
+    by_location = {
         place: _planned(f"taxi-{place.lower()}.yaml", cluster, options, progress)
         for place in LOCATIONS
     }
     shown = LOCATIONS[0]
-    first = for_users[shown]
+    first = by_location[shown]
     parts = [
         _MARKED + _TAXI_MARKS,
         "The marks travel with the compiled package:\n",
         _marks(first.prepared.run, style),
         f"The plan, made before the first step starts, for users at {shown}:\n",
-        # The reasons are the point: they are beside the plan, or below where there is no room.
+        # The reasons are the point of this sample: unlike elsewhere, the plan always has them.
         _table(first.plan, WITH_REASONS, style),
         "Where the prediction goes when the users are elsewhere:\n",
-        _elsewhere(for_users, style),
+        _by_location(by_location, style),
     ]
     return Story("\n".join(parts), first.plan)
 
@@ -124,7 +124,7 @@ def _planned(
 
 
 def _file(name: str) -> bytes:
-    """A file of the samples, as it ships with the package."""
+    """Read a file of the samples that ship with the package."""
     return resources.files("kfp_placement").joinpath("demo", name).read_bytes()
 
 
@@ -146,10 +146,11 @@ def _mark(step: Step) -> list[str]:
     return [step.name, step.type, location, run_time, ", ".join(outputs)]
 
 
-def _elsewhere(for_users: Mapping[str, PlannedRun], style: TextStyle) -> str:
+def _by_location(plans: Mapping[str, PlannedRun], style: TextStyle) -> str:
     rows = []
-    for location, made in for_users.items():
-        step, end = made.plan.step(PREDICT), makespan(made.plan.figures)
+    for location, planned_run in plans.items():
+        plan = planned_run.plan
+        step, end = plan.step(PREDICT), makespan(plan.figures)
         rows.append([location, step.node or "no node", latency(step.latency_ms), end])
     return _indented(("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN"), rows, style)
 

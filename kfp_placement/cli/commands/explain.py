@@ -1,4 +1,4 @@
-"""`explain`: where each step of a run is, why there, why not yet, until when."""
+"""Command `explain`: print where each step of a run is and why, or what it waits for."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
             f" `kfp-placement plan {run} -o wide` says why each step goes where it goes"
         )
     cluster, namespace = connect(Target(**target))
-    # Only now: without a cluster the answer needs none of it.
+    # Imported here, so that help and errors of the connection come fast.
     from kfp_placement.cli.exit_codes import ExitCode
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import explanation_document, serialized
@@ -63,17 +63,17 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     named_run = the_run(cluster, namespace, run)
     is_document = output_format in ("json", "yaml")
     queue = None if is_document else queue_of(cluster, named_run.key)
-    seen = look_at(cluster, named_run, now(), queue)
+    view = look_at(cluster, named_run, now(), queue)
     off = why_off(cluster)
-    steps = seen.steps if step is None else steps_named(seen, step)
+    steps = view.steps if step is None else steps_named(view, step)
     in_full = output_format == "wide" or step is not None
     if is_document or in_full:
-        steps = with_memory_advice(cluster, seen, steps)
+        steps = with_memory_advice(cluster, view, steps)
     if is_document:
-        emit(serialized(explanation_document(seen, steps, off), output_format), None)
+        emit(serialized(explanation_document(view, steps, off), output_format), None)
     else:
         warn(off)
-        emit_view(explanation(seen, steps, in_full=in_full))
-    for each in seen.missing:
-        warn(each)
-    return ExitCode.FAILURE if seen.phase == UNREADABLE else ExitCode.OK
+        emit_view(explanation(view, steps, in_full=in_full))
+    for problem in view.missing:
+        warn(problem)
+    return ExitCode.FAILURE if view.phase == UNREADABLE else ExitCode.OK

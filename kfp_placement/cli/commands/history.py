@@ -1,4 +1,4 @@
-"""`history`: what past runs tell of the next ones; exports it, and forgets it."""
+"""Command `history`: print, export or forget what is known from past runs of pipelines."""
 
 import json
 from pathlib import Path
@@ -133,10 +133,10 @@ def history(
 
 
 def _read(file: str | None, target: Target) -> "tuple[Api | None, str, Sequence[PipelineHistory]]":
-    """Read the histories that are meant.
+    """Read the histories of a file, or of a cluster if `file` is None.
 
     Returns:
-        The cluster, None = a file is meant; the namespace, "" = all; and its histories.
+        The cluster, or None for a file; the namespace, or "" for all; and its histories.
     """
     from kfp_placement.cli.inputs import LIVE, connect_live, named_history
     from kfp_placement.histories import HistorySource, read_histories
@@ -145,8 +145,8 @@ def _read(file: str | None, target: Target) -> "tuple[Api | None, str, Sequence[
     api, namespace = live or (None, target.namespace or "")
     source = HistorySource(file and named_history(file), api)
     histories, problems = read_histories(source, namespace)
-    for each in problems:
-        warn(each)
+    for problem in problems:
+        warn(problem)
     if api is not None and not histories:
         warn_of_namespace(api, namespace)
     return api, namespace, histories
@@ -159,7 +159,7 @@ def _show(
     *,
     namespaces: bool,
 ) -> None:
-    """Show a pipeline; None = all of them."""
+    """Print the details of one pipeline; if there are none, a table of all pipelines."""
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live import documents
     from kfp_placement_engine.views import history as views
@@ -179,7 +179,7 @@ def _show(
 
 
 def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format: str) -> None:
-    """Write the objects themselves, so that plans can be made on them elsewhere."""
+    """Write the PipelineHistory objects to a file, from which plans can be made elsewhere."""
     from kfp_placement.cli.output import emit
     from kfp_placement_engine.contract.pipeline_history import exported
     from kfp_placement_engine.readers.text.yaml_text import yaml_text
@@ -198,12 +198,12 @@ def _forget(
     *,
     yes: bool,
 ) -> ExitCode:
-    """Ask, then say in the history of a pipeline what does not count any more.
+    """Ask for confirmation, then mark in a pipeline's history what does not count any more.
 
     Raises:
-        click.UsageError: there is nobody to ask.
-        InputNotFoundError: no such step.
-        ClusterError: refused, or no answer.
+        click.UsageError: stdin is not a terminal, so nobody can confirm.
+        InputNotFoundError: a step does not exist.
+        ClusterError: the cluster refuses, or gives no answer.
     """
     from kfp_placement.live.histories import forget
     from kfp_placement_engine.model.step_names import StepNames, listed

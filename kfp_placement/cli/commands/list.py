@@ -1,4 +1,7 @@
-"""`list`: the runs of a cluster, with what waits and what is wrong."""
+"""Command `list`: print the runs of a cluster, with what waits and what is wrong.
+
+The columns are in `kfp_placement_engine.views.run_list`.
+"""
 
 from typing import Any
 
@@ -35,7 +38,7 @@ def list_runs(output_format: str, **target: Any) -> None:
     Latest first.
     """
     cluster, namespace = connect(Target(**target))
-    # Only now: without a cluster the answer needs none of it.
+    # Imported here, so that help and errors of the connection come fast.
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live import fetching
     from kfp_placement.live.documents import runs_document, serialized
@@ -60,9 +63,9 @@ def list_runs(output_format: str, **target: Any) -> None:
     warn(unplanned_text(unplanned, candidates(unplanned)))
     queued = waiting_runs(cluster, namespace)
     shown = [run.in_queue(queued.get(run.key)) for run in runs]
-    # Where not all runs are listed, those left out may have a plan.
-    left = () if more else queued.items()
-    shown += [waiting_run(view, at) for key, view in left if key not in planned]
+    # If not all runs are listed, a queued run that is not among them may have a plan.
+    without_plan = () if more else queued.items()
+    shown += [waiting_run(view, at) for key, view in without_plan if key not in planned]
     if shown:
         emit_view(runs_table(shown, wide=output_format == "wide", namespaces=not namespace))
     else:

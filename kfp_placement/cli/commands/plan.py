@@ -1,4 +1,4 @@
-"""`plan`: where every step of a run would go, when and why."""
+"""Command `plan`: plan a run and print where every step would go, when and why."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -89,7 +89,7 @@ _PLANNER_OPTIONS = (
     "objective",
     "seed",
 )
-"""Fields of `PlanOptions` that have an option; the other options are fields of the request."""
+"""Options that are fields of `PlanOptions`; the others are fields of `PlanRequest`."""
 
 
 @command(epilog=_EPILOG)

@@ -1,4 +1,4 @@
-"""`queue`, `admit` and `preempt`: runs that wait in queues, and who goes out of turn."""
+"""Commands `queue`, `admit` and `preempt`: list queued runs, start or stop one out of turn."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ Exit codes: 0 asked; 1 the run does not run, or it is refused; 2 several runs ma
 def queue(output_format: str, **target: Any) -> None:
     """List runs by queue: who waits for what, in which position, who was admitted."""
     cluster, namespace = connect(Target(**target))
-    # Only now: without a cluster the answer needs none of it.
+    # Imported here, so that help and errors of the connection come fast.
     from kfp_placement.cli.output import emit, emit_view
     from kfp_placement.live.documents import queue_document, serialized
     from kfp_placement.live.queues import default_queues, list_queued
@@ -79,7 +79,7 @@ def queue(output_format: str, **target: Any) -> None:
     from kfp_placement_engine.views.queues import not_ready_text, queue_table
 
     views = [
-        each for each in list_queued(cluster, namespace) if each.phase != RequestPhase.FINISHED
+        view for view in list_queued(cluster, namespace) if view.phase != RequestPhase.FINISHED
     ]
     queues = default_queues(cluster, namespace)
     for each in queues or ():
@@ -107,7 +107,7 @@ def admit(run: str, **target: Any) -> None:
     """Let a run begin that waits in a queue, out of turn."""
     from kfp_placement.live.queues import ask_to_admit
 
-    view = _asked(run, Target(**target), ask_to_admit)
+    view = _ask(run, Target(**target), ask_to_admit)
     click.echo(f"{view.key.namespace}/{view.key.name} begins out of turn.")
 
 
@@ -119,19 +119,24 @@ def preempt(run: str, **target: Any) -> None:
     """Let a run stop after its running steps, and wait behind all others."""
     from kfp_placement.live.queues import ask_to_preempt
 
-    view = _asked(run, Target(**target), ask_to_preempt)
+    view = _ask(run, Target(**target), ask_to_preempt)
     click.echo(
         f"{view.key.namespace}/{view.key.name} is asked to stop after its running steps; it goes on"
         " when its queue has room for it."
     )
 
 
-def _asked(run: str, target: Target, ask: "Callable[..., None]") -> "QueueView":
-    """Ask the queue of a run for something.
+def _ask(run: str, target: Target, ask: "Callable[..., None]") -> "QueueView":
+    """Find a run, ask its queue for something, and return how the run waited before that.
+
+    Args:
+        run: name of the run.
+        target: cluster and namespace.
+        ask: request to the queue, given the cluster, the run's view and the time.
 
     Raises:
         ClusterMissingError: there is no such run, or it is in no queue.
-        ClusterError: refused, or no answer.
+        ClusterError: the cluster refuses, or gives no answer.
     """
     cluster, namespace = connect(target)
     from kfp_placement.live.finding import the_run

@@ -1,4 +1,4 @@
-"""`release`: kfp-placement no longer holds any pods; undone by --resume."""
+"""Command `release`: stop holding pods and runs back, for all runs or for some."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +66,9 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
         from kfp_placement.live.finding import the_run
 
         named_runs = [the_run(cluster, namespace, run) for run in runs]
-        chosen = [each.key for each in named_runs]
+        chosen = [named_run.key for named_run in named_runs]
     paused = ExitCode.OK if runs else _pause(cluster, dry_run=dry_run)
-    opened = _open(cluster, chosen, dry_run=dry_run)
+    opened = _open_gates(cluster, chosen, dry_run=dry_run)
     begun = _let_begin(cluster, chosen, dry_run=dry_run)
     return paused if opened and begun else ExitCode.FAILURE
 
@@ -83,7 +83,7 @@ def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
 
 
 def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
-    """Pause the policy; what keeps that from being done keeps nobody from taking gates off."""
+    """Pause the policy; report a failure, after which gates are taken off all the same."""
     from kfp_placement.live.releasing import set_paused
 
     try:
@@ -99,7 +99,7 @@ def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
     return ExitCode.OK
 
 
-def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
+def _open_gates(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
     from kfp_placement.live.releasing import open_gates
 
     word = "would release" if dry_run else "released"
@@ -125,7 +125,7 @@ def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bo
 
 
 def _let_begin(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
-    """Let runs begin that wait in queues; where there are none, nothing is said of them."""
+    """Let runs begin that wait in queues; print nothing if there are none."""
     from kfp_placement.live.releasing import release_held
 
     try:

@@ -1,4 +1,4 @@
-"""`watch`: follows a run until it ends."""
+"""Command `watch`: follow a run until it ends."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kfp_placement.live.watching import Outcome
 
 _MAX_STEPS = 100
-"""Steps that are laid out for a terminal; what does not fit on it is cut off."""
+"""Steps that are laid out; those that do not fit on the terminal are cut off."""
 
 _EPILOG = """\b
 RUN is as for `explain`. On a terminal the steps that run or wait are shown and redrawn; elsewhere
@@ -54,7 +54,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     Survives restarts of the API server.
     """
     cluster, namespace = connect(Target(**target))
-    # Only now: without a cluster the answer needs none of it.
+    # Imported here, so that help and errors of the connection come fast.
     from kfp_placement.cli.redrawing import RedrawnBlock
     from kfp_placement.live.finding import the_run
     from kfp_placement.live.policy import why_off
