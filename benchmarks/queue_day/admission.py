@@ -13,7 +13,7 @@ from benchmarks.queue_day.nodes import NODES
 from benchmarks.queue_day.runs import Amounts, Run
 from benchmarks.queue_day.simulation import AtOnce, StepWork, simulate
 from kfp_placement_controller.queueing.builtin.admission import decide
-from kfp_placement_controller.queueing.forecast import PlayedQueues
+from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.run_queues import rules_of
 from kfp_placement_controller.queueing.runs import (
     AdmittedRun,
@@ -135,13 +135,13 @@ class Queue:
             del self._admitted[run]
         return self._decided(now)
 
-    def played(self, ends_seconds: Mapping[int, float]) -> PlayedQueues:
+    def simulation(self, ends_seconds: Mapping[int, float]) -> QueueSimulation:
         """What a forecast is made from.
 
         Args:
             ends_seconds: when admitted runs end by the plan in force.
         """
-        return PlayedQueues(
+        return QueueSimulation(
             waiting=list(self._waiting.values()),
             admitted=[
                 replace(admitted, ends_at=moment(ends_seconds[run]))

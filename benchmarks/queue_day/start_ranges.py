@@ -137,7 +137,7 @@ class RangedQueue(Queue):
 
     def _say(self, now: float) -> None:
         self._said_seconds = now
-        self._ranges.play([self.played(self._ends_in_force(now))], moment(now))
+        self._ranges.forecast([self.simulation(self._ends_in_force(now))], moment(now))
         for run, waiting in self.waiting.items():
             said = self._ranges.starts(waiting.key, QUEUE, None, waiting.submitted_at, moment(now))
             if said is None or said.forecast is None:

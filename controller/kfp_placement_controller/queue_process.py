@@ -18,7 +18,9 @@ from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.leading_process import LeadingProcess, lease_needs, run_until_signal
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.queue_loop import QueueLoop
+from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.queueing.kueue.backend import KueueBackend
 from kfp_placement_controller.settings import QueueSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_controller.watches.queue_watches import queue_readers, queue_watches
@@ -56,8 +58,12 @@ class QueueProcess(LeadingProcess):
 
     def __init__(self, settings: QueueSettings, client: KubeClient) -> None:
         """Nothing is started yet."""
+        kueue_backend = KueueBackend()
         coordinator = QueueCoordinator(
-            DEFAULT_SOURCES, own_namespace=settings.own_namespace, opt_in=settings.opt_in
+            DEFAULT_SOURCES,
+            (BuiltinBackend(), kueue_backend),
+            own_namespace=settings.own_namespace,
+            opt_in=settings.opt_in,
         )
         inbox: Inbox[QueueCoordinator] = Inbox()
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
@@ -73,10 +79,15 @@ class QueueProcess(LeadingProcess):
         )
         writer = KueueWriter(client, wall_clock)
         kueue = KueueFollowing(
-            writer.check, writer.read, wall_clock, began=kueue_kinds.start, ended=kueue_kinds.stop
+            kueue_backend.objects,
+            writer.check,
+            writer.read,
+            wall_clock,
+            began=kueue_kinds.start,
+            ended=kueue_kinds.stop,
         )
         patches = {each.kind: each for each in QUEUE_SOURCES}
-        runner = QueueActionRunner(client, events, patches, writer)
+        runner = QueueActionRunner(client, events, patches, writer.run)
         super().__init__(
             settings,
             queue_watches(client, settings, QUEUE_SOURCES, DEFAULT_SOURCES, inbox),

@@ -1,9 +1,9 @@
 """Warnings that are logged once, and turns: work whose defect ends nothing but itself.
 
 The outermost loop of a process gives a turn to each run and to each part that plans can do without.
-This module is the edge of that loop around each of them, and so the one place where the planner
-catches `Exception`: if a defect in one run ended the whole loop, no other run would be planned and
-no gate would come off, and after a restart the same run would end the loop again.
+This module is the edge of that loop around each of them, and so the one place where `plan` and
+`queue` catch `Exception`: if a defect in one run ended the whole loop, no other run would be
+planned or admitted, no gate would come off, and after a restart the same run would end it again.
 """
 
 import logging
@@ -23,9 +23,11 @@ class WarningLog:
 
     Attributes:
         log: logger of the part's module.
+        process: name of the process, in texts for people.
     """
 
     log: logging.Logger
+    process: str = "planner"
     _texts: dict[str, None] = field(default_factory=dict)
 
     def warn(self, text: str, error: Exception | None = None) -> None:
@@ -69,9 +71,9 @@ class WarningLog:
         except Exception as error:
             self.warn_of_defect(consequence, error)
             if failed is not None:
-                failed(f"a defect of the planner: {_text(error)}")
+                failed(f"a defect of the {self.process}: {_text(error)}")
             return None
 
 
 def _text(error: Exception) -> str:
-    return f"{type(error).__name__}: {error!s:.200}"
+    return f"{type(error).__name__}: {error!s:.200}".rstrip(": ")

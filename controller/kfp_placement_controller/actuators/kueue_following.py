@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.kueue_quotas import KueueListing
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.queueing.kueue.objects import KueueObjects
 from kfp_placement_kube.exceptions import AccessError, KubernetesError
 
 _LOG = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ class KueueFollowing:
     """Nothing of Kueue has to be there while no RunQueue asks for it.
 
     Attributes:
+        objects: Kueue's, which the backend decides by.
         check: whether Kueue is there and may be used; raises what read does, and AccessError.
         read: all of Kueue's objects as they are now.
         clock: the time.
@@ -33,6 +35,7 @@ class KueueFollowing:
         ended: is called when nobody asks for Kueue any more, or we do not lead.
     """
 
+    objects: KueueObjects
     check: Callable[[], None]
     read: Callable[[], KueueListing]
     clock: Callable[[], datetime]
@@ -62,7 +65,8 @@ class KueueFollowing:
             return
         self._problem = ""
         self._next_at = now + timedelta(seconds=LIST_SECONDS)
-        coordinator.kueue_changed(lambda objects: objects.listed(listing))
+        self.objects.listed(listing)
+        coordinator.decide_soon()
         if not self._follows:
             self._follows = True
             self.began()
@@ -79,4 +83,5 @@ class KueueFollowing:
         if problem != self._problem:
             _LOG.warning("%s", problem)
         self._problem = problem
-        coordinator.kueue_changed(lambda objects: objects.not_listed(problem))
+        self.objects.not_listed(problem)
+        coordinator.decide_soon()

@@ -19,12 +19,12 @@ from kfp_placement_controller.observed.kueue_quotas import (
     observe_local_queue,
 )
 from kfp_placement_controller.observed.workloads import observe_workload
+from kfp_placement_controller.queueing.actions import BackendAction
 from kfp_placement_controller.queueing.kueue.actions import (
     ApplyStatus,
     ClearAdmission,
     CreateWorkload,
     DeleteWorkload,
-    KueueAction,
     PatchWorkload,
 )
 from kfp_placement_controller.queueing.kueue.statuses import without_admission
@@ -56,7 +56,7 @@ class KueueWriter:
     client: KubeClient
     clock: Callable[[], datetime]
 
-    def run(self, action: KueueAction) -> None:
+    def run(self, action: BackendAction) -> None:
         """Carry out one action.
 
         Raises:
@@ -74,6 +74,8 @@ class KueueWriter:
             case DeleteWorkload():
                 namespace = action.run.namespace
                 self.client.delete(WORKLOADS, action.name, namespace, uid=action.uid)
+            case _:
+                raise TypeError(f"not an action on Kueue's objects: {action}")
 
     def check(self) -> None:
         """Ask whether Kueue is there, and may be used.

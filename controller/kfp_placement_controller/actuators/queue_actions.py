@@ -1,10 +1,9 @@
 """Carries out what the queue has decided; a failure of one stops no other."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.metrics import (
     RUN_STARTS,
@@ -13,6 +12,7 @@ from kfp_placement_controller.metrics import (
     RUNS_RELEASED,
 )
 from kfp_placement_controller.queueing.actions import (
+    BackendAction,
     QueueAction,
     ReleaseCause,
     ReleaseHeld,
@@ -66,13 +66,13 @@ class QueueActionRunner:
         client: the API server.
         events: where events go.
         sources: build the patches of runs, by the kind of their objects.
-        kueue: writes Kueue's objects.
+        write_for_backend: carries out what a backend wants written.
     """
 
     client: KubeClient
     events: EventRecorder
     sources: Mapping[Kind, QueueSource]
-    kueue: KueueWriter
+    write_for_backend: Callable[[BackendAction], None]
 
     def run(self, action: QueueAction) -> bool:
         """Carry out one action; what fails is decided again.
@@ -97,8 +97,8 @@ class QueueActionRunner:
                     self._write_status(RUN_QUEUES, action)
                 case WriteRequestStatus():
                     self._write_status(RUN_REQUESTS, action)
-                case _:
-                    self.kueue.run(action)
+                case BackendAction():
+                    self.write_for_backend(action)
         except (ConflictError, NotFoundError) as error:
             # Somebody has written in between; what there is now comes by a watch.
             _LOG.debug("%s: %s", type(action).__name__, error)

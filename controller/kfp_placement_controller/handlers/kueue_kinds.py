@@ -23,6 +23,7 @@ from kfp_placement_controller.observed.workloads import observe_workload
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import Kind
 
 DELETED = "DELETED"
@@ -98,8 +99,4 @@ def _follow(
             logger.warning("is not read: %s", error)
             return
         WATCH_CHANGES.labels(kind.kind).inc()
-        inbox.put(
-            lambda coordinator, _now: coordinator.kueue_changed(
-                lambda objects: objects.changed(kind, *key, new)
-            )
-        )
+        inbox.put(lambda coordinator, _now: coordinator.handle(kind, Change(key, None, new)))

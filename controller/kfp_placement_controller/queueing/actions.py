@@ -1,11 +1,11 @@
 """What the queue has decided and others do: plain data."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.queueing.start_ranges import StartOutcome
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -128,7 +128,17 @@ class WriteQueueStatus:
     fields: Mapping[str, Any]
 
 
-SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
-"""What is done with a run."""
+class BackendAction(ABC):
+    """Write to an object of a backend; only the writer of that backend carries it out."""
 
-QueueAction = SteeringAction | WriteRequestStatus | WriteQueueStatus | KueueAction
+    @property
+    @abstractmethod
+    def target(self) -> tuple[str, ...]:
+        """Words that tell this write from the next one of its kind."""
+
+
+SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
+"""Action that lets a run start, wait or continue."""
+
+QueueAction = SteeringAction | WriteRequestStatus | WriteQueueStatus | BackendAction
+"""Action of any kind that the coordinator decides on."""

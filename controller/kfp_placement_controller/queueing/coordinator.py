@@ -1,28 +1,36 @@
 """The heart of `queue`: changes and the time in, decisions out. Decide, then write.
 
-One thread owns all of this. It calls no API, starts no thread and reads no clock.
+One thread owns all of this. It calls no API, starts no thread and reads no clock. A decision takes
+these steps (`tick`):
+
+1. `steering`: runs that start whatever their queue decides, and runs that wait;
+2. `situation`: the waiting and admitted runs, the RunQueues, and the room of the cluster;
+3. `backends`: verdicts on the waiting runs, and runs that must stop;
+4. `ranges`: when waiting runs are likely to start;
+5. `steering`, `publisher`: actions that follow, on runs and on statuses.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES, RUN_QUEUES, RUN_REQUESTS
-from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
+from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
+from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.actions import (
     LetRun,
     QueueAction,
     ReleaseCause,
+    SteeringAction,
 )
-from kfp_placement_controller.queueing.builtin.backend import decisions
+from kfp_placement_controller.queueing.backend import Backend, Decisions
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
-from kfp_placement_controller.queueing.kueue.backend import KueueBackend
-from kfp_placement_controller.queueing.kueue.objects import KueueObjects
 from kfp_placement_controller.queueing.publisher import QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
-from kfp_placement_controller.queueing.releases import PlannerState, Releases
+from kfp_placement_controller.queueing.releases import PlannerState, PlannerWatch, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
@@ -30,6 +38,7 @@ from kfp_placement_controller.queueing.steering import RETRY_AFTER, Steering
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
@@ -38,7 +47,7 @@ _IDLE = timedelta(seconds=5)
 """Time between two decisions where nothing has happened: priorities grow."""
 
 _BURST = timedelta(seconds=0.1)
-"""Time between two decisions at least: changes come in bursts."""
+"""Shortest time between two decisions: changes come in bursts."""
 
 _BURST_PER_RUN = timedelta(milliseconds=1)
 """The same for each run that waits: a decision about a thousand of them takes some 50 ms on a busy
@@ -46,48 +55,61 @@ machine, so that at most 5% of a core are spent on it."""
 
 
 class QueueCoordinator:
-    """All that is known of runs and their queues, and what follows from it.
+    """Runs and their queues as they are now, and the decisions that follow.
 
     Attributes:
-        epoch: of our Lease while we lead; None = we only follow.
+        epoch: epoch of our Lease, or None while another process leads.
         queues: the RunQueues.
         runs: the runs, with their RunRequests.
-        planner: the planner's Lease.
-        own_namespace: the controller's, which takes no part.
+        planner: whether a planner is there to say what runs need.
+        own_namespace: the controller's namespace, which takes no part.
         opt_in: whether only namespaces that ask for it take part.
-        decided_at: when it has decided last.
+        decided_at: time of the last decision, or None before the first.
     """
 
     def __init__(
-        self, sources: RunSources, *, own_namespace: str = "", opt_in: bool = False
+        self,
+        sources: RunSources,
+        backends: Sequence[Backend],
+        *,
+        own_namespace: str = "",
+        opt_in: bool = False,
     ) -> None:
-        """Nothing is known yet.
+        """Start without having seen anything.
 
         Args:
-            sources: where runs come from.
-            own_namespace: the controller's.
+            sources: sources of runs, which say which run a pod belongs to.
+            backends: deciders about runs; each RunQueue names one of them.
+            own_namespace: the controller's namespace, which takes no part.
             opt_in: whether only namespaces that ask for it take part.
         """
         self.epoch: int | None = None
         self.queues = RunQueues()
         self.runs = QueuedRuns()
-        self.planner = LeaseWatch()
-        self.own_namespace = own_namespace
-        self.opt_in = opt_in
+        self.planner = PlannerWatch()
         self.decided_at: datetime | None = None
         self.room = ClusterRoom(Load(sources))
-        self.kueue = KueueBackend()
         self.releases = Releases()
         self.steering = Steering()
         self.ranges = StartRanges()
         self.publisher = QueuePublisher(self.ranges)
+        self._backends = backends
+        self.own_namespace = own_namespace
+        self.opt_in = opt_in
         self._policy = PlacementPolicySpec()
         self._namespaces: dict[str, ObservedNamespace] = {}
-        self._led_at: datetime | None = None
         self._is_changed = True
-        self._has_progressed = False
-        self._progressed_at: datetime | None = None
         self._waiting = 0
+        self._handlers: dict[Kind, Callable[[Change[Any]], bool | None]] = {
+            PODS: self.room.pod_changed,
+            NODES: self.room.node_changed,
+            NAMESPACES: self._namespace_changed,
+            POLICIES: self._policy_changed,
+            RUN_QUEUES: self._queue_changed,
+            RUN_REQUESTS: self._request_changed,
+        }
+        for backend in backends:
+            self._handlers |= {kind: partial(backend.observe, kind) for kind in backend.kinds}
 
     # What comes in.
 
@@ -95,47 +117,41 @@ class QueueCoordinator:
         """Take in that an object is new, has changed or is gone.
 
         Args:
-            kind: kind of the object; one that is not named here is a kind of runs.
+            kind: kind of the object; one without a handler is a kind of runs.
             change: the object before and after.
         """
-        is_news = True
-        if kind == PODS:
-            is_news = self.room.pod_changed(change)
-        elif kind == NODES:
-            self.room.node_changed(change)
-        elif kind == NAMESPACES:
-            self._namespaces.pop(change.key[1], None)
-            if change.new is not None:
-                self._namespaces[change.key[1]] = change.new
-        elif kind == POLICIES:
-            self._policy = PlacementPolicySpec() if change.new is None else change.new.spec
-        elif kind == RUN_QUEUES:
-            self.queues.observe(QueueKey(*change.key), change.new)
-        elif kind == RUN_REQUESTS:
-            self._request_changed(RunKey(*change.key), change.new)
-        else:
-            is_news = self.runs.run_changed(change)
-        self._is_changed |= is_news
+        is_news = self._handlers.get(kind, self.runs.run_changed)(change)
+        # Most that changes in pods and in running runs matters to no queue.
+        if is_news is not False:
+            self.decide_soon()
 
-    def _request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
-        before = self.runs.get(key)
-        self.runs.request_changed(key, request)
-        after = self.runs.get(key)
-        if before is not None and after is not None:
-            self._has_progressed |= before.spec is None and after.spec is not None
-
-    def kueue_changed(self, change: Callable[[KueueObjects], None]) -> None:
-        """One of Kueue's objects is new, has changed or is gone, or all were listed.
-
-        Args:
-            change: notes it.
-        """
-        change(self.kueue.objects)
+    def decide_soon(self) -> None:
+        """Decide at the next tick: something that decisions depend on has changed."""
         self._is_changed = True
 
+    def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
+        self._namespaces.pop(change.key[1], None)
+        if change.new is not None:
+            self._namespaces[change.key[1]] = change.new
+
+    def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
+        self._policy = PlacementPolicySpec() if change.new is None else change.new.spec
+
+    def _queue_changed(self, change: Change[ObservedQueue]) -> None:
+        self.queues.observe(QueueKey(*change.key), change.new)
+
+    def _request_changed(self, change: Change[ObservedRequest]) -> None:
+        key = RunKey(*change.key)
+        before = self.runs.get(key)
+        self.runs.request_changed(key, change.new)
+        after = self.runs.get(key)
+        had_spec = before is None or before.spec is not None
+        if not had_spec and after is not None and after.spec is not None:
+            self.planner.progressed()
+
     def planner_lease(self, lease: HeldLease | None, now: datetime) -> None:
-        """The planner's Lease has changed."""
-        self.planner.observe(lease, now)
+        """Take in that the planner's Lease has changed."""
+        self.planner.lease.observe(lease, now)
 
     def follow_election(self, epoch: int | None) -> None:
         """Begin or stop leading, as the election says now.
@@ -149,26 +165,26 @@ class QueueCoordinator:
         if epoch is not None:
             self.steering.clear()
             self.ranges.lead()
-            self._led_at = None
-            self._is_changed = True
+            self.planner.lead()
+            self.decide_soon()
 
     def clock_set(self, step: timedelta) -> None:
-        """Somebody has set our clock: what is remembered by it moves along, or is forgotten.
+        """Adjust remembered times, or forget them, after somebody has set the clock.
 
         Args:
-            step: by how much.
+            step: difference between the new and the old time.
         """
         self.planner.clock_set(step)
         self.steering.clear()
         self.releases.clear()
         self.publisher.clear()
-        self.ranges.play_again()
-        self.decided_at = self._led_at = self._progressed_at = None
+        self.ranges.forecast_again()
+        self.decided_at = None
 
     # What follows.
 
     def tick(self, now: datetime) -> list[QueueAction]:
-        """What must be done now; call it after changes, and when `next_at` says so."""
+        """Return what must be done now; call it after changes, and when `next_at` says so."""
         due_at = self._due_at()
         if self.epoch is None or (due_at is not None and now < due_at):
             return []
@@ -176,14 +192,8 @@ class QueueCoordinator:
         self.steering.forget(now)
         namespaces = {name for name in self.queues.namespaces() if not self._excluded(name)}
         self.releases.observe(namespaces, now)
-        planner = self._planner_state(now)
-
-        def cause(known: KnownRun) -> ReleaseCause | None:
-            space = known.key.namespace
-            queue = None if self._excluded(space) else self.queues.of_namespace(space)
-            return self.releases.cause(known, queue, planner, now)
-
-        standing = self.steering.standing(self.runs, cause, now)
+        planner = self.planner.state(self._policy.scheduler_stale_after_seconds, now)
+        standing = self.steering.standing(self.runs, partial(self._cause, planner, now), now)
         taking_part = [each for each in self.runs if each.key.namespace in namespaces]
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         self._waiting = len(waiting)
@@ -198,21 +208,15 @@ class QueueCoordinator:
             fixed=frozenset(each.key for each in taking_part if self.steering.is_refused(each)),
             returning=self.releases.returning(now),
         )
-        decided = decisions(situation, now).and_of(self.kueue.decide(situation, now))
+        decided = Decisions()
+        for backend in self._backends:
+            decided = decided.and_of(backend.decide(situation, now))
         self.ranges.observe_queues(self.queues)
-        self.ranges.play(decided.played, now)
+        self.ranges.forecast(decided.simulations, now)
+        steered = (*standing.wanted, *self.steering.decided(waiting, situation, decided, now))
         actions: list[QueueAction] = []
-        steered = self.steering.decided(waiting, situation, decided, now)
-        for action in (*decided.writes, *standing.wanted, *steered):
-            if self.steering.may_try(action.target, now):
-                actions.append(action)
-                if isinstance(action, LetRun):
-                    # Remember why, and how that was beside what was said before.
-                    uid, known = action.run.owner.uid, self.runs.get(action.run.key)
-                    self.publisher.released(uid, action.cause)
-                    if known is not None and action.cause is ReleaseCause.ADMITTED:
-                        queue = situation.queue_of(known)
-                        self.ranges.begun(uid, queue, known.first_starts(now), now)
+        actions += [each for each in decided.writes if self.steering.may_try(each.target, now)]
+        actions += self._steering_actions(steered, situation, now)
         # A RunRequest must not say forever that its run waits, once the namespace takes no part.
         others = (each for each in self.runs if each.key.namespace not in namespaces)
         left = [each for each in others if not each.is_waiting]
@@ -224,14 +228,14 @@ class QueueCoordinator:
         return actions
 
     def next_at(self, now: datetime) -> datetime:
-        """When to tick again if nothing changes before."""
+        """Return when to tick again if nothing changes before."""
         due_at = self._due_at()
         if due_at is None or self.epoch is None:
             return now + RETRY_AFTER
         return due_at
 
     def longest_waits(self, now: datetime) -> Mapping[str, float]:
-        """Seconds that the run has waited which waits longest, by namespace."""
+        """Return the seconds that the longest waiting run of each namespace has waited."""
         longest: dict[str, float] = {}
         for known in self.runs:
             if known.is_waiting:
@@ -240,8 +244,29 @@ class QueueCoordinator:
                 longest[space] = max(longest.get(space, 0.0), seconds)
         return longest
 
+    def _steering_actions(
+        self, steered: Sequence[SteeringAction], situation: Situation, now: datetime
+    ) -> Iterator[QueueAction]:
+        """Yield the actions that were not tried just now, and note why runs start."""
+        for action in steered:
+            if not self.steering.may_try(action.target, now):
+                continue
+            yield action
+            if isinstance(action, LetRun):
+                uid, known = action.run.owner.uid, self.runs.get(action.run.key)
+                self.publisher.released(uid, action.cause)
+                if known is not None and action.cause is ReleaseCause.ADMITTED:
+                    queue = situation.queue_of(known)
+                    self.ranges.begun(uid, queue, known.first_starts(now), now)
+
+    def _cause(self, planner: PlannerState, now: datetime, known: KnownRun) -> ReleaseCause | None:
+        """Return why a waiting run starts whatever its queue decides; None = it waits."""
+        space = known.key.namespace
+        queue = None if self._excluded(space) else self.queues.of_namespace(space)
+        return self.releases.cause(known, queue, planner, now)
+
     def _due_at(self) -> datetime | None:
-        """When to decide: soon after a change, and now and then without one; None = at once."""
+        """Return when to decide, soon after a change, or None for at once."""
         if self.decided_at is None:
             return None
         pause = RETRY_AFTER if self.steering.has_tried else _IDLE
@@ -250,19 +275,6 @@ class QueueCoordinator:
         return self.decided_at + pause
 
     def _excluded(self, namespace: str) -> bool:
-        """Whether a namespace takes no part, whatever RunQueues it has."""
-        says = self._namespaces.get(namespace)
-        return not takes_part(namespace, says, self.own_namespace, opt_in=self.opt_in)
-
-    def _planner_state(self, now: datetime) -> PlannerState:
-        if self._led_at is None:
-            self._led_at = now
-        age_seconds = self.planner.age_seconds(now)
-        stale_after_seconds = self._policy.scheduler_stale_after_seconds
-        # A Lease that was not seen to be renewed may be that of a planner that is long dead.
-        is_known = self.planner.has_renewed or age_seconds > stale_after_seconds
-        if self._has_progressed:
-            self._has_progressed, self._progressed_at = False, now
-        return PlannerState(
-            age_seconds, stale_after_seconds, self._led_at, is_known, self._progressed_at
-        )
+        """Return whether a namespace takes no part, whatever RunQueues it has."""
+        labels = self._namespaces.get(namespace)
+        return not takes_part(namespace, labels, self.own_namespace, opt_in=self.opt_in)

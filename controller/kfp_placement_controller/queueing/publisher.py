@@ -23,7 +23,7 @@ from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_controller.queueing.steering import RETRY_AFTER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.contract.run_queue import QueueBackend, resources_of
+from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
@@ -221,7 +221,7 @@ class QueuePublisher:
         if verdict is not None and not verdict.is_admitted:
             since = known.waiting_since(now)
             starts = self.ranges.starts(known.key, queue, known.status.starts, since, now)
-        is_of_kueue = situation.queues.backend_of(queue) == QueueBackend.KUEUE
+        keeps_nodes = known.is_admitted and queue in decided.assigning
         return RunPlace(
             queue=queue,
             priority=priority,
@@ -231,7 +231,7 @@ class QueuePublisher:
             cause=None if cause is None else _REASONS.get(cause, NOT_HELD),
             stopped=_stopped(known, situation),
             notes=tuple(notes),
-            nodes=decided.nodes.get(known.key, None if is_of_kueue and known.is_admitted else ()),
+            nodes=decided.nodes.get(known.key, None if keeps_nodes else ()),
             starts=starts,
         )
 

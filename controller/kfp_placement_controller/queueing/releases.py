@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.observed.liveness import LeaseWatch
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.queued_runs import KnownRun
@@ -44,6 +45,51 @@ class PlannerState:
         if self.age_seconds <= self.stale_after_seconds:
             return ""
         return f"no planner has renewed its Lease for {self.stale_after_seconds:g} s"
+
+
+@dataclass
+class PlannerWatch:
+    """Tells whether a planner is there to say what runs need, since our process leads.
+
+    Attributes:
+        lease: Lease of the planner.
+    """
+
+    lease: LeaseWatch = field(default_factory=LeaseWatch)
+    _led_at: datetime | None = None
+    _has_progressed: bool = False
+    _progressed_at: datetime | None = None
+
+    def lead(self) -> None:
+        """Start again: this process begins to lead."""
+        self._led_at = None
+
+    def progressed(self) -> None:
+        """Note that the planner has said of a run for the first time what it needs."""
+        self._has_progressed = True
+
+    def clock_set(self, step: timedelta) -> None:
+        """Adjust remembered times after somebody has set the clock by `step`."""
+        self.lease.clock_set(step)
+        self._led_at = self._progressed_at = None
+
+    def state(self, stale_after_seconds: float, now: datetime) -> PlannerState:
+        """Return how the planner is now.
+
+        Args:
+            stale_after_seconds: age at which its Lease says that it is dead.
+            now: the time.
+        """
+        if self._led_at is None:
+            self._led_at = now
+        age_seconds = self.lease.age_seconds(now)
+        # A Lease that was not seen to be renewed may be that of a planner that is long dead.
+        is_known = self.lease.has_renewed or age_seconds > stale_after_seconds
+        if self._has_progressed:
+            self._has_progressed, self._progressed_at = False, now
+        return PlannerState(
+            age_seconds, stale_after_seconds, self._led_at, is_known, self._progressed_at
+        )
 
 
 @dataclass

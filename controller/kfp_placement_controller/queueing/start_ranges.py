@@ -14,7 +14,7 @@ from functools import lru_cache
 from statistics import quantiles
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
-from kfp_placement_controller.queueing.forecast import Forecast, PlayedQueues, forecast
+from kfp_placement_controller.queueing.forecast import Simulation, StartForecast
 from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
 from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -86,19 +86,19 @@ class StartRanges:
     params: RangeParams = field(default_factory=RangeParams)
     _ratios: dict[QueueKey, deque[float]] = field(default_factory=dict)
     _counted: dict[tuple[str, datetime], None] = field(default_factory=dict)
-    _forecast: Forecast = field(default_factory=Forecast)
-    _played_at: datetime | None = None
+    _forecast: StartForecast = field(default_factory=StartForecast)
+    _forecast_at: datetime | None = None
 
     # What comes in.
 
     def lead(self) -> None:
         """What queues have learned is read again from their statuses."""
         self._ratios.clear()
-        self._forecast, self._played_at = Forecast(), None
+        self._forecast, self._forecast_at = StartForecast(), None
 
-    def play_again(self) -> None:
+    def forecast_again(self) -> None:
         """Forecasts are due: the clock was set."""
-        self._played_at = None
+        self._forecast_at = None
 
     def observe_queues(self, queues: Iterable[ObservedQueue]) -> None:
         """These are the queues there are now.
@@ -133,22 +133,22 @@ class StartRanges:
         seen = max(0.0, (now - first.said_at).total_seconds())
         learned.append(round(min(seen / expected, MAX_WAIT_RATIO), 3))
 
-    def play(self, played: Sequence[PlayedQueues], now: datetime) -> None:
+    def forecast(self, simulations: Sequence[Simulation], now: datetime) -> None:
         """Make forecasts, if that is due.
 
         Args:
-            played: all queues, as they are after a decision.
+            simulations: all queues, as they are after a decision.
             now: the time.
         """
-        waiting = [run.key for queues in played for run in queues.waiting]
-        if self._played_at is not None:
+        waiting = [run.key for each in simulations for run in each.waiting]
+        if self._forecast_at is not None:
             pause = timedelta(seconds=self._pause_seconds(waiting))
-            if now - self._played_at < pause:
+            if now - self._forecast_at < pause:
                 return
-        self._played_at = now
-        self._forecast = Forecast()
-        for each in played:
-            self._forecast = self._forecast.and_of(forecast(each, now))
+        self._forecast_at = now
+        self._forecast = StartForecast()
+        for each in simulations:
+            self._forecast = self._forecast.and_of(each.forecast(now))
 
     def _pause_seconds(self, waiting: Collection[RunKey]) -> float:
         """Between two forecasts."""

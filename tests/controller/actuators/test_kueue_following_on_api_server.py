@@ -36,6 +36,7 @@ class FollowedScene(Scene):
         self.begun: list[str] = []
         writer = KueueWriter(a_client(kubeconfig), lambda: self.now)
         self.following = KueueFollowing(
+            self.kueue.objects,
             writer.check,
             writer.read,
             lambda: self.now,

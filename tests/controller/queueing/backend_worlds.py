@@ -159,7 +159,8 @@ class KueueWorld(BuiltinWorld):
     def read(self) -> None:
         """As lists and watches bring it."""
         listing = self.writer.read()
-        self.coordinator.kueue_changed(lambda objects: objects.listed(listing))
+        self.kueue.objects.listed(listing)
+        self.coordinator.decide_soon()
 
     def actions(self) -> list[Any]:
         time.sleep(0.1)

@@ -58,7 +58,8 @@ class KueueScene(Played):
             dict(zip(("large",), _read(observe_flavor, [flavor]), strict=False)),
             _read(observe_check, [self.check]),
         )
-        self.coordinator.kueue_changed(lambda objects: objects.listed(listing))
+        self.kueue.objects.listed(listing)
+        self.coordinator.decide_soon()
 
     def carry_out(self, action: Any) -> list[str]:
         if not isinstance(action, KueueAction):

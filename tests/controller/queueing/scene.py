@@ -20,7 +20,9 @@ from kfp_placement_controller.queueing.actions import (
     WriteQueueStatus,
     WriteRequestStatus,
 )
+from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.queueing.kueue.backend import KueueBackend
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_controller.sources.queue_source import QueuedRun
@@ -87,7 +89,8 @@ class Scene:
     def __init__(self, *queues: ObservedQueue, **queue: Any) -> None:
         """Of these queues, or of one as `a_queue` makes it."""
         self.now = START + timedelta(hours=1)
-        self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
+        self.kueue = KueueBackend()
+        self.coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(), self.kueue))
         self.coordinator.follow_election(1)
         for each in queues or [a_queue(**queue)]:
             self.set_queue(each)
@@ -210,7 +213,8 @@ class Played(Scene):
     def lead_again(self) -> None:
         """Another process leads, which has read everything again."""
         before = self.coordinator
-        self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
+        self.kueue = KueueBackend()
+        self.coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(), self.kueue))
         self.place(*self.nodes)
         for run in self.known.values():
             key = (run.key.namespace, run.key.name)

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.queueing.kueue.backend import KueueBackend
+from kfp_placement_controller.warning_log import WarningLog
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, KueueScene
 from tests.controller.queueing.scene import demand
 
@@ -88,16 +88,16 @@ def a_scene_with_runs() -> KueueScene:
     return scene
 
 
-def attempt_openly(_backend: KueueBackend, _run: Any, decide: Any, _otherwise: Any) -> Any:
-    """Instead of the try for each run: a defect is seen here."""
-    return decide()
+def take_turn_openly(_log: WarningLog, _consequence: Any, turn: Any, _failed: Any) -> Any:
+    """Take the place of the turn of each run: a defect is seen here."""
+    return turn()
 
 
 @given(st.data())
 def test_whatever_others_make_of_kueues_objects_decisions_are_made(data):
     scene = a_scene_with_runs()
     draw = data.draw
-    with patch.object(KueueBackend, "_attempt", attempt_openly):
+    with patch.object(WarningLog, "take_turn", take_turn_openly):
         for name in RUNS:
             scene.workloads[name] = edited(draw, scene.workloads[name])
         scene.tell_kueue()

@@ -1,5 +1,6 @@
 """When waiting runs would begin if all went as planned."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -7,12 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.queueing.builtin.admission import decide
-from kfp_placement_controller.queueing.forecast import (
-    Forecast,
-    ForecastParams,
-    PlayedQueues,
-    forecast,
-)
+from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation, SimulationParams
+from kfp_placement_controller.queueing.forecast import StartForecast
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from tests.controller.queueing.builders import (
     QUEUE,
@@ -31,12 +28,12 @@ HOUR = 3600.0
 
 def starts(queues, now=START, **params):
     """Hours after `START` at which runs begin, by name."""
-    found = forecast(queues, now, ForecastParams(**params))
+    found = replace(queues, params=SimulationParams(**params)).forecast(now)
     return {key.name: (at - START) / timedelta(hours=1) for key, at in found.starts.items()}
 
 
 def queues_of(waits, running, its_rules=ONE_RUN, cluster=None):
-    return PlayedQueues(waits, running, its_rules, nodes(cpu=8) if cluster is None else cluster)
+    return QueueSimulation(waits, running, its_rules, nodes(cpu=8) if cluster is None else cluster)
 
 
 def test_runs_begin_one_after_the_other_as_those_before_them_end():
@@ -73,14 +70,14 @@ def test_runs_that_no_end_helps_never_begin():
         waiting("next"),
     ]
     running = [admitted("old", ends_at=after(1))]
-    found = forecast(queues_of(waits, running, rules()), START)
+    found = queues_of(waits, running, rules()).forecast(START)
     assert {key.name for key in found.never} == {"unschedulable", "too-large"}
     assert {key.name for key in found.starts} == {"next"}
 
 
 def test_where_nothing_runs_nothing_can_be_said():
-    found = forecast(queues_of([waiting("a")], [], rules(max_runs=0)), START)
-    assert found == Forecast(never=frozenset({RunKey("team", "a")}))
+    found = queues_of([waiting("a")], [], rules(max_runs=0)).forecast(START)
+    assert found == StartForecast(never=frozenset({RunKey("team", "a")}))
 
 
 def test_work_is_bounded_and_the_rest_begins_later():
@@ -88,7 +85,7 @@ def test_work_is_bounded_and_the_rest_begins_later():
     waits = [waiting(f"run-{n:03}", a_demand(cpu=8), makespan_seconds=HOUR) for n in range(100)]
     running = [admitted("old", a_demand(cpu=8), ends_at=after(1))]
     queues = queues_of(waits, running, rules(overcommit=1.0), cluster)
-    found = forecast(queues, START, ForecastParams(most_tries=1_000))
+    found = replace(queues, params=SimulationParams(most_tries=1_000)).forecast(START)
     begun = len(found.starts)
     assert 5 < begun < 20
     assert len(found.later) == 100 - begun
@@ -99,7 +96,9 @@ def test_work_is_bounded_and_the_rest_begins_later():
 def test_only_the_first_of_very_many_runs_are_played():
     waits = [waiting(f"run-{n:03}", makespan_seconds=HOUR) for n in range(40)]
     running = [admitted("old", ends_at=after(1))]
-    found = forecast(queues_of(waits, running), START, ForecastParams(most_runs=10))
+    found = replace(queues_of(waits, running), params=SimulationParams(most_runs=10)).forecast(
+        START
+    )
     assert {key.name for key in found.starts} == {f"run-{n:03}" for n in range(10)}
     assert len(found.later) == 30
     assert set(found.later.values()) == {after(10)}
@@ -162,8 +161,8 @@ def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
         before = {run.key for run in left}
         left, going = decided(left, going, its_rules, cluster, at)
         expected |= dict.fromkeys(before - {run.key for run in left}, at)
-    queues = PlayedQueues(waits, running, its_rules, cluster)
-    assert forecast(queues, START).starts == expected
+    queues = QueueSimulation(waits, running, its_rules, cluster)
+    assert queues.forecast(START).starts == expected
 
 
 def decided(waits, running, its_rules, cluster, now):
@@ -175,6 +174,6 @@ def decided(waits, running, its_rules, cluster, now):
 
 def test_forecasts_of_several_sets_of_queues_are_put_together():
     a, b, c = (RunKey("team", name) for name in "abc")
-    first = Forecast({a: after(1)})
-    other = Forecast(later={b: after(2)}, never=frozenset({c}))
-    assert first.and_of(other) == Forecast({a: after(1)}, {b: after(2)}, frozenset({c}))
+    first = StartForecast({a: after(1)})
+    other = StartForecast(later={b: after(2)}, never=frozenset({c}))
+    assert first.and_of(other) == StartForecast({a: after(1)}, {b: after(2)}, frozenset({c}))

@@ -111,7 +111,8 @@ def test_when_its_queue_is_not_of_kueue_any_more_a_run_asks_for_nothing_there(sc
 
 def test_when_kueue_is_gone_nobody_new_begins_and_the_queue_says_so(scene):
     scene.status("run", ADMITTED, admission=ADMISSION)
-    scene.coordinator.kueue_changed(lambda objects: objects.not_listed("Kueue is not installed"))
+    scene.kueue.objects.not_listed("Kueue is not installed")
+    scene.coordinator.decide_soon()
     scene.submit("new", 0.5, demand=demand(cpu="1"))
     assert scene.settle() == []
     assert scene.message("new") == "1st of 1, waits for Kueue: Kueue is not installed"
@@ -259,7 +260,7 @@ def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, c
     assert "broken" not in scene.workloads
     said = "2nd of 3, waits for Kueue: a defect of the queue: StopIteration"
     assert scene.message("broken") == said
-    assert len([each for each in caplog.records if each.levelname == "ERROR"]) == 1
+    assert len([each for each in caplog.records if each.levelname == "WARNING"]) == 1
     assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
     assert scene.status("waits", ADMITTED, admission=ADMISSION) == ["waits begins: admitted"]
 

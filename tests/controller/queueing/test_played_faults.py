@@ -14,6 +14,7 @@ from kfp_placement_controller.queueing.actions import (
     WriteQueueStatus,
     WriteRequestStatus,
 )
+from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import RunEnd
@@ -220,7 +221,7 @@ def test_a_queue_that_holds_without_a_planner_admits_nobody_then(policy, begins)
 
 @pytest.mark.parametrize("lease", [None, HeldLease("plan-dead", START - timedelta(days=9))])
 def test_a_queue_is_not_ready_before_a_planner_was_seen_to_renew_its_lease(lease):
-    coordinator = QueueCoordinator(DEFAULT_SOURCES)
+    coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),))
     coordinator.planner_lease(lease, START)
     lead_with_a_queue(coordinator)
     assert ready(coordinator, 0.0) == ready(coordinator, 10.0) == []
@@ -231,7 +232,7 @@ def test_a_queue_is_not_ready_before_a_planner_was_seen_to_renew_its_lease(lease
 
 
 def test_nor_if_none_ever_does():
-    coordinator = QueueCoordinator(DEFAULT_SOURCES)
+    coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),))
     lead_with_a_queue(coordinator)
     assert ready(coordinator, 0.0) == []
     assert ready(coordinator, 16.0) == [False]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from kfp_placement_controller.queueing.forecast import PlayedQueues
+from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.start_ranges import (
     RangeParams,
     StartOutcome,
@@ -29,7 +29,7 @@ def ranges_of(ratios=(), ends_at=None, **params):
     """Those of a queue whose next run begins when the one that runs has ended."""
     ranges = StartRanges(RangeParams(**params))
     ranges.observe_queues([a_queue(status={"waitRatios": [*ratios]})])
-    ranges.play([queues(ends_at or after(1))], START)
+    ranges.forecast([queues(ends_at or after(1))], START)
     return ranges
 
 
@@ -40,7 +40,7 @@ def said_by(ranges):
 
 def queues(ends_at):
     running = [admitted("old", ends_at=ends_at)]
-    return PlayedQueues([waiting("next")], running, rules(max_runs=1), nodes(cpu=8))
+    return QueueSimulation([waiting("next")], running, rules(max_runs=1), nodes(cpu=8))
 
 
 def test_before_it_has_seen_enough_waits_a_queue_says_only_when_the_earliest_is():

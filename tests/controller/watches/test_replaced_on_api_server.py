@@ -11,6 +11,7 @@ import pytest
 from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.observed.run_queues import observe_queue
+from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.watches.watch_group import WatchGroup
@@ -31,7 +32,7 @@ class Followed:
     """A coordinator that learns of RunQueues from a watch, in the thread of the test."""
 
     def __init__(self) -> None:
-        self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
+        self.coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),))
         self.inbox: Inbox[QueueCoordinator] = Inbox()
 
     def changed(self, change: Change[Any]) -> None:

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
 from kfp_placement_controller.queueing.builtin.admission import decide
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
-from kfp_placement_controller.queueing.forecast import PlayedQueues
+from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
@@ -17,6 +18,8 @@ from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.units.resources import Resources, add_to
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import Kind
 
 _MOST_COMPARED = 20_000
 """Bounds the work of finding out whom a waiting run can make stop: runs that could, times runs that
@@ -26,38 +29,50 @@ _DRAINING_SHARE = 0.1
 """Of a run's time, in which its running steps are taken to end when it is preempted."""
 
 
-def decisions(situation: Situation, now: datetime) -> Decisions:
-    """Decide about all waiting runs, and about one for which others must stop."""
-    nodes, rules = situation.nodes, situation.queues.rules()
-    here = [*situation.those_of(situation.waiting, QueueBackend.BUILTIN)]
-    draining = situation.draining.values()
-    preemptors = {known.run.preempted_for for known, _ in draining}
-    preemptors |= {known.run.preempted_for for known in situation.waiting}
-    waiting = {known.key: _as_waiting(known, situation, preemptors) for known in here}
-    admitted = [_as_admitted(known, situation, now) for known in situation.admitted]
-    admitted += [_as_draining(known, taken, situation, now) for known, taken in draining]
-    verdicts = decide(waiting.values(), admitted, rules, nodes, now)
-    let = [waiting[each.key] for each in verdicts if each.is_admitted]
-    left = [each for each in verdicts if not each.is_admitted]
-    used: dict[QueueKey, Counter[str]] = {}
-    for run in admitted:
-        add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
-    taking = [*admitted, *(run.let(now) for run in let)]
-    stuck = [waiting[each.key] for each in left if each.missing[0].rule in GIVEN_BACK]
-    # Room that is kept for a run counts as if it had it already.
-    kept = [replace(waiting[each.key].let(now), is_fixed=True) for each in left if each.keeps_room]
-    victims, preemptor = _preempted(stuck, taking, kept, {run.key for run in let}, rules, nodes)
-    uids = {known.key: known.run.owner.uid for known in here}
-    stops = {}
-    if preemptor is not None:
-        note = f"suspended: run {preemptor.name} of a higher priority needs the room"
-        stops = dict.fromkeys(victims, Stop(uids[preemptor], note))
-    return Decisions(
-        verdicts={each.key: each for each in verdicts},
-        stops=stops,
-        used=used,
-        played=(PlayedQueues([waiting[each.key] for each in left], taking, rules, nodes),),
-    )
+class BuiltinBackend:
+    """Decides from nothing but the situation: it has no objects of its own."""
+
+    kinds: Collection[Kind] = ()
+
+    def observe(self, kind: Kind, change: Change[Any]) -> None:
+        """Take in nothing: no kind is observed."""
+
+    def decide(self, situation: Situation, now: datetime) -> Decisions:
+        """Decide about all waiting runs, and about one for which others must stop."""
+        nodes, rules = situation.nodes, situation.queues.rules()
+        here = [*situation.those_of(situation.waiting, QueueBackend.BUILTIN)]
+        draining = situation.draining.values()
+        preemptors = {known.run.preempted_for for known, _ in draining}
+        preemptors |= {known.run.preempted_for for known in situation.waiting}
+        waiting = {known.key: _as_waiting(known, situation, preemptors) for known in here}
+        admitted = [_as_admitted(known, situation, now) for known in situation.admitted]
+        admitted += [_as_draining(known, taken, situation, now) for known, taken in draining]
+        verdicts = decide(waiting.values(), admitted, rules, nodes, now)
+        let = [waiting[each.key] for each in verdicts if each.is_admitted]
+        left = [each for each in verdicts if not each.is_admitted]
+        used: dict[QueueKey, Counter[str]] = {}
+        for run in admitted:
+            add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
+        taking = [*admitted, *(run.let(now) for run in let)]
+        stuck = [waiting[each.key] for each in left if each.missing[0].rule in GIVEN_BACK]
+        # Room that is kept for a run counts as if it had it already.
+        kept = [
+            replace(waiting[each.key].let(now), is_fixed=True) for each in left if each.keeps_room
+        ]
+        victims, preemptor = _preempted(stuck, taking, kept, {run.key for run in let}, rules, nodes)
+        uids = {known.key: known.run.owner.uid for known in here}
+        stops = {}
+        if preemptor is not None:
+            note = f"suspended: run {preemptor.name} of a higher priority needs the room"
+            stops = dict.fromkeys(victims, Stop(uids[preemptor], note))
+        return Decisions(
+            verdicts={each.key: each for each in verdicts},
+            stops=stops,
+            used=used,
+            simulations=(
+                QueueSimulation([waiting[each.key] for each in left], taking, rules, nodes),
+            ),
+        )
 
 
 def _preempted(

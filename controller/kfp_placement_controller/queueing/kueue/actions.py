@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from typing_extensions import override
+
+from kfp_placement_controller.queueing.actions import BackendAction
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.kinds import Kind
 
@@ -23,7 +26,7 @@ class FieldManager(StrEnum):
 
 
 @dataclass(frozen=True)
-class CreateWorkload:
+class CreateWorkload(BackendAction):
     """Ask for quota for a run.
 
     Attributes:
@@ -35,13 +38,13 @@ class CreateWorkload:
     body: Mapping[str, Any]
 
     @property
+    @override
     def target(self) -> tuple[str, ...]:
-        """What tells this write from the next one of its kind."""
         return ("create", *self.run, self.body["metadata"]["name"])
 
 
 @dataclass(frozen=True)
-class PatchWorkload:
+class PatchWorkload(BackendAction):
     """Ask for something else.
 
     Attributes:
@@ -55,13 +58,13 @@ class PatchWorkload:
     patch: Mapping[str, Any]
 
     @property
+    @override
     def target(self) -> tuple[str, ...]:
-        """What tells this write from the next one of its kind."""
         return ("patch", *self.run, str(self.patch))
 
 
 @dataclass(frozen=True)
-class ApplyStatus:
+class ApplyStatus(BackendAction):
     """Say something in the status of one of Kueue's objects.
 
     Attributes:
@@ -79,14 +82,14 @@ class ApplyStatus:
     body: Mapping[str, Any]
 
     @property
+    @override
     def target(self) -> tuple[str, ...]:
-        """What tells this write from the next one of its kind."""
         content = {**self.body["status"], "conditions": None, "admissionChecks": None}
         return ("apply", self.kind.plural, self.namespace, self.name, self.manager, str(content))
 
 
 @dataclass(frozen=True)
-class _OfOneWorkload:
+class _OfOneWorkload(BackendAction):
     """Something that is done with a Workload as a whole.
 
     Attributes:
@@ -100,8 +103,8 @@ class _OfOneWorkload:
     uid: str
 
     @property
+    @override
     def target(self) -> tuple[str, ...]:
-        """What tells this write from the next one of its kind."""
         return (type(self).__name__, *self.run, self.uid)
 
 

@@ -2,34 +2,34 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
-from kfp_placement_controller.queueing.forecast import PlayedQueues
+from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.kueue import statuses, writes
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
-from kfp_placement_controller.queueing.kueue.objects import KueueObjects
+from kfp_placement_controller.queueing.kueue.objects import KUEUE_KINDS, KueueObjects
 from kfp_placement_controller.queueing.kueue.runs import KueueRun, kueue_run
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdicts_of
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.units.resources import add_to
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import Kind
 
 ResultT = TypeVar("ResultT")
 
 _LOG = logging.getLogger(__name__)
-
-_DETAIL_CHARACTERS = 200
-"""Of what an error says."""
 
 _MOST_STOPS = 10_000
 """Runs stopped by request of which is remembered which Workload they had."""
@@ -74,13 +74,20 @@ class KueueBackend:
     """
 
     objects: KueueObjects = field(default_factory=KueueObjects)
-    _defects_before: set[tuple[RunKey, str]] = field(default_factory=set)
-    _defects: set[tuple[RunKey, str]] = field(default_factory=set)
+    _warnings: WarningLog = field(default_factory=lambda: WarningLog(_LOG, "queue"))
     _outdated: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> Collection[Kind]:
+        """Kinds of Kueue's objects that matter."""
+        return KUEUE_KINDS
+
+    def observe(self, kind: Kind, change: Change[Any]) -> None:
+        """Take in that one of Kueue's objects is new, has changed or is gone."""
+        self.objects.changed(kind, change)
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
-        self._defects_before, self._defects = self._defects, set()
         if not situation.queues.ask_for_kueue and not self.objects.workloads():
             return Decisions()
         decide = partial(self._decided, situation=situation, now=now)
@@ -100,19 +107,17 @@ class KueueBackend:
             actions += [report for report in reports if report is not None]
         actions += [action for each in decided for action in each.writes]
         actions += self._for_others(situation, decided, now)
+        queues = [each for each in situation.queues if each.spec.backend == QueueBackend.KUEUE]
         waiting.sort(key=_place)
         in_line = [(each.known.key, each.queue, each.missing) for each in waiting]
         return Decisions(
             verdicts={each.key: each for each in verdicts_of(in_line)},
             stops={each.known.key: each.stop for each in running if each.stop is not None},
             nodes={each.known.key: each.nodes for each in decided if each.nodes is not None},
-            problems={
-                each.key: self.objects.queue_problem(each)
-                for each in situation.queues
-                if each.spec.backend == QueueBackend.KUEUE
-            },
+            problems={each.key: self.objects.queue_problem(each) for each in queues},
+            assigning={each.key for each in queues},
             writes=actions,
-            played=[*_played(waiting, running)],
+            simulations=[*_simulations(waiting, running)],
         )
 
     # What follows for each run.
@@ -135,33 +140,23 @@ class KueueBackend:
             lack = Lack(Rule.KUEUE, reason=problem)
             return KueueDecision(known, situation.queue_of(known), missing=(lack,))
 
-        attempts = (
-            self._attempt(known.key, partial(decision, known), partial(undecided, known))
-            for known in runs
-        )
-        return [each for each in attempts if each is not None]
+        decisions = []
+        for known in runs:
+            # Anybody may have written what the decision depends on.
+            problems: list[str] = []
+            made = self._take_turn(known.key, partial(decision, known), problems.append)
+            decisions.append(undecided(known, problems[0]) if problems else made)
+        return [each for each in decisions if each is not None]
 
-    def _attempt(
-        self, run: RunKey, decide: Callable[[], ResultT], otherwise: Callable[[str], ResultT]
-    ) -> ResultT:
-        """Return what is decided about one run: a defect in that keeps no other waiting.
-
-        Anybody may have written what the decision depends on. A defect is logged once for as long
-        as each decision meets it.
-
-        Args:
-            run: which.
-            decide: does it.
-            otherwise: what follows if that fails; takes what to say of it.
-        """
-        try:
-            return decide()
-        except Exception as error:
-            detail = f"{type(error).__name__}: {error!s:.{_DETAIL_CHARACTERS}}".rstrip(": ")
-            if (run, detail) not in self._defects_before | self._defects:
-                _LOG.exception("run %s/%s: defect in deciding about it", *run)
-            self._defects.add((run, detail))
-            return otherwise(f"a defect of the queue: {detail}")
+    def _take_turn(
+        self,
+        run: RunKey,
+        turn: Callable[[], ResultT],
+        failed: Callable[[str], object] | None = None,
+    ) -> ResultT | None:
+        """Return what `turn` decides about a run, or None after a defect in it."""
+        consequence = f"run {run.namespace}/{run.name} is not decided about"
+        return self._warnings.take_turn(consequence, turn, failed)
 
     def _outdated_uid(self, run: KueueRun, now: datetime) -> str:
         """Of the Workload that a run had when it was stopped by request; each time there is one.
@@ -224,7 +219,7 @@ class KueueBackend:
             # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
             if request is not None and not _is_ending(request, situation):
                 write = partial(writes.for_other, workload, request, now)
-                action = self._attempt(request.key, write, lambda _: None)
+                action = self._take_turn(request.key, write)
                 if action is not None:
                     yield action
 
@@ -246,9 +241,9 @@ def _place(run: KueueDecision) -> tuple[int, datetime, RunKey]:
     return (-run.priority, run.known.run.submitted_at, run.known.key)
 
 
-def _played(
+def _simulations(
     waiting: Iterable[KueueDecision], running: Iterable[KueueDecision]
-) -> Iterator[PlayedQueues]:
+) -> Iterator[QueueSimulation]:
     """What starts are forecast from: each RunQueue alone, with what its runs have got as its room.
 
     What Kueue would give it beyond that, of its quota and of what others leave, is not known here;
@@ -265,6 +260,6 @@ def _played(
         taken: dict[str, int] = {}
         for run in running_in[key]:
             add_to(taken, run.demand.peak)
-        yield PlayedQueues(
+        yield QueueSimulation(
             runs, running_in[key], {key: QueueRules(overcommit=1.0, capacity=taken)}, ()
         )

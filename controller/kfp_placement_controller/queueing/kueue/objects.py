@@ -18,10 +18,14 @@ from kfp_placement_controller.observed.kueue_quotas import (
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_engine.contract.run_request import NodeGroups
+from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import Kind
 
 _Key = tuple[str, str]
 """Namespace and name of one of Kueue's objects."""
+
+KUEUE_KINDS = (WORKLOADS, LOCAL_QUEUES, RESOURCE_FLAVORS, ADMISSION_CHECKS)
+"""Kinds of Kueue's objects that decisions depend on."""
 
 NOT_READ = "Kueue's objects have not been read yet"
 
@@ -68,20 +72,13 @@ class KueueObjects:
         """
         self.problem = problem
 
-    def changed(self, kind: Kind, namespace: str, name: str, new: Any | None) -> None:
-        """An object is new, has changed or is gone.
-
-        Args:
-            kind: one of those that are followed.
-            namespace: where it is; "" for kinds without.
-            name: of the object.
-            new: what was read of it; None = it is gone, or does not matter any more.
-        """
-        key: Any = (namespace, name) if kind.namespaced else name
-        if new is None:
+    def changed(self, kind: Kind, change: Change[Any]) -> None:
+        """Take in that an object is new, has changed or is gone, or does not matter any more."""
+        key: Any = change.key if kind.namespaced else change.key[1]
+        if change.new is None:
             self._stores[kind].pop(key, None)
         else:
-            self._stores[kind][key] = new
+            self._stores[kind][key] = change.new
 
     # What follows.
 
