@@ -1,9 +1,9 @@
-"""`release`: frees what waits for us, even if all our other components are dead.
+"""The process `release`: frees pods and runs that wait for us, even if all else of ours is dead.
 
-That is pods with our gate and, where queues are installed, runs that are held or preempted. By
-hand it pauses the policy first, so that nothing more is held, and frees all. A CronJob frees what
-is past its deadline. It knows no round trips, so no latency limit applies for the pods that it
-frees; it says of which.
+These are pods with our gate and, where queues are installed, runs that are held or preempted. Run
+by hand, it pauses the policy first, so that nothing more is held, and frees all of them. Run by its
+CronJob, it frees those that are past their deadline. It has no round trips, so latency limits do
+not apply to the pods that it frees; it names those that have one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -44,11 +44,11 @@ _POD = Place("pod")
 
 
 def run(settings: ReleaseSettings) -> int:
-    """Release once; returns the exit code: 1 if something could not be freed.
+    """Release once, and return the exit code: 1 if something could not be freed.
 
     Raises:
         SettingsError: there is no way to the API server.
-        KubernetesError: no answer, or what everything needs is refused.
+        KubernetesError: there was no answer, or a request was refused that all else needs.
     """
     return release(connect(settings), datetime.now(UTC), print, settings)
 
@@ -59,8 +59,8 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
     Args:
         client: the API server.
         now: the time.
-        say: takes a line about what is done.
-        settings: what to free, all or only what is overdue, and whether this is a dry run.
+        say: takes a line about each change.
+        settings: kinds of objects to free, whether only overdue ones, and whether as a dry run.
 
     Returns:
         The exit code: 1 if something could not be freed.
@@ -87,7 +87,7 @@ def _release_pods(
     settings: ReleaseSettings,
     rules: PlacementPolicySpec,
 ) -> int:
-    """Take gates off pods; returns how many could not be."""
+    """Take our gates off pods, and return the number of pods for which this failed."""
     earlier_than = None
     if settings.overdue:
         earlier_than = now - timedelta(seconds=rules.gate_deadline_seconds)
@@ -116,10 +116,10 @@ def _release_runs(
     rules: PlacementPolicySpec,
     source: QueueSource,
 ) -> int:
-    """Let runs go on that wait, with `overdue` where those who admit runs are silent for too long.
+    """Release waiting runs; with `overdue`, only where `plan` or `queue` is silent for too long.
 
     Returns:
-        How many runs and queues could not be written.
+        Number of runs and queues that could not be written.
     """
 
     def holding_of(queue: ObservedQueue | None) -> Holding:
@@ -138,7 +138,7 @@ def _release_runs(
 
 
 def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
-    """The policy's, or the default ones: a policy that is gone or damaged holds nobody up."""
+    """Return the policy's rules, or the defaults where the policy is missing or malformed."""
     policy = PlacementPolicy()
     try:
         stored = client.get(POLICIES, POLICY_NAME)
@@ -150,7 +150,7 @@ def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
 
 
 def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec) -> str:
-    """What to report about a pod's hard limit: round trips are not known here."""
+    """Return a note that a pod's hard latency limit was not kept, or "" if it has no limit."""
     try:
         observed = DEFAULT_SOURCES.observe_pod(pod)
     except InputError:
@@ -164,12 +164,12 @@ def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec) -> str:
 def _gated(
     client: KubeClient, earlier_than: datetime | None, say: Say
 ) -> Iterator[Mapping[str, Any]]:
-    """Pods with our gate, by default all of them.
+    """Yield the pods with our gate.
 
     Args:
         client: the API server.
-        earlier_than: only those created earlier; None = all.
-        say: takes a line about pods that cannot be read.
+        earlier_than: time before which a pod must have been created, or None for all pods.
+        say: takes a line about each pod that cannot be read.
     """
     # A gated pod is always pending.
     for pod in client.list(PODS, field_selector="status.phase=Pending").items:

@@ -1,4 +1,4 @@
-"""Lets runs that wait go on when those who admit them are dead: by hand, or after a deadline."""
+"""Release of waiting runs while `plan` or `queue` is dead: by hand, or after a deadline."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from kfp_placement_kube.kinds import LEASES
 Say = Callable[[str], None]
 
 CLOSED: JsonPatch = {"ready": False}
-"""The least that a status must say so that no new runs are held."""
+"""Smallest status of a RunQueue that holds no new runs."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done.
+    """Result of a release.
 
     Attributes:
-        freed: runs that may go on.
-        failed: runs, or queues, that could not be written.
+        freed: number of runs that were released.
+        failed: number of runs and queues that could not be written.
     """
 
     freed: int = 0
@@ -38,15 +38,15 @@ class Outcome:
 
 
 def close_queue(client: KubeClient, key: QueueKey, status: JsonPatch = CLOSED) -> None:
-    """Let a queue hold no more new runs, until whoever admits runs opens it again.
+    """Let a queue hold no more new runs, until the process `queue` opens it again.
 
     Args:
         client: the API server.
-        key: of the queue.
-        status: what it says then.
+        key: key of the queue.
+        status: part of its status to write.
 
     Raises:
-        KubernetesError: refused, or no answer.
+        KubernetesError: the write was refused, or there was no answer.
     """
     namespace, name = key
     try:
@@ -56,12 +56,18 @@ def close_queue(client: KubeClient, key: QueueKey, status: JsonPatch = CLOSED) -
 
 
 def silence_of(client: KubeClient, namespace: str, names: Sequence[str]) -> Silence:
-    """When those who admit runs were last heard of.
+    """Return when the holders of Leases last renewed them.
 
-    Our clock is compared with theirs: this is asked for minutes, not for seconds.
+    The caller compares these times with our clock, which may differ from theirs: they are good for
+    minutes, not for seconds.
+
+    Args:
+        client: the API server.
+        namespace: namespace of the Leases.
+        names: names of the Leases of `plan` and `queue`.
 
     Raises:
-        KubernetesError: refused, or no answer.
+        KubernetesError: the read was refused, or there was no answer.
     """
     times = {name: _renewed_at(client.get(LEASES, name, namespace)) for name in names}
     return Silence(
@@ -79,13 +85,13 @@ def _renewed_at(raw: JsonObject | None) -> datetime | None:
 
 @dataclass
 class HeldRuns:
-    """The runs that wait now, held or preempted, and the queues that let them wait.
+    """Runs that wait, held or preempted, and the queues that let them wait.
 
     Attributes:
         client: the API server.
-        source: of the runs.
-        say: takes a line about what is done.
-        dry_run: say what would be done, and do nothing.
+        source: source of the runs.
+        say: takes a line about each change.
+        dry_run: whether to describe the changes without making them.
     """
 
     client: KubeClient
@@ -98,12 +104,13 @@ class HeldRuns:
         may_hold: Callable[[ObservedQueue | None], Holding],
         closing: Callable[[ObservedQueue], JsonPatch | None],
     ) -> Outcome:
-        """Let all runs go on but those that their queue may go on to hold.
+        """Release all waiting runs except those that their queue may still hold.
 
         Args:
-            may_hold: which runs a queue may hold; None in place of a queue = there is none in a
-                namespace in which runs wait.
-            closing: what its status is to say where it may hold no new ones; None = it says so.
+            may_hold: says which runs a queue may still hold; called with None for namespaces in
+                which runs wait and that have no queue.
+            closing: makes the status of a queue that may hold no new runs, or None where the queue
+                already has that status.
 
         Raises:
             KubernetesError: queues or runs cannot be listed.
@@ -138,7 +145,7 @@ class HeldRuns:
             yield from self.client.list(self.source.kind, label_selector=selector).items
 
     def _closed(self, queue: ObservedQueue, status: JsonPatch | None) -> bool:
-        """Let a queue hold no more new runs; returns whether it holds none then."""
+        """Let a queue hold no more new runs, and return whether that has succeeded."""
         namespace, name = queue.key
         if status is None:
             return True
@@ -154,7 +161,7 @@ class HeldRuns:
         return True
 
     def _freed(self, raw: JsonObject) -> bool | None:
-        """Let a run go on; False = it does not wait any longer, None = it could not be done."""
+        """Release a run, and return whether it waited until now, or None after a failure."""
         metadata = raw["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         if self.dry_run:
@@ -182,7 +189,7 @@ class HeldRuns:
         return freed
 
     def _patch(self, run: QueuedRun) -> JsonPatch | None:
-        """What lets a run go on; None = it does not wait for a queue."""
+        """Return the patch that releases a run, or None if it does not wait for a queue."""
         if run.is_held:
             return self.source.release_patch(run)
         if run.is_preempted and run.end is None:

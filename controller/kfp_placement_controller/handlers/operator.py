@@ -1,4 +1,4 @@
-"""The thread in which kopf works, for as long as this process leads."""
+"""Thread in which kopf follows Kueue's kinds, while we lead and a RunQueue asks for Kueue."""
 
 import asyncio
 import logging
@@ -10,15 +10,16 @@ import kopf
 from kfp_placement_kube.configuration import Configuration
 
 STOP_SECONDS = 10.0
-"""How long kopf may take to end."""
+"""Longest time that kopf may take to end."""
 
 Registration = Callable[[kopf.OperatorRegistry], None]
 
 
 class OperatorThread:
-    """Starts and stops kopf, any number of times.
+    """A kopf operator in a thread of its own, which can be started and stopped any number of times.
 
-    Handlers see events only: nothing is written into objects, neither finalizers nor annotations.
+    Its handlers see events only: kopf writes nothing into objects, neither finalizers nor
+    annotations.
     """
 
     def __init__(
@@ -27,11 +28,12 @@ class OperatorThread:
         identity: str,
         register: Registration,
     ) -> None:
-        """Nothing is started yet.
+        """Prepare the operator without starting it.
 
         Args:
-            load: reads where the API server is and who asks.
-            identity: of this process. kopf would make one of the user's name, which a pod has not.
+            load: reads the address of the API server and our credentials.
+            identity: name of this process. kopf would make one from the name of the user, and a pod
+                has none.
             register: adds handlers to the operator's registry, again at every start.
         """
         self._load = load
@@ -41,24 +43,24 @@ class OperatorThread:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start; returns at once."""
+        """Start the thread, and return at once."""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="kopf", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End it if it has been started; returns when it has."""
+        """End the thread if it was started, and return when it has ended."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(STOP_SECONDS)
             self._thread = None
 
     def alive(self) -> bool:
-        """Whether it works, or need not."""
+        """Return whether the thread works, or was not started."""
         return self._thread is None or self._thread.is_alive()
 
     def _work(self) -> None:
-        # A line for every event is too much.
+        # kopf writes a line for every event, which is too much.
         logging.getLogger("kopf").setLevel(logging.WARNING)
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
@@ -78,7 +80,7 @@ class OperatorThread:
 
 
 def _connection(configuration: Configuration) -> kopf.ConnectionInfo:
-    """The API server and the account, as kopf takes them."""
+    """Return the API server and our credentials in kopf's form."""
     scheme, _, token = (configuration.authorization() or "").partition(" ")
     return kopf.ConnectionInfo(
         server=configuration.server,

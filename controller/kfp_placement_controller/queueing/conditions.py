@@ -1,4 +1,4 @@
-"""Conditions of our objects: what was found, and whether that is new."""
+"""Conditions of RunQueues and RunRequests: what they must say, and what to write for that."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,18 @@ from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.units.times import time_text
 
 MAX_MESSAGE_CHARACTERS = 1000
+"""Longest message of a condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionFinding:
-    """One condition.
+    """A condition that an object must have.
 
     Attributes:
-        condition: its type.
-        holds: whether it is so.
-        reason: one word.
-        message: for people.
+        condition: type of the condition.
+        holds: status of the condition.
+        reason: reason in one word.
+        message: explanation for people.
     """
 
     condition: str
@@ -36,13 +37,13 @@ def status_changes(
     generation: int | None,
     now: datetime,
 ) -> dict[str, Any]:
-    """What to change in a status so that it says all that.
+    """Return the fields to change in a status.
 
     Args:
         stored: the status as it is.
-        fields: what it is to say, beside its conditions.
-        findings: its conditions; those of other types stay.
-        generation: of the spec that was read; None = not said.
+        fields: wanted values of its fields, except for the conditions.
+        findings: wanted conditions; those of other types stay.
+        generation: generation of the spec that was read, or None to leave it out.
         now: the time.
     """
     said = stored.model_dump(mode="json", by_alias=True)
@@ -59,12 +60,12 @@ def condition_dicts(
     generation: int | None,
     now: datetime,
 ) -> list[dict[str, Any]] | None:
-    """The conditions for a status; None = nothing about them is new.
+    """Return the list of conditions to write into a status, or None if nothing changes.
 
     Args:
-        findings: what to report.
+        findings: wanted conditions.
         stored: conditions as they are; those of other types stay.
-        generation: of the spec that was read; None = not said.
+        generation: generation of the spec that was read, or None to leave it out.
         now: the time.
     """
     known = {each.type: each for each in stored}
@@ -85,11 +86,11 @@ def condition_dicts(
 
 
 def condition_dict(finding: ConditionFinding, since: datetime) -> dict[str, Any]:
-    """A condition as a status holds it.
+    """Return a condition in the form that a status has.
 
     Args:
-        finding: what it says.
-        since: when it was last otherwise.
+        finding: the condition.
+        since: time of its last transition.
     """
     return {
         "type": str(finding.condition),

@@ -1,7 +1,7 @@
-"""What queues may still hold while those who admit runs are silent; decided by the last resort.
+"""Which runs queues may still hold while `plan` or `queue` is silent, as the job `release` decides.
 
-That is a job that remembers nothing between two of its runs: what it has to remember is in the
-status of the RunQueue.
+The job remembers nothing between two of its runs: what it must remember is in the status of the
+RunQueue.
 """
 
 from collections.abc import Sequence
@@ -16,34 +16,29 @@ from kfp_placement_controller.queueing.queue_status import READY
 
 NO_LEASE = "NoLease"
 LEASE_STALE = "LeaseStale"
-"""Reasons of the condition `Ready`."""
+"""Reasons of the condition `Ready` of a queue that may hold no new runs."""
 
 BY_HAND = ConditionFinding(READY, False, "Released", "somebody has released all runs")
-"""What a queue says whose runs are released by hand, until it is ready again."""
+"""Condition of a queue whose runs were released by hand, until `queue` opens it again."""
 
 
 class Holding(Enum):
-    """Which runs may be held."""
+    """Runs that a queue may hold: all, only those that already wait, or none."""
 
     ALL = auto()
-    """New ones, and those that wait."""
-
     WAITING = auto()
-    """Those that wait; new ones begin."""
-
     NONE = auto()
-    """None."""
 
 
 @dataclass(frozen=True)
 class Silence:
-    """When those who admit runs were last heard of, by their Leases.
+    """Last sign of life of `plan` and `queue`, by their Leases.
 
     Attributes:
-        renewed_at: the earliest of the times at which the Leases were renewed last, whether or not
-            somebody holds them now: at every orderly restart one is given back, and nobody holds
-            it for some seconds. None = no Lease says.
-        missing: Leases that there are none of, or that do not say when they were renewed.
+        renewed_at: earliest of the times at which the Leases were last renewed, or None if no Lease
+            has such a time. Whether somebody holds them now does not matter: at an orderly restart
+            a Lease is given back, and nobody holds it for some seconds.
+        missing: names of Leases that do not exist, or that have no time of renewal.
     """
 
     renewed_at: datetime | None = None
@@ -53,16 +48,16 @@ class Silence:
 def holding(
     queue: ObservedQueue | None, silence: Silence, stale_after: timedelta, now: datetime
 ) -> Holding:
-    """Which runs a queue may still hold.
+    """Return which runs a queue may still hold.
 
-    Of a Lease that is missing nobody knows for how long it has been. It may have been deleted a
-    second ago, and its owner makes it again. So the deadline starts when that is first seen, which
-    the condition `Ready` says.
+    Nobody knows since when a missing Lease is missing. It may have been deleted a second ago, and
+    its owner creates it again. So the deadline starts when the job first sees that it is missing,
+    which the condition `Ready` remembers.
 
     Args:
-        queue: by which a namespace takes part; None = its runs are held, and there is no queue.
-        silence: of those who admit runs.
-        stale_after: the age at which a Lease says that its owner is dead.
+        queue: RunQueue `default` of a namespace, or None where runs are held and there is none.
+        silence: last sign of life of `plan` and `queue`.
+        stale_after: age at which a Lease means that its owner is dead.
         now: the time.
     """
     age = timedelta(0) if silence.renewed_at is None else now - silence.renewed_at
@@ -79,7 +74,7 @@ def holding(
 
 
 def closing(silence: Silence) -> ConditionFinding:
-    """Why a queue may hold no new runs."""
+    """Return the condition `Ready` of a queue that may hold no new runs."""
     if silence.missing:
         names = " and ".join(silence.missing)
         note = f"there is no Lease {names}; new runs begin, and those that wait after holdDeadline"
@@ -91,11 +86,11 @@ def closing(silence: Silence) -> ConditionFinding:
 def closing_patch(
     queue: ObservedQueue, finding: ConditionFinding, now: datetime
 ) -> dict[str, Any] | None:
-    """The status of a queue that may hold no new runs; None = it says so.
+    """Return the status to write for a queue that may hold no new runs, or None if it has that.
 
     Args:
-        queue: as it is.
-        finding: why.
+        queue: the queue as it is.
+        finding: its condition `Ready`.
         now: the time.
     """
     is_new = finding.reason == NO_LEASE and _missed_at(queue) is None
@@ -108,7 +103,7 @@ def closing_patch(
 
 
 def _missed_at(queue: ObservedQueue) -> datetime | None:
-    """When a Lease was first seen to be missing; None = it has not been before."""
+    """Return when a Lease was first seen to be missing, or None if that is new."""
     ready = queue.status.condition(READY)
     is_known = ready is not None and ready.status == "False" and ready.reason == NO_LEASE
     return ready.last_transition_time if ready is not None and is_known else None

@@ -1,4 +1,4 @@
-"""What the status of a RunQueue says: whether runs are admitted, how many, and what is wrong."""
+"""Status of a RunQueue: whether runs are admitted, how many there are, and what is wrong."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from kfp_placement_engine.units.resources import Resources
 READY = "Ready"
 VALID = "Valid"
 BACKEND_READY = "BackendReady"
-"""Conditions of a RunQueue."""
+"""Types of the conditions of a RunQueue."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """What a queue has.
+    """Numbers in the status of a RunQueue.
 
     Attributes:
-        waiting: runs that wait.
-        admitted: runs that were admitted and have not ended.
-        used: what these demand of the resources that have a quota.
-        wait_ratios: of the runs admitted last, how long they waited as shares of their forecasts.
+        waiting: number of runs that wait.
+        admitted: number of runs that were admitted and have not ended.
+        used: demand of the admitted runs, for the resources that have a quota.
+        wait_ratios: waits of the runs admitted last, as shares of their forecasts.
     """
 
     waiting: int
@@ -43,15 +43,15 @@ def findings_of(
     is_excluded: bool,
     is_paused: bool,
 ) -> list[ConditionFinding]:
-    """The conditions of a queue.
+    """Return the conditions that a queue must have.
 
     Args:
-        queue: which.
-        situation: of all queues and runs.
-        backend_problem: why its backend admits nobody new, while admitted runs go on; "" = it does,
-            None = it is one that is always there.
-        is_excluded: its namespace takes no part, so admission leaves its runs alone in any case.
-        is_paused: the policy is.
+        queue: the queue.
+        situation: situation of all queues and runs.
+        backend_problem: why its backend admits nobody new, while admitted runs continue; "" if it
+            admits runs, None if it is a backend that is always there.
+        is_excluded: whether its namespace takes no part: then admission leaves its runs alone.
+        is_paused: whether the policy is paused.
     """
     has_rules = situation.queues.has_rules(queue.key)
     nobody_admitted = BACKEND_READY if backend_problem else "" if has_rules else VALID
@@ -77,12 +77,13 @@ def findings_of(
 def _admitting(
     queue: ObservedQueue, planner_problem: str, nobody_admitted: str
 ) -> ConditionFinding:
-    """Whether new runs may be held, and are admitted.
+    """Return the condition `Ready` of a queue whose namespace takes part.
 
     Args:
-        queue: which.
-        planner_problem: why no planner tells what runs need; "" = one does.
-        nobody_admitted: the condition that says why nobody new is admitted; "" = runs are.
+        queue: the queue.
+        planner_problem: why no planner says what runs need, or "".
+        nobody_admitted: type of the condition that says why no new run is admitted, or "" if runs
+            are admitted.
     """
     if planner_problem:
         holds = queue.holds_without_controller
@@ -95,11 +96,13 @@ def _admitting(
 
 
 def _validity(problem: str, *, has_rules: bool) -> ConditionFinding:
-    """Whether the queue can be read; else the last one that could holds, or nobody is admitted."""
+    """Return the condition `Valid`: whether the spec could be read, and what applies if not."""
     if not problem:
         return ConditionFinding(VALID, True, "Valid", "the queue is as it is written")
-    what = "the last valid version holds" if has_rules else "nobody is admitted; correct the queue"
-    return ConditionFinding(VALID, False, "Misconfigured", f"{what}: {problem}")
+    effect = (
+        "the last valid version holds" if has_rules else "nobody is admitted; correct the queue"
+    )
+    return ConditionFinding(VALID, False, "Misconfigured", f"{effect}: {problem}")
 
 
 def status_patch(
@@ -108,12 +111,12 @@ def status_patch(
     counts: QueueCounts,
     now: datetime,
 ) -> dict[str, Any] | None:
-    """What to change in the status of a queue; None = it says all that already.
+    """Return what to change in the status of a queue, or None if nothing.
 
     Args:
-        queue: which.
-        findings: what to report.
-        counts: likewise.
+        queue: the queue as it is.
+        findings: conditions that it must have, `Ready` first.
+        counts: numbers that it must show.
         now: the time.
     """
     fields = {

@@ -1,4 +1,4 @@
-"""What the status of a RunRequest says: where a run is, what it waits for, since when."""
+"""Status of a RunRequest: whether its run waits or runs, what it waits for, and since when."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,24 +22,26 @@ from kfp_placement_engine.units.quantities import format_resource
 from kfp_placement_engine.units.times import time_text
 
 NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
-"""Why a run is admitted that we have not let run."""
+"""Reason and message for an admitted run that the queue has not admitted."""
 
 
 @dataclass(frozen=True)
 class RunPlace:
-    """Where a run is by now.
+    """Place of a run in its queue, as its RunRequest must show it.
 
     Attributes:
-        queue: that decides; None = its namespace has none any more.
-        priority: as the queue allows it.
-        verdict: while it waits; None = it was not decided about.
-        undecided: why it was not.
-        draining: it waits again, and steps of it still run.
-        cause: why it is admitted, if it is; None = we have not let it run, its status may know.
-        stopped: why it was stopped, if it was.
-        notes: what its author should know.
-        nodes: that its queue has assigned to it; None = those that it has.
-        starts: when it is likely to start; None = it does not wait, or nobody knows.
+        queue: queue that decides about it.
+        priority: its priority, as the queue allows it.
+        verdict: decision about it while it waits, or None if there was none.
+        undecided: reason why there was no decision.
+        draining: whether it waits again while steps of it still run.
+        cause: reason and message of its admission, or None if this process has not admitted it:
+            then its status may have them.
+        stopped: why it was stopped, or "".
+        notes: notes for its author.
+        nodes: nodes that it is limited to, or None for those that its status already has.
+        starts: range in which it is likely to start, or None if it does not wait or no forecast is
+            possible.
     """
 
     queue: QueueKey
@@ -55,17 +57,17 @@ class RunPlace:
 
 
 def request_status_patch(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any] | None:
-    """What to change in the status of a run's RunRequest; None = it says all that already.
+    """Return what to change in the status of a run's RunRequest, or None if nothing.
 
     Args:
-        known: the run, and its RunRequest.
-        place: where it is.
+        known: the run, with its RunRequest.
+        place: its place in its queue.
         now: the time.
     """
     fields = _fields(known, place, now)
     changed = status_changes(known.status, fields, _findings(known, place), None, now)
     if known.request is not None and known.request.is_status_malformed:
-        # What is wrong is in one of them.
+        # One of the fields is malformed, so all are written.
         changed = {**fields, **changed}
     return changed or None
 
@@ -82,7 +84,7 @@ def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
         phase = RequestPhase.ADMITTED
         is_new = status.phase != RequestPhase.ADMITTED or admitted_at is None
         admitted_at = now if is_new else min(known.admitted_at, now)
-    # What was first said of its start stays when it has begun.
+    # The first forecast of its start stays after it has started.
     first = status.first_starts
     if place.starts is not None:
         first = known.first_starts(now) or place.starts
@@ -123,7 +125,7 @@ def _missing(verdict: Verdict) -> list[Mapping[str, str]]:
 
 
 def _message(known: KnownRun, place: RunPlace) -> str | None:
-    """Of a run that waits, for people."""
+    """Return the message about a waiting run, or None if the run does not wait."""
     if not known.is_waiting:
         return None
     if place.draining:
@@ -137,7 +139,7 @@ def _findings(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
     admitted = RequestCondition.ADMITTED
     before = known.status.condition(admitted)
     if known.run.end is not None:
-        # What was last said of it stays.
+        # The last conditions stay.
         return []
     if known.is_admitted:
         if place.cause is None and before is not None and before.status == "True":

@@ -1,6 +1,7 @@
-"""The RunQueues of the cluster; of one that cannot be read the last valid rules hold.
+"""The RunQueues of the cluster, and their rules.
 
-A process that has only just started knows of no valid rules: then the queue admits nobody.
+While a RunQueue cannot be read, its last valid rules apply. A process that has only just started
+has not seen these: until somebody corrects the RunQueue, it admits nobody.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from kfp_placement_engine.model.keys import QueueKey
 
 @dataclass
 class RunQueues:
-    """All of them, by key."""
+    """All RunQueues, by key; a run that names none is in the queue `default` of its namespace."""
 
     _queues: dict[QueueKey, ObservedQueue] = field(default_factory=dict)
     _unread: set[QueueKey] = field(default_factory=set)
@@ -29,7 +30,7 @@ class RunQueues:
         return iter(self._queues.values())
 
     def observe(self, key: QueueKey, queue: ObservedQueue | None) -> None:
-        """A queue is new, has changed or is gone."""
+        """Take in that a queue is new, has changed or is gone."""
         known = self._queues.pop(key, None)
         has_rules = known is not None and key not in self._unread
         self._unread.discard(key)
@@ -43,54 +44,54 @@ class RunQueues:
         self._queues[key] = queue
 
     def has_rules(self, key: QueueKey) -> bool:
-        """Whether a queue could be read once: of one that never could, nobody knows the rules."""
+        """Return whether a queue could ever be read: if not, its rules are unknown."""
         return key not in self._unread
 
     def of_namespace(self, namespace: str) -> ObservedQueue | None:
-        """The queue by which a namespace takes part; None = it does not."""
+        """Return the queue `default` of a namespace, or None if the namespace has no queues."""
         return self._queues.get(QueueKey(namespace, DEFAULT_QUEUE))
 
     def of_run(self, namespace: str, name: str) -> QueueKey:
-        """The queue of a run that names one: that, or `default` where there is none of that name.
+        """Return the queue that a run names, or `default` if there is no queue of that name.
 
         Args:
-            namespace: of the run.
-            name: as its steps say.
+            namespace: namespace of the run.
+            name: name that its steps give.
         """
         key = QueueKey(namespace, name)
         return key if key in self._queues else QueueKey(namespace, DEFAULT_QUEUE)
 
     def namespaces(self) -> Iterator[str]:
-        """Namespaces that have a queue by which they take part."""
+        """Yield the namespaces that have a queue `default`, by which they take part."""
         return (key.namespace for key in self._queues if key.name == DEFAULT_QUEUE)
 
     def allowed_priority(self, key: QueueKey, priority: int) -> int:
-        """The priority, or the nearest one that a queue allows."""
+        """Return the priority, or the nearest one that a queue allows."""
         queue = self._queues.get(key)
         allowed = PriorityRange() if queue is None else queue.spec.priorities
         return max(allowed.min, min(priority, allowed.max))
 
     def get(self, key: QueueKey) -> ObservedQueue | None:
-        """A queue; None = there is none of that name."""
+        """Return a queue, or None if there is none of that name."""
         return self._queues.get(key)
 
     def backend_of(self, key: QueueKey) -> QueueBackend:
-        """Who decides about the runs of a queue; the built-in one for a queue that is not there."""
+        """Return the backend of a queue; a queue that does not exist has the built-in one."""
         queue = self._queues.get(key)
         return QueueBackend.BUILTIN if queue is None else QueueBackend(queue.spec.backend)
 
     @property
     def ask_for_kueue(self) -> bool:
-        """Whether any queue names Kueue as its backend."""
+        """Whether a queue names Kueue as its backend."""
         return any(each.spec.backend == QueueBackend.KUEUE for each in self._queues.values())
 
     def rules(self) -> Mapping[QueueKey, QueueRules]:
-        """What all of them allow."""
+        """Return the rules of all queues."""
         return {key: rules_of(queue.spec) for key, queue in self._queues.items()}
 
 
 def rules_of(spec: RunQueueSpec) -> QueueRules:
-    """What a queue allows, as the decision takes it."""
+    """Return the rules of a queue in the form that decisions take."""
     return QueueRules(
         quota=resources_of(spec.quota.resources),
         max_runs=spec.quota.runs,
