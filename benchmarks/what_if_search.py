@@ -9,7 +9,7 @@ from kfp_placement_engine import Cluster, MaxRuntime, PlanOptions, RunGraph, pla
 from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.planning.plan_options import lowering_options_of
-from kfp_placement_engine.planning.warm_start import replayed
+from kfp_placement_engine.planning.warm_start import placement_by_plan
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
 from kfp_placement_engine.planning.what_if.best_changes import best_changes
 from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
@@ -144,7 +144,7 @@ def _end(
     run, cluster = with_changes(run, cluster, () if change is None else (change,))
     runs = (ActiveRun("", run),)
     lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
-    start = replayed(lowered, plan)
+    start = placement_by_plan(lowered, plan)
     result = solve(lowered.problem, MaxRuntime(budget_seconds), options.seed, warm_start=start)
     return result.schedule.makespan_seconds
 

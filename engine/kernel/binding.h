@@ -11,7 +11,7 @@ static inline void touch(State *s, int64_t node) {
     s->touched_nodes[s->touched_count++] = node;
 }
 
-/* Whether both mount a claim that only one pod at a time may have. */
+/* Return whether both mount a claim that only one pod at a time may have. */
 static int shares_exclusive_claim(const Problem *p, int64_t activity, int64_t other) {
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++) {
         if (!p->exclusive[p->claims[i]]) continue;
@@ -21,7 +21,7 @@ static int shares_exclusive_claim(const Problem *p, int64_t activity, int64_t ot
     return 0;
 }
 
-/* Whether no pod on another node has one of the activity's volumes. */
+/* Return whether the activity's volumes are free, or on this node. */
 static int volumes_free(const Problem *p, const State *s, int64_t activity) {
     if (!s->t->of[activity].mounts_volumes) return 1;
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++) {
@@ -31,7 +31,7 @@ static int volumes_free(const Problem *p, const State *s, int64_t activity) {
     return 1;
 }
 
-/* Attach volumes, pull, download, run, upload: from here the end is known. */
+/* Begin a bound pod: volumes, pull, download, run and upload, which gives its end. */
 static void begin(const Problem *p, State *s, int64_t activity, double now) {
     const Activity *a = s->t->of + activity;
     Progress *of = s->of + activity;
@@ -58,14 +58,14 @@ static void begin(const Problem *p, State *s, int64_t activity, double now) {
     push_event(s, of->end, activity, ENDS);
 }
 
-/* What is free of a node with a pod of the shape more (times 1) or less (times -1). */
+/* Change the free room of a node by a pod of the shape: one more (times 1) or less (times -1). */
 static inline void change_free(const Problem *p, State *s, int64_t shape, int64_t node, int64_t times) {
     const int64_t *request = s->t->requests + shape * p->resources;
     for (int64_t resource = 0; resource < p->resources; resource++)
         s->free[node * p->resources + resource] -= times * request[resource];
 }
 
-/* A pod gets room on a node (times 1) or gives it back (times -1). */
+/* Give a pod room on a node (times 1), or take it back (times -1). */
 static inline void reserve(const Problem *p, State *s, int64_t activity, int64_t node, int64_t times) {
     const int64_t shape = s->t->of[activity].shape;
     change_free(p, s, shape, node, times);
@@ -89,13 +89,13 @@ static void bind(const Problem *p, State *s, int64_t activity, int64_t node, dou
     if (volumes_free(p, s, activity)) begin(p, s, activity, now);
 }
 
-/* A pod that is on its node already, whatever room and volumes are thought to be free there. */
+/* Bind a pod that is on its node already, even if room or volumes seem not to be free there. */
 static void go_on(const Problem *p, State *s, int64_t activity, double now) {
     bind(p, s, activity, s->t->of[activity].fixed_node, now);
     if (isinf(s->of[activity].begin)) begin(p, s, activity, now);
 }
 
-/* Give room and volumes back; pods that are bound and waited for a volume begin. */
+/* Give room and volumes back, and begin bound pods that waited for a volume. */
 static void leave(const Problem *p, State *s, int64_t activity, double now) {
     int64_t node = s->of[activity].node;
     reserve(p, s, activity, node, -1);

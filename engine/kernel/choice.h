@@ -1,9 +1,9 @@
-/* Which node a planned pod gets at one moment. */
+/* The choice of a node for a planned pod at one moment. */
 #pragma once
 
 #include "room.h"
 
-/* VolumeRestrictions: whether a bound pod has a claim that only one pod at a time may have. */
+/* VolumeRestrictions: return whether a bound pod has a claim that only one pod at a time may have. */
 static int awaits_claim(const Problem *p, const State *s, int64_t activity) {
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
         if (p->exclusive[p->claims[i]] && s->claim_holders[p->claims[i]] > 0) return 1;
@@ -19,7 +19,7 @@ static inline int fits(const Problem *p, const State *s, int64_t activity, int64
     return admits(p, s, s->t->of[activity].shape, node) && !is_kept_back(p, s, activity);
 }
 
-/* When the inputs are on the node, with direct transfers from the producers' ends. */
+/* Return when the inputs are on the node, with direct transfers from the producers' ends. */
 static double arrival_seconds(const Problem *p, const State *s, int64_t activity, int64_t node) {
     double latest = 0.0;
     for (int64_t edge = s->t->predecessors_start[activity]; edge < s->t->predecessors_start[activity + 1]; edge++) {
@@ -31,7 +31,7 @@ static double arrival_seconds(const Problem *p, const State *s, int64_t activity
     return latest;
 }
 
-/* When the inputs are on a node that has none of them; nodes that have some are marked. */
+/* Return when the inputs are on a node that has none of them, and mark the nodes that have some. */
 static double remote_arrival_seconds(State *s, int64_t activity) {
     double latest = 0.0;
     s->mark += 1;
@@ -43,7 +43,7 @@ static double remote_arrival_seconds(State *s, int64_t activity) {
     return latest;
 }
 
-/* When the activity would end if it were bound to the node now. */
+/* Return when the activity would end if it were bound to the node now. */
 static inline double finish_seconds(const Problem *p, const State *s, int64_t activity, int64_t node, double now,
                                     double remote) {
     double begin = now;
@@ -56,8 +56,8 @@ static inline double finish_seconds(const Problem *p, const State *s, int64_t ac
     return begin + occupied_seconds(p, s->t, activity, node);
 }
 
-/* List the nodes with room, as the sample; returns how many. A new pod is offered all nodes, others those that
- * got room just now: a pod that no node could take before cannot fit where nothing has ended. */
+/* List the nodes with room as the sample, and return their number. A new pod is offered all nodes, others the
+ * nodes that got room just now: a pod that no node could take before cannot fit where nothing has ended. */
 static int64_t list_fitting(const Problem *p, State *s, int64_t activity, int is_new) {
     const int64_t shape = s->t->of[activity].shape;
     int64_t count = 0;
@@ -68,10 +68,10 @@ static int64_t list_fitting(const Problem *p, State *s, int64_t activity, int is
     return count;
 }
 
-/* The allowed one of nodes with room that has least latency excess, then earliest finish, then is the
- * fullest, then has the lowest number; -1 = none. With a deadline the latest finish is preferred, as long as what
- * follows can be done by then: whoever has time leaves the fast nodes to those who have not (the cheapest node in
- * time of Abrishami, Naghibzadeh, Epema 2013). */
+/* Return the best allowed node with room: least latency excess, then earliest finish, then the fullest, then the
+ * lowest number; -1 = none. With a deadline the latest finish is preferred, as long as the activities after it can
+ * end in time: so steps with time to spare leave the fast nodes to others (the cheapest node in time of Abrishami,
+ * Naghibzadeh, Epema 2013). */
 static int64_t choose_by_finish(const Problem *p, State *s, int64_t activity, int is_new, double now,
                                 double deadline) {
     const int64_t row = s->t->of[activity].class * p->nodes, gene_row = s->t->of[activity].gene * p->nodes;

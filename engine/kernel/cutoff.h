@@ -1,8 +1,8 @@
-/* Giving up on a schedule as soon as it is sure that the search cannot take it.
+/* Cutoff: a simulation stops as soon as it is certain that the search cannot use its schedule.
  *
- * Two things bound what the rest will cost, whatever is decided yet. A run ends no earlier than the end
- * of each activity plus the least time of all that follows it. And room that was idle until now is lost:
- * what is free of the scarcest resource must hold the work of all activities before the latest end. */
+ * Two bounds hold whatever is decided later. A run ends no earlier than the end of each activity plus the
+ * least time of all that follows it. And room that was idle until now is lost: the free room of the scarcest
+ * resource must hold the work of all activities before the latest end. */
 #pragma once
 
 #include "state.h"
@@ -10,7 +10,7 @@
 /* Sums are not made in the order of the terms, so that a cost this close to the limit counts as below it. */
 static inline double with_margin(double limit) { return limit + 1e-6 * fmax(1.0, fabs(limit)); }
 
-/* Begin a simulation that may cost `limit` at most; INFINITY = anything. */
+/* Begin a simulation that may cost at most `limit`; INFINITY = no limit. */
 static void set_limit(const Problem *p, State *s, double limit) {
     const Tables *t = s->t;
     s->cost_limit = with_margin(limit);
@@ -26,7 +26,7 @@ static void set_limit(const Problem *p, State *s, double limit) {
     s->idle_room = t->room;
 }
 
-/* The end of an activity is known. */
+/* Take in the end of an activity, once it is known. */
 static inline void count_end(const Problem *p, State *s, int64_t activity) {
     if (isinf(s->cost_limit)) return;
     const int64_t run = s->t->of[activity].run;
@@ -40,13 +40,13 @@ static inline void count_end(const Problem *p, State *s, int64_t activity) {
     s->idle_limit -= longer * (double)s->t->requests[s->t->of[activity].shape * p->resources + s->t->scarcest];
 }
 
-/* A pod of the shape gives room back (times 1) or takes it (times -1). */
+/* Take in that a pod of the shape gives room back (times 1) or takes it (times -1). */
 static inline void count_room(const Problem *p, State *s, int64_t shape, int64_t times) {
     if (isinf(s->idle_limit)) return;
     s->idle_room += (double)(times * s->t->requests[shape * p->resources + s->t->scarcest]);
 }
 
-/* Time goes on to `now`, and what was idle meanwhile is lost. */
+/* Go on to `now`; room that was idle until then is lost. */
 static inline void count_idle(State *s, double now) {
     if (isinf(s->idle_limit)) return;
     s->idle += s->idle_room * (now - s->counted_until);

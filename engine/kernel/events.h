@@ -1,5 +1,5 @@
-/* Events: earlier first, ties by code, so that the order never depends on history. Those of the instant
- * that is being played, to which most are added, have a heap of their own. */
+/* Events: earlier first, ties by code, so that the order never depends on history. Events of the
+ * present instant, to which most are added, have a heap of their own. */
 #pragma once
 
 #include "state.h"
@@ -22,7 +22,7 @@ static void push_event(State *s, double time, int64_t activity, int kind) {
         fill_hole(s->later, s->later_size++, event);
 }
 
-/* The hole goes down to a leaf, near which the last event belongs: it is a late one. */
+/* The hole goes down to a leaf, since the last event is late and belongs near one. */
 static int64_t pop_first(const State *s, Event *heap, int64_t size) {
     const int64_t first = heap[0].code;
     int64_t slot = 0;
@@ -39,7 +39,7 @@ static int64_t pop_first(const State *s, Event *heap, int64_t size) {
     return first;
 }
 
-/* The next event of this instant; -1 = there is none left. */
+/* Return the next event of this instant; -1 = there is none left. */
 static int64_t pop_event(State *s) {
     const int is_due = s->later_size > 0 && s->later[0].due == s->due;
     if (s->now_size == 0 && !is_due) return -1;

@@ -1,11 +1,11 @@
-/* What a schedule is worth: terms compared one after another; see fitness.py for their meaning. */
+/* The objective of a schedule: terms that are compared one after another; fitness.py has their meaning. */
 #pragma once
 
 #include "choice.h"
 
 enum { COMPLETION = 0, PACKING = 1, PAPER = 2 };
 
-/* Standard deviation of the nodes' time-averaged use plus the share of time spent on pulls. Time
+/* Return the standard deviation of the nodes' time-averaged use plus the share of time spent on pulls. Time
  * spent waiting on the node, for data or a volume, is not a use. */
 static double imbalance(const Problem *p, const State *s, double horizon) {
     double *use = s->sums;
@@ -30,7 +30,7 @@ static double imbalance(const Problem *p, const State *s, double horizon) {
     return sqrt(spread / (double)p->nodes) + (busy > 0.0 ? pulling / busy : 0.0);
 }
 
-/* Number of nodes that planned steps run on. */
+/* Return the number of nodes that planned steps run on. */
 static double nodes_used(const Problem *p, const State *s) {
     double count = 0.0, *used = s->sums;
     for (int64_t node = 0; node < p->nodes; node++) used[node] = 0.0;
@@ -40,7 +40,7 @@ static double nodes_used(const Problem *p, const State *s) {
     return count;
 }
 
-/* Eq. (1) of the genetic-algorithm paper without its constant T: higher is better. */
+/* Return Eq. (1) of the genetic-algorithm paper without its constant T: higher is better. */
 static double assignment_value(const Problem *p, const State *s) {
     double value = 0.0;
     for (int64_t activity = 0; activity < p->activities; activity++)
@@ -49,21 +49,21 @@ static double assignment_value(const Problem *p, const State *s) {
     return value;
 }
 
-/* Whether the latest end of all runs counts before their completions. */
+/* Return whether the latest end of all runs counts before their completions. */
 static inline int is_end_limited(const Problem *p) { return p->objective == COMPLETION && !isinf(p->end_limit); }
 
-/* Which of the terms is the weighted sum of completions. */
+/* Return the index of the term that is the weighted sum of completions. */
 static inline int completion_term(const Problem *p) {
     return p->objective == COMPLETION && !is_end_limited(p) ? 2 : 3;
 }
 
-/* What counts before the completions where they are not the first to count; `horizon` is the latest end. */
+/* Return the term before the completions, if they are not the first; `horizon` is the latest end. */
 static double term_before_completions(const Problem *p, const State *s, double horizon) {
     if (p->objective == COMPLETION) return fmax(0.0, horizon - p->end_limit);
     return p->objective == PACKING ? nodes_used(p, s) : -assignment_value(p, s);
 }
 
-/* Terms of a simulated schedule. */
+/* Compute the terms of a simulated schedule. */
 static void cost_terms(const Problem *p, const State *s, double *terms) {
     double weighted = 0.0, horizon = 0.0, busy = 0.0, *completion_of = s->sums;
     terms[0] = terms[1] = 0.0;
@@ -94,7 +94,7 @@ static void cost_terms(const Problem *p, const State *s, double *terms) {
     }
 }
 
-/* -1, 0, 1 as first is better, equal, worse; differences below one in 10^9 do not count. */
+/* Return -1, 0, 1 as first is better, equal, worse; relative differences below 10^-9 do not count. */
 static int compare_terms(const double *first, const double *second) {
     for (int term = 0; term < TERMS; term++) {
         double margin = 1e-9 * fmax(1.0, fabs(second[term]));

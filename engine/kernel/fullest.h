@@ -1,4 +1,4 @@
-/* FULLEST: each node takes those waiting steps that together fill it most (a knapsack of the ready ones).
+/* FULLEST: each node takes the waiting steps that together fill it most (a knapsack of the ready ones).
  *
  * Of sets that fill a node equally, it takes those of shapes with much work left: if small steps were used
  * up first, the last large ones would leave gaps that nothing fills (the same idea as in cutting stock,
@@ -8,10 +8,10 @@
 #include "choice.h"
 #include "queue.h"
 
-/* Sets that are looked at for one node at one moment, and shapes of which they may be. */
+/* Largest numbers of sets that are tried for one node at one moment, and of shapes in them. */
 enum { MOST_SETS = 2000, MOST_SHAPES = 32 };
 
-/* Of the work that is left, against the room that a set fills. */
+/* Weight of the work that is left, against the room that a set fills. */
 static const double WORK_LEFT_WEIGHT = 0.05;
 
 /* The search for one node's set. A set has s->cursor[i] pods of the shape s->live[i]. */
@@ -19,8 +19,8 @@ typedef struct {
     const Problem *p;
     State *s;
     int64_t node, resource, shapes;
-    int64_t waiting[MOST_SHAPES], best[MOST_SHAPES]; /* pods that wait and would fit alone; those of the best set */
-    double worth[MOST_SHAPES];                       /* of a unit of room that its pods fill */
+    int64_t waiting[MOST_SHAPES], best[MOST_SHAPES]; /* pods that wait and would fit alone; pods of the best set */
+    double worth[MOST_SHAPES];                       /* value of a unit of room that its pods fill */
     double best_value;
     int64_t sets;
 } Filling;
@@ -46,7 +46,7 @@ static void add_pods(Filling *f, int64_t first, double value) {
     }
 }
 
-/* How many pods of a queue the node could take if it took no others, at most. */
+/* Return the most pods of a queue that the node could take without others. */
 static int64_t count_waiting(const Problem *p, const State *s, int64_t shape, int64_t node) {
     int64_t most = INT64_MAX, count = 0;
     const int64_t *request = s->t->requests + shape * p->resources, *room = s->free + node * p->resources;
@@ -56,7 +56,7 @@ static int64_t count_waiting(const Problem *p, const State *s, int64_t shape, in
     return count;
 }
 
-/* The shapes that wait and fit, those that are worth most first. */
+/* List the shapes that wait and fit, the most valuable first. */
 static void list_shapes(Filling *f) {
     State *s = f->s;
     f->shapes = 0;
@@ -79,7 +79,7 @@ static void list_shapes(Filling *f) {
     }
 }
 
-/* Whether the pod may go there besides its room: its plan allows it, volumes too. */
+/* Return whether the plan and the volumes let the pod go there, if there is room. */
 static int may_take(const Problem *p, const State *s, int64_t activity, int64_t node) {
     const int64_t gene = s->t->of[activity].gene;
     if (is_kept_back(p, s, activity)) return 0;
@@ -107,7 +107,7 @@ static void take_pods(const Problem *p, State *s, int64_t queue, int64_t count, 
     }
 }
 
-/* Fill one node; beside the best set goes what still fits. */
+/* Fill one node with the best set, and then with other pods that still fit. */
 static void fill_node(const Problem *p, State *s, int64_t node, double now) {
     Filling f = {.p = p, .s = s, .node = node, .resource = s->t->scarcest < 0 ? 0 : s->t->scarcest, .sets = MOST_SETS};
     take_pods(p, s, s->t->shapes + node, INT64_MAX, node, now);
@@ -117,7 +117,7 @@ static void fill_node(const Problem *p, State *s, int64_t node, double now) {
     for (int64_t i = s->filled_count - 1; i >= 0; i--) take_pods(p, s, s->filled[i], INT64_MAX, node, now);
 }
 
-/* One round: nodes that got room, or all if pods are new. */
+/* Fill nodes in one round: nodes that got room, or all nodes if there are new pods. */
 static void dispatch_fullest(const Problem *p, State *s, double now) {
     const int is_any_new = s->fresh_count > 0;
     sort_fresh(s);
@@ -130,7 +130,7 @@ static void dispatch_fullest(const Problem *p, State *s, double now) {
         fill_node(p, s, is_any_new ? i : s->touched_nodes[i], now);
 }
 
-/* All work is left. */
+/* Begin a simulation, in which all work is left. */
 static void count_work(const Problem *p, State *s) {
     memset(s->work_left, 0, sizeof(double) * (size_t)(s->t->shapes + 1));
     for (int64_t activity = 0; activity < p->activities; activity++) {

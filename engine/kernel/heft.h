@@ -8,7 +8,7 @@
 #include "sorting.h"
 #include "tables.h"
 
-/* Whether HEFT may put the activity there. */
+/* Return whether HEFT may put the activity there. */
 static int heft_allows(const Problem *p, int64_t activity, int64_t node) {
     int64_t gene = p->gene[activity];
     if (p->fixed_node[activity] >= 0) return 1;
@@ -16,7 +16,7 @@ static int heft_allows(const Problem *p, int64_t activity, int64_t node) {
     return p->feasible[p->class_of[activity] * p->nodes + node];
 }
 
-/* Upward ranks, which are 0 yet: mean time of the longest path from the activity's start to the end of the run. */
+/* Compute upward ranks, 0 before: mean time of the longest path from the activity's start to the end of the run. */
 static void upward_ranks(const Problem *p, double *rank) {
     double inverse_speed = 0.0, inverse_store = 0.0;
     for (int64_t node = 0; node < p->nodes; node++) {
@@ -43,7 +43,7 @@ typedef struct {
     double *rank, *end; /* [A] */
     int32_t *order;     /* [A] */
     Ranked *scratch;    /* [2A] */
-    double *claim_end;  /* [V] when the last pod placed gives an exclusive claim back */
+    double *claim_end;  /* [V] end of the last pod placed with an exclusive claim */
 } Heft;
 
 static double heft_ready(const Problem *p, const Heft *h, const int64_t *placed, int64_t activity, int64_t node) {
@@ -59,7 +59,7 @@ static double heft_ready(const Problem *p, const Heft *h, const int64_t *placed,
     return ready;
 }
 
-/* Where and when the activity ends first; 0 when there is no memory left. */
+/* Find the node on which the activity ends first, and its start; return 0 when there is no memory left. */
 static int heft_place(const Problem *p, Heft *h, int64_t activity, double *start, int64_t *placed) {
     const int64_t gene = p->gene[activity], image = p->image[activity], fixed = p->fixed_node[activity];
     const int64_t *request = p->requests + activity * p->resources;
@@ -111,7 +111,7 @@ static int heft_run(const Problem *p, Heft *h, double *start, int64_t *placed) {
     return 1;
 }
 
-/* Starts and nodes of HEFT's schedule; 0 when there is no memory left. */
+/* Compute starts and nodes of HEFT's schedule; return 0 when there is no memory left. */
 int64_t heft(const Problem *p, double *start, int64_t *placed) {
     Memory memory = {0};
     Heft h = {profiles_new(p),

@@ -1,6 +1,6 @@
-/* The planner's inner loop: one discrete-event simulation that plays every policy, and the searches that
- * call it hundreds of thousands of times. Called from native.py through ctypes; nothing here touches
- * Python, and nothing is kept between calls but a problem's tables and what an open search works with.
+/* The planner's inner loop: one discrete-event simulation for every policy, and the searches that call it
+ * hundreds of thousands of times. It is called from native.py through ctypes and does not touch Python.
+ * Between calls it keeps only a problem's tables and the memory of open searches.
  *
  * One translation unit, so that the compiler sees through everything:
  * memory, problem -> tables -> state, events -> scores, room, cutoff -> choice, kube_choice, binding -> sorting,
@@ -12,22 +12,22 @@
 /* Sizes of what native.py mirrors; it checks that its structs have the same. */
 int64_t sizes(void) { return (int64_t)(sizeof(Problem) + sizeof(Tables) + sizeof(Activity) + sizeof(Progress)); }
 
-/* Play one policy; returns 1, or 0 when there is no memory left. */
+/* Simulate one policy; return 1, or 0 when there is no memory left. */
 int64_t simulate(const Problem *p, int64_t policy, const int64_t *planned, const double *priority,
                  const double *not_before, const int64_t *listed, int64_t draw, Progress *progress, double *terms) {
     State *state = state_new(p);
     if (!state) return 0;
     const Decision decision = {.policy = (int)policy, .planned = planned, .priority = priority, .not_before = not_before,
                                .listed = listed, .draw = draw, .limit = INFINITY};
-    play(p, state, &decision);
+    simulate_decision(p, state, &decision);
     cost_terms(p, state, terms);
     memcpy(progress, state->of, sizeof(Progress) * (size_t)p->activities);
     state_free(state);
     return 1;
 }
 
-/* Play plans in orders, order after order; returns the number of the last one that is better than all before
- * it and than `terms`, which become its own; -1 = none is, -2 = there is no memory left. */
+/* Simulate plans in orders, order after order; return the number of the first best one that is better than `terms`,
+ * which become its own; -1 = none is better, -2 = there is no memory left. */
 int64_t best_of(const Problem *p, int64_t policy, const int64_t *genes, int64_t plans, const double *keys,
                 int64_t orders, double *terms) {
     State *state = state_new(p);
@@ -37,7 +37,7 @@ int64_t best_of(const Problem *p, int64_t policy, const int64_t *genes, int64_t 
         const Decision decision = {.policy = (int)policy, .planned = genes + number % plans * p->genes,
                                    .priority = keys + number / plans * p->activities, .limit = INFINITY};
         double found[TERMS];
-        play(p, state, &decision);
+        simulate_decision(p, state, &decision);
         cost_terms(p, state, found);
         if (!isinf(terms[0]) && compare_terms(found, terms) >= 0) continue;
         memcpy(terms, found, sizeof(found));

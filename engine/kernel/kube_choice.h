@@ -1,10 +1,10 @@
-/* Which node kube-scheduler gives a pod at one moment. */
+/* kube-scheduler's choice of a node for a pod at one moment. */
 #pragma once
 
 #include "choice.h"
 #include "random.h"
 
-/* Whether the node holds the image, under the name the pod asks for. */
+/* Return whether the node holds the image under the pod's name for it. */
 static inline int shows_image(const Problem *p, const State *s, int64_t activity, int64_t node, double now) {
     return s->image_ready_at[s->t->of[activity].image * p->nodes + node] <= now &&
            p->image_scored[s->t->of[activity].class * p->nodes + node];
@@ -41,13 +41,13 @@ static void add_preferences(const Problem *p, State *s, int64_t activity, int64_
     }
 }
 
-/* The best of nodes that are looked at in kube-scheduler's order. */
+/* The best of the nodes so far, in the order in which kube-scheduler looks at them. */
 typedef struct {
-    int64_t most, ties, slot, node; /* its score, how many have it, where it was in that order, which it is */
+    int64_t most, ties, slot, node; /* its score, number of nodes with that score, place in the order, index */
 } Best;
 
 /* Since 1.35 the best is the one that Go's heap.Init brings to the top (newSortedNodeScores,
- * schedule_one.go): of equal ones the first in preorder. Before, it is drawn once all are known. */
+ * schedule_one.go): of equal ones the first in preorder. Before, it is drawn after a look at all of them. */
 static inline void look_at(const Problem *p, const State *s, Best *best, int64_t slot, int64_t node, int64_t score) {
     if (score < best->most) return;
     const int64_t ties = score > best->most ? 1 : best->ties + 1;
@@ -56,7 +56,7 @@ static inline void look_at(const Problem *p, const State *s, Best *best, int64_t
     best->ties = ties;
 }
 
-/* The node of the sample that the default profile prefers, by scores for its room so far; -1 if it is
+/* Return the node of the sample that the default profile prefers, by scores for its room so far; -1 if it is
  * empty. A draw depends on the pod alone, so that a plan which does the same until then finds its
  * driver pods on the same nodes. */
 static int64_t best_of_sample(const Problem *p, State *s, int64_t activity, int64_t count, double now) {
@@ -71,12 +71,12 @@ static int64_t best_of_sample(const Problem *p, State *s, int64_t activity, int6
     return s->sample[slot];
 }
 
-/* Places [from, to), then [0, again): what kube-scheduler looks at for one pod. */
+/* The places that kube-scheduler looks at for one pod: [from, to), then [0, again). */
 typedef struct {
     int64_t from, to, again;
 } Look;
 
-/* From where the last look ended until enough nodes have room, or all were looked at. */
+/* Return the next look: from the end of the last one until enough nodes have room, or over all. */
 static Look next_look(const Problem *p, State *s, int64_t shape, const uint64_t *fit) {
     const int64_t n = p->nodes, wanted = s->t->nodes_scored, from = s->next_start;
     Look look = {from, n, from};
@@ -99,7 +99,7 @@ static int16_t most_between(const int16_t *score, int64_t from, int64_t to) {
     return most;
 }
 
-/* The first place of [from, to) with the score, else `to`: four at a time, since few have it. */
+/* Return the first place of [from, to) with the score, else `to`: four at a time, since few have it. */
 static int64_t find_score(const int16_t *score, int16_t wanted, int64_t from, int64_t to) {
     const uint64_t ones = 0x0001000100010001u, pattern = ones * (uint16_t)wanted;
     int64_t place = from;
@@ -118,7 +118,7 @@ static int64_t count_score(const int16_t *score, int16_t wanted, int64_t from, i
     return count;
 }
 
-/* A look at places with room, which are numbered as slots in the order of the look. */
+/* A look at the places with room, numbered as slots in the order of the look. */
 typedef struct {
     Look look;
     const uint64_t *fit;  /* NULL: all have room */
@@ -135,8 +135,8 @@ static inline int64_t slot_of(const Slots *slots, int64_t place, int is_again) {
     return (is_again ? slots->turn : 0) + (slots->fit ? count_between(slots->fit, from, place) : place - from);
 }
 
-/* Of places with the score the first in preorder of their slots. Where many have it, the first slots in
- * preorder soon show one; where few have it, these are looked for. */
+/* Return the place with the score that is first in preorder of the slots. Where many have the score, the first
+ * slots in preorder soon show one; where few have it, the places with the score are looked for. */
 static int64_t first_in_preorder(const State *s, const int16_t *score, int16_t most, int64_t ties, const Slots *slots) {
     const Look look = slots->look;
     const int64_t count = slot_of(slots, look.again, 1);
@@ -161,7 +161,7 @@ static int64_t first_in_preorder(const State *s, const int16_t *score, int16_t m
     return best;
 }
 
-/* The best node of a look where room alone decides; `fit` is NULL where all nodes have room. */
+/* Return the best node of a look where room alone decides; `fit` is NULL where all nodes have room. */
 static int64_t best_by_room(const Problem *p, const State *s, const int16_t *score, const uint64_t *fit, Look look) {
     const int16_t one = most_between(score, look.from, look.to), other = most_between(score, 0, look.again);
     const int16_t most = one > other ? one : other;
@@ -172,7 +172,7 @@ static int64_t best_by_room(const Problem *p, const State *s, const int16_t *sco
     return s->everywhere[first_in_preorder(s, score, most, ties, &slots)];
 }
 
-/* kube-scheduler's choice for a pod it has not tried yet, on the state of the moment; -1 = none. */
+/* Return kube-scheduler's choice for a pod that it has not tried yet; -1 = none. */
 static int64_t choose_by_kube(const Problem *p, State *s, int64_t activity, double now) {
     const int64_t class = s->t->of[activity].class, shape = s->t->of[activity].shape;
     if (is_kept_back(p, s, activity)) return -1;
@@ -188,7 +188,7 @@ static int64_t choose_by_kube(const Problem *p, State *s, int64_t activity, doub
     return best_of_sample(p, s, activity, count, now);
 }
 
-/* Its choice for a pod that fitted nowhere until room came on some nodes just now, in the order of its list. */
+/* Return its choice for a pod that fitted nowhere before, among the nodes that got room, in its list's order. */
 static int64_t choose_by_kube_again(const Problem *p, State *s, int64_t activity, double now) {
     const int64_t count = list_fitting(p, s, activity, 0);
     for (int64_t i = 0; i < count; i++) {

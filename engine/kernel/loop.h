@@ -1,4 +1,4 @@
-/* The event loop: plays one schedule from submission to the end of the last activity. */
+/* The event loop: it simulates one schedule from submission to the end of the last activity. */
 #pragma once
 
 #include "fullest.h"
@@ -10,11 +10,11 @@ typedef struct {
     const int64_t *planned;   /* [G] planned node of each gene (READY, ORDERED, BACKFILL), or UNDECIDED (READY) */
     const double *priority;   /* [A] the smaller, the more urgent (ORDERED, BACKFILL, GREEDY) */
     const double *not_before; /* [A] planned starts to wait for (ORDERED), or NULL */
-    int32_t *order;           /* [A] an order near the plan's, which sorting makes it, or NULL: the last plan's */
+    int32_t *order;           /* [A] an order near the plan's, from which sorting starts, or NULL: the last plan's */
     const int64_t *listed;    /* [N] the nodes as kube-scheduler lists them, or NULL: as numbered */
     int64_t draw;             /* seed of its random ties */
-    double limit;             /* what the weighted completion may be at most; INFINITY = anything */
-    double deadline;          /* of what is UNDECIDED; 0 = the sooner, the better */
+    double limit;             /* limit of the weighted completion; INFINITY = none */
+    double deadline;          /* deadline of UNDECIDED steps; 0 = the sooner, the better */
 } Decision;
 
 enum { UNDECIDED = -1 };
@@ -23,7 +23,7 @@ static inline int in_sequence(const State *s, const Decision *d, int64_t activit
     return d->policy == ORDERED && s->t->of[activity].gene >= 0;
 }
 
-/* A new pod: by urgency where the policy has one (drivers first), else by creation. */
+/* Return the order of a new pod: by urgency if the policy has one (drivers first), else by creation. */
 static void create_pod(const Problem *p, State *s, const Decision *d, int64_t activity) {
     const int64_t gene = s->t->of[activity].gene;
     s->created[activity] = s->created_count++;
@@ -68,7 +68,7 @@ static void become_ready(const Problem *p, State *s, const Decision *d, int64_t 
         create_pod(p, s, d, activity);
 }
 
-/* When an activity without unfinished predecessors may start. */
+/* Return when an activity without unfinished predecessors may start. */
 static double ready_seconds(const Problem *p, State *s, const Decision *d, int64_t activity, double now) {
     double when = later_of(now, s->t->of[activity].release_seconds);
     if (!in_sequence(s, d, activity)) return when;
@@ -121,12 +121,12 @@ static void finish(const Problem *p, State *s, const Decision *d, int64_t activi
     }
 }
 
-/* Where the plan wants a gene's pods, or where the first of them went if they share a node; or UNDECIDED. */
+/* Return the planned node of a gene, or the node of its first pod if its pods share one; or UNDECIDED. */
 static inline int64_t decided_node(const State *s, const Decision *d, int64_t gene) {
     return d->policy == GREEDY || d->planned[gene] == UNDECIDED ? s->gene_node[gene] : d->planned[gene];
 }
 
-/* The node for a pod, -1 = none. */
+/* Return the node for a pod, -1 = none. */
 static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t activity, int is_new, double now) {
     int64_t gene = s->t->of[activity].gene, fixed = s->t->of[activity].fixed_node;
     if (fixed >= 0) return fits(p, s, activity, fixed) ? fixed : -1;
@@ -141,7 +141,7 @@ static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t act
     return node;
 }
 
-/* Where a pod waits that fitted nowhere. */
+/* Return the queue of a pod that fitted nowhere. */
 static int64_t queue_for(const Problem *p, const State *s, const Decision *d, int64_t activity) {
     const int64_t gene = s->t->of[activity].gene;
     if (s->t->of[activity].fixed_node >= 0) return s->t->shapes + s->t->of[activity].fixed_node;
@@ -172,7 +172,7 @@ static void dispatch_in_turn(const Problem *p, State *s, const Decision *d, doub
     memmove(s->fresh, s->fresh + done, sizeof(int32_t) * (size_t)s->fresh_count);
 }
 
-/* One round: all pods that may find a node, in their order. */
+/* Offer nodes in one round to all pods that may find one, in their order. */
 static void dispatch(const Problem *p, State *s, const Decision *d, double now) {
     if (s->fresh_count == 0 && s->queued_count == 0) return;
     int64_t live = open_round(p, s), done = 0;
@@ -220,8 +220,8 @@ static void list_nodes(const Problem *p, State *s, const Decision *d) {
     s->draw = d->draw;
 }
 
-/* Play a schedule; returns whether it costs no more than the decision's limit. */
-static int play(const Problem *p, State *s, const Decision *d) {
+/* Simulate a decision, and return whether its schedule costs no more than the decision's limit. */
+static int simulate_decision(const Problem *p, State *s, const Decision *d) {
     state_reset(s, p);
     set_limit(p, s, d->limit);
     list_nodes(p, s, d);

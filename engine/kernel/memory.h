@@ -1,4 +1,4 @@
-/* Memory of one object: arrays side by side in few blocks, which are given back together. */
+/* Memory of one object: arrays side by side in few blocks, which are freed together. */
 #pragma once
 
 #include <stdint.h>
@@ -6,7 +6,7 @@
 
 enum { CACHE_LINE = 64, FIRST_BLOCK = 1 << 14 };
 
-#ifndef GUARD /* a build that looks for memory errors lets nobody touch the line behind an array */
+#ifndef GUARD /* a build that looks for memory errors guards the line behind an array */
 #define GUARD(end)
 #endif
 
@@ -17,10 +17,10 @@ typedef struct Block {
 
 typedef struct {
     Block *blocks; /* the last one first */
-    int is_short;  /* there was no memory left: what has arrays of it must not be used */
+    int is_short;  /* there was no memory left: its arrays must not be used */
 } Memory;
 
-/* Zeros, from the beginning of a cache line on, so that what is read together is one line. */
+/* Return zeros from the start of a cache line on, so that fields that are read together are on one line. */
 static void *allocate(Memory *memory, int64_t count, size_t size) {
     const size_t bytes = (size_t)count * size, needed = bytes + 3 * CACHE_LINE;
     Block *block = memory->blocks;
@@ -43,7 +43,7 @@ static void *allocate(Memory *memory, int64_t count, size_t size) {
 
 #define ARRAY(memory, type, count) ((type *)allocate(memory, count, sizeof(type)))
 
-/* For lists of a struct's arrays, which say their types, names and sizes in one place: fields of the struct,
+/* Macros for a list of a struct's arrays, with types, names and sizes in one place: the fields of the struct,
  * and their memory, for a struct `own` that keeps it in its field `memory`. */
 #define DECLARE(type, name, count) type *name;
 #define ALLOCATE(type, name, count) own->name = ARRAY(&own->memory, type, count);

@@ -54,33 +54,33 @@ typedef struct {
     const uint8_t *sticky;              /* [G] */
     const double *image_bytes;          /* [I] */
     const uint8_t *image_present;       /* [I, N] */
-    const uint8_t *image_scored;        /* [K, N] held there, it has the name the pod asks for */
+    const uint8_t *image_scored;        /* [K, N] if held there, it has the pod's name for it */
     const double *run_weight;           /* [runs] */
     const int64_t *topological;         /* [A] activities, predecessors first */
-    const struct Tables *tables;        /* what follows from the rest, see tables.h */
+    const struct Tables *tables;        /* tables that follow from the other fields, see tables.h */
     double link_rate;
     double end_limit;                   /* COMPLETION: a latest end beyond it counts first; INFINITY = none */
     int64_t direct;                     /* 1: data moves from node to node */
     int64_t version_136;                /* BalancedAllocation as since Kubernetes 1.36 */
-    int64_t ties;                       /* which of several best nodes kube-scheduler takes, see below */
+    int64_t ties;                       /* way in which kube-scheduler takes one of the best nodes, see below */
     int64_t objective;                  /* 0 completion, 1 packing, 2 paper */
-    int64_t exclusive_claims;           /* how many claims are exclusive */
+    int64_t exclusive_claims;           /* number of exclusive claims */
     int64_t activities, nodes, resources, classes, genes, images, claim_count;
     int64_t iterations, loops, runs;
 } Problem;
 
 #define TERMS 5 /* terms of the objective, compared one after another */
 
-/* Which of several best nodes: one at random (until 1.34), the top of a heap (since 1.35), or the first. */
+/* Ways to take one of the best nodes: at random (until 1.34), the top of a heap (since 1.35), or the first. */
 enum { RANDOM_TIES = 0, HEAP_TIES = 1, FIRST_TIES = 2 };
 
 /* Policies of the simulation. */
 enum {
-    KUBE_DEFAULT = 0, /* every pod where kube-scheduler puts it; what fits nowhere is skipped */
+    KUBE_DEFAULT = 0, /* every pod where kube-scheduler puts it; pods that fit nowhere are skipped */
     STRICT_FIFO = 1,  /* the same, but a pod that fits nowhere blocks all pods created after it */
     READY = 2,        /* bound at once, in order of creation, to the planned node, else the next best */
     ORDERED = 3,      /* the plan's order on each node is kept; pods may wait for room there */
-    BACKFILL = 4,     /* planned nodes; whatever is ready and fits starts, most urgent first */
+    BACKFILL = 4,     /* planned nodes; all steps that are ready and fit start, most urgent first */
     GREEDY = 5,       /* list scheduling: most urgent first, on the node where it ends first */
     FULLEST = 6       /* each node takes the set of ready steps that fills it most; of a shape, most urgent first */
 };

@@ -44,7 +44,7 @@ static int segment_fits(const Profile *profile, const int64_t *request, int64_t 
     return 1;
 }
 
-/* Earliest start from `earliest` on with room for the whole duration. */
+/* Return the earliest start from `earliest` on with room for the whole duration. */
 static double earliest_gap(const Profile *profile, const int64_t *request, int64_t resources, double earliest,
                            double seconds) {
     double start = earliest;
@@ -60,7 +60,7 @@ static double earliest_gap(const Profile *profile, const int64_t *request, int64
     return INFINITY;
 }
 
-/* Make `time` a breakpoint; returns its segment. The capacity is there. */
+/* Make `time` a breakpoint, for which there is capacity, and return its segment. */
 static int64_t split_at(Profile *profile, int64_t resources, double time) {
     int64_t segment = segment_at(profile, time);
     if (profile->time[segment] == time) return segment;
@@ -82,7 +82,7 @@ static int take_room(Profile *profile, const int64_t *request, int64_t resources
     return 1;
 }
 
-/* One profile for each node; NULL when there is no memory left. */
+/* Return one profile for each node; NULL when there is no memory left. */
 static Profile *profiles_new(const Problem *p) { return calloc((size_t)p->nodes + 1, sizeof(Profile)); }
 
 static void profiles_free(const Problem *p, Profile *profiles) {
@@ -93,7 +93,7 @@ static void profiles_free(const Problem *p, Profile *profiles) {
     free(profiles);
 }
 
-/* All room of time zero is free forever; 0 when there is no memory left. */
+/* Make all room of time zero free forever; return 0 when there is no memory left. */
 static int profiles_clear(const Problem *p, Profile *profiles) {
     for (int64_t node = 0; node < p->nodes; node++) {
         if (!profile_reserve(profiles + node, p->resources)) return 0;

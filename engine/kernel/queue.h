@@ -8,7 +8,7 @@
 #include "binding.h"
 #include "sorting.h"
 
-/* Of two pods, whether the first is offered nodes first. */
+/* Return whether the first of two pods is offered nodes first. */
 static inline int is_sooner(const State *s, int64_t one, int64_t other) {
     return s->order[one] < s->order[other] || (s->order[one] == s->order[other] && s->created[one] < s->created[other]);
 }
@@ -29,7 +29,7 @@ static inline void link(State *s, int64_t queue, int64_t sooner, int64_t later) 
         s->last[queue] = sooner;
 }
 
-/* Let a pod wait that fitted nowhere. */
+/* Let a pod wait which fitted nowhere. */
 static void enqueue(State *s, int64_t queue, int64_t activity) {
     int64_t sooner = s->last[queue], later = -1;
     if (sooner < 0 && queue < s->t->shapes) {
@@ -54,7 +54,7 @@ static void dequeue(State *s, int64_t activity) {
     s->filled_at[moved] = s->filled_at[queue];
 }
 
-/* Whether a node that got room just now has enough for pods of the queue. */
+/* Return whether a node that got room just now has enough for pods of the queue. */
 static int is_hopeful(const Problem *p, const State *s, int64_t queue) {
     if (queue >= s->t->shapes) return s->touched[queue - s->t->shapes];
     for (int64_t i = 0; i < s->touched_count; i++)
@@ -62,7 +62,7 @@ static int is_hopeful(const Problem *p, const State *s, int64_t queue) {
     return 0;
 }
 
-/* Begin a round: which queues it goes through. Returns how many. */
+/* Begin a round: list the queues that it goes through, and return their number. */
 static int64_t open_round(const Problem *p, State *s) {
     int64_t live = 0;
     sort_fresh(s);
@@ -82,7 +82,7 @@ static inline int64_t drop_live(State *s, int64_t index, int64_t live) {
     return live - 1;
 }
 
-/* Room only shrinks during a round: leave out queues whose pods have no hope any more. */
+/* Leave out queues whose pods cannot fit any more: room only shrinks during a round. */
 static int64_t drop_hopeless(const Problem *p, State *s, int64_t live) {
     for (int64_t i = live - 1; i >= 0; i--)
         if (!is_hopeful(p, s, s->live[i])) live = drop_live(s, i, live);

@@ -16,7 +16,7 @@ static inline uint64_t random_bits(uint64_t *state) {
     return result;
 }
 
-/* One number of a seed and an index (SplitMix64's finalizer, Steele, Lea, Flood 2014). */
+/* Return one number by a seed and an index (SplitMix64's finalizer, Steele, Lea, Flood 2014). */
 static inline uint64_t mixed(uint64_t seed, uint64_t index) {
     uint64_t bits = seed + (index + 1) * 0x9e3779b97f4a7c15u;
     bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -24,10 +24,10 @@ static inline uint64_t mixed(uint64_t seed, uint64_t index) {
     return bits ^ (bits >> 31);
 }
 
-/* In [0, 1). */
+/* Draw a number in [0, 1). */
 static inline double random_unit(uint64_t *state) { return (double)(random_bits(state) >> 11) * 0x1.0p-53; }
 
-/* In 0..count-1. */
+/* Draw a number in 0..count-1. */
 static inline int64_t random_index(uint64_t *state, int64_t count) {
     return (int64_t)(random_unit(state) * (double)count);
 }

@@ -1,7 +1,7 @@
-/* Which nodes have room for the pods of a shape, and what kube-scheduler thinks of them there.
+/* The nodes with room for the pods of a shape, and kube-scheduler's scores for that room.
  *
- * Both change on one node at a time, with every pod that comes or goes. Each shape knows how many of
- * the changes it has taken in, and catches up when somebody asks. Nodes are in the order in which
+ * Both change on one node at a time, with every pod that comes or goes. Each shape counts the changes that
+ * it has taken in, and takes in the others before it is read. Nodes are in the order in which
  * kube-scheduler lists them: by place. */
 #pragma once
 
@@ -29,7 +29,7 @@ static void set_fit(const Problem *p, State *s, int64_t shape, int64_t node) {
     *word = fits ? *word | bit : *word & ~bit;
 }
 
-/* Find a shape's set for what is free now; returns how many nodes have room. */
+/* Find the nodes with room for a shape now, and return their number. */
 static int64_t fill_fit(const Problem *p, const State *s, int64_t shape, uint64_t *fit) {
     int64_t count = 0;
     memset(fit, 0, sizeof(uint64_t) * (size_t)s->t->words);
@@ -41,7 +41,7 @@ static int64_t fill_fit(const Problem *p, const State *s, int64_t shape, uint64_
     return count;
 }
 
-/* The set of places of nodes with room for the shape. */
+/* Return the set of places of nodes with room for the shape. */
 static const uint64_t *fitting(const Problem *p, State *s, int64_t shape) {
     uint64_t *fit = s->fit + shape * s->t->words;
     const int64_t known = s->fit_changes[shape];
@@ -53,7 +53,7 @@ static const uint64_t *fitting(const Problem *p, State *s, int64_t shape) {
     return fit;
 }
 
-/* What the default profile gives a node for its room: LeastAllocated and BalancedAllocation. */
+/* Return the default profile's score of a node's room: LeastAllocated and BalancedAllocation. */
 static int64_t room_score(const Problem *p, const State *s, int64_t shape, int64_t node) {
     const int64_t *request = s->t->requests + shape * p->resources, *room = s->free + node * p->resources;
     const int64_t *scored_request = s->t->scored_requests + shape * 2, *scored = s->scored + node * 2;
@@ -71,7 +71,7 @@ static inline void set_score(const Problem *p, State *s, int64_t shape, int64_t 
     s->score[shape * p->nodes + s->place_in_list[node]] = (int16_t)score;
 }
 
-/* The shape's scores by place, NO_ROOM where there is none. */
+/* Return the shape's scores by place, NO_ROOM where there is none. */
 static const int16_t *room_scores(const Problem *p, State *s, int64_t shape) {
     int64_t known = s->score_changes[shape];
     if (known < 0 || s->changed_count - known > p->nodes)
@@ -82,14 +82,14 @@ static const int16_t *room_scores(const Problem *p, State *s, int64_t shape) {
     return s->score + shape * p->nodes;
 }
 
-/* How many bits are set; the instruction for it is not in the baseline that wheels are made for. */
+/* Return the number of set bits; the instruction for it is not in the baseline that wheels are made for. */
 static inline int64_t bits_in(uint64_t word) {
     word -= word >> 1 & 0x5555555555555555u;
     word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
     return (int64_t)(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
 }
 
-/* How many places of a set are in [from, to). */
+/* Return the number of places of a set in [from, to). */
 static int64_t count_between(const uint64_t *set, int64_t from, int64_t to) {
     if (from >= to) return 0;
     const int64_t first = from >> 6, last = (to - 1) >> 6;
@@ -100,7 +100,7 @@ static int64_t count_between(const uint64_t *set, int64_t from, int64_t to) {
     return count;
 }
 
-/* The place behind the `wanted`th of a set from `from` on; the set has that many there. */
+/* Return the place behind the `wanted`th of a set from `from` on; the set has that many there. */
 static int64_t place_behind(const uint64_t *set, int64_t from, int64_t wanted) {
     int64_t word = from >> 6;
     uint64_t left = set[word] & (~(uint64_t)0 << (from & 63));
@@ -109,7 +109,7 @@ static int64_t place_behind(const uint64_t *set, int64_t from, int64_t wanted) {
     return word * 64 + __builtin_ctzll(left) + 1;
 }
 
-/* Nodes of a set with places in [from, to), in their order; returns how many. */
+/* List the nodes of a set with places in [from, to) in their order, and return their number. */
 static int64_t list_between(const State *s, const uint64_t *set, int64_t from, int64_t to, int64_t *nodes) {
     int64_t count = 0;
     if (from >= to) return 0;

@@ -15,12 +15,12 @@ enum {
     IMAGE_LOCALITY_WEIGHT = 1
 };
 
-/* part * 100 / whole; wraps from 80 PiB on, as Go's does. */
+/* Return part * 100 / whole; wraps from 80 PiB on, as Go's does. */
 static inline int64_t percent(int64_t part, int64_t whole) {
     return (int64_t)((uint64_t)part * 100u) / whole;
 }
 
-/* What is left of a resource, and what is taken; nothing where the node has none of it. */
+/* Return scores for what is left of a resource, and for what is taken; 0 where the node has none of it. */
 static inline int64_t least_requested(int64_t requested, int64_t allocatable) {
     return allocatable == 0 || requested > allocatable ? 0 : percent(allocatable - requested, allocatable);
 }
@@ -29,7 +29,7 @@ static inline int64_t most_requested(int64_t requested, int64_t allocatable) {
     return allocatable == 0 ? 0 : percent(requested < allocatable ? requested : allocatable, allocatable);
 }
 
-/* A resource the node has nothing of is left out. */
+/* A resource that the node does not have is left out. */
 static inline int64_t mean_score(int64_t sum, int64_t allocatable_cpu, int64_t allocatable_memory) {
     const int64_t weights = (allocatable_cpu != 0) + (allocatable_memory != 0);
     return weights == 0 ? 0 : sum / weights;
@@ -49,7 +49,7 @@ int64_t most_allocated(int64_t requested_cpu, int64_t requested_memory, int64_t 
     return mean_score(cpu + most_requested(requested_memory, allocatable_memory), allocatable_cpu, allocatable_memory);
 }
 
-/* How alike the used shares of CPU and memory are, 50 to 100 (balancedResourceScore). */
+/* Return the balance of the used shares of CPU and memory, 50 to 100 (balancedResourceScore). */
 static inline int64_t balance(int64_t requested_cpu, int64_t requested_memory, int64_t allocatable_cpu,
                               int64_t allocatable_memory) {
     if (allocatable_cpu == 0 || allocatable_memory == 0) return 100;

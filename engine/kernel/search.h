@@ -11,12 +11,12 @@
 
 typedef struct {
     double crossover_rate;  /* share of children that mix two parents */
-    double window_share;    /* share of these that take all of a stretch of time from the second parent */
+    double window_share;    /* share of mixed children that take all of a stretch of time from the second parent */
     double serial_share;    /* share of children decoded serially and justified (ordered dispatch) */
-    double moved_share;     /* share of these whose steps may go to other nodes, each with a probability that is drawn */
+    double moved_share;     /* share of serial children whose steps may go to other nodes, each with a drawn probability */
     double greedy_share;    /* share of the others decoded by list scheduling (ordered dispatch) */
     double deadline_share;  /* share of children with steps placed again for a deadline (ready dispatch) */
-    double most_moves;      /* moves per child, at most */
+    double most_moves;      /* largest number of moves per child */
 } SearchParameters;
 
 typedef struct {
@@ -24,13 +24,13 @@ typedef struct {
     double *keys;     /* [size, A] starts, which are the order of the plan */
     double *terms;    /* [size, TERMS] */
     uint64_t *random; /* [4] */
-    int64_t *schedules; /* [1] how many were played, those that were given up included */
+    int64_t *schedules; /* [1] number of simulated schedules, including those that were given up */
     int64_t size;
 } Population;
 
 static const double EARLIEST_DEADLINE = 0.4, LATEST_DEADLINE = 1.1; /* x the completion of the parent */
 
-enum { SERIAL = -1 }; /* besides the policies: decoded serially, then played in order */
+enum { SERIAL = -1 }; /* beside the policies: decoded serially, then simulated in order */
 
 typedef struct {
     const Problem *p;
@@ -40,11 +40,11 @@ typedef struct {
     Serial serial;
     int ordered;
     int64_t *genes;    /* [G] the child */
-    double deadline;   /* for its steps that are placed again */
+    double deadline;   /* deadline of its steps that are placed again */
     double *keys;      /* [A] */
     int64_t *deciders; /* activities with a gene */
-    int32_t *orders;   /* [size, A] of each slot, as its last child had it */
-    int32_t *order;    /* [A] of the child's parent */
+    int32_t *orders;   /* [size, A] order of the last child of each slot */
+    int32_t *order;    /* [A] order of the child's parent */
     int64_t decider_count;
     Memory memory;
 } Search;
@@ -53,7 +53,7 @@ static int64_t random_decider(Search *search) {
     return search->deciders[random_index(search->population->random, search->decider_count)];
 }
 
-/* Another allowed node, uniformly; on large clusters a few draws may all be refused. */
+/* Draw another allowed node, uniformly; on large clusters a few draws may all be refused. */
 static void move_to_node(Search *search, int64_t activity) {
     const Problem *p = search->p;
     int64_t gene = p->gene[activity];
@@ -75,7 +75,7 @@ static void swap_nodes(Search *search, int64_t activity, int64_t other) {
     search->genes[swapped] = node;
 }
 
-/* Somewhere between the latest predecessor's place in the order and its own. */
+/* Draw a key between the latest predecessor's place in the order and its own. */
 static void move_earlier(Search *search, int64_t activity) {
     const Tables *t = search->p->tables;
     double low = 0.0, *keys = search->keys;
@@ -112,8 +112,8 @@ static void mutate(Search *search) {
 
 static int lies_between(double key, double one, double other) { return key >= fmin(one, other) && key <= fmax(one, other); }
 
-/* What starts between the starts of two steps is placed again, each step on the slowest node where it is in time for a
- * deadline that is drawn. Steps will have to wait for room, so it is mostly earlier than the end of the parent. */
+/* Place the steps between the starts of two steps again, each on the slowest node where it is in time for a drawn
+ * deadline. Steps will have to wait for room, so the deadline is mostly earlier than the end of the parent. */
 static void place_again(Search *search, int64_t slot) {
     const Problem *p = search->p;
     uint64_t *random = search->population->random;
@@ -168,17 +168,17 @@ static void respect_precedences(const Problem *p, double *keys) {
     }
 }
 
-/* Play the child as it is; returns 0 if that costs more than the limit, and was not played to its end. */
+/* Simulate the child as it is; return 0 if it costs more than the limit, and the simulation stopped early. */
 static int play_child(Search *search, int policy, double limit, double *terms) {
     Decision decision = {.policy = policy, .planned = search->genes, .priority = search->keys, .order = search->order,
                          .limit = limit, .deadline = search->deadline};
     *search->population->schedules += 1;
-    if (!play(search->p, search->state, &decision)) return 0;
+    if (!simulate_decision(search->p, search->state, &decision)) return 0;
     cost_terms(search->p, search->state, terms);
     return 1;
 }
 
-/* Rewrite the child as the plan that its schedule shows; what was not placed keeps the node of the parent. */
+/* Rewrite the child as the plan that its schedule shows; steps without a node keep that of the parent. */
 static void rewrite_child(Search *search, const int64_t *parent) {
     const Problem *p = search->p;
     const State *s = search->state;
@@ -192,7 +192,7 @@ static void rewrite_child(Search *search, const int64_t *parent) {
     for (int64_t activity = 0; activity < p->activities; activity++) {
         const Progress *of = s->of + activity;
         double start = of->start;
-        /* In the order a step takes its place when its data is there; other policies take it before. */
+        /* Under ORDERED a step takes its place when its data is there; under other policies it may be before. */
         if (p->direct && search->ordered && isfinite(start))
             start = fmax(start, of->arrival >= 0.0 ? of->arrival : arrival_seconds(p, s, activity, of->node));
         search->keys[activity] = isfinite(start) ? start : 1e300;
@@ -223,7 +223,7 @@ static double taken_limit(const Search *search, int64_t slot) {
     return term > 2 && own[2] > 1e-9 ? INFINITY : own[term];
 }
 
-/* One child; returns 1 if it is the best so far, -1 if there is no memory left. */
+/* Try one child; return 1 if it is the best so far, -1 if there is no memory left. */
 static int try_child(Search *search) {
     const Problem *p = search->p;
     Population *population = search->population;
@@ -247,16 +247,16 @@ static int try_child(Search *search) {
         const double moved = p->nodes > 1 && share > 0.0 && random_unit(random) < share ? random_unit(random) : 0.0;
         const int64_t decoded = serial_decode(p, &search->serial, search->genes, search->keys, moved, random);
         if (decoded < 0) return -1;
-        *population->schedules += decoded - 1; /* playing it changes nothing, and is counted below */
+        *population->schedules += decoded - 1; /* simulating it changes nothing, and is counted below */
         policy = ORDERED;
     }
     const double limit = taken_limit(search, slot);
-    /* What another policy does for the best is played again in order, whatever it costs. */
+    /* The best schedule of another policy is simulated again in order, whatever it costs. */
     const int is_replayed = search->ordered && slot == 0 && policy != ORDERED;
     if (!play_child(search, policy, is_replayed ? INFINITY : limit, terms)) return 0;
     rewrite_child(search, population->genes + slot * p->genes);
     int against_best = compare_terms(terms, population->terms);
-    /* Slot 0 holds what a plan will really do: driver pods may fall differently when it is played again. */
+    /* Slot 0 holds what a plan really does: driver pods may go elsewhere when it is simulated again. */
     if (search->ordered && (against_best < 0 || (slot == 0 && (policy != ORDERED || against_best == 0)))) {
         if (!play_child(search, ORDERED, limit, terms)) return 0;
         against_best = compare_terms(terms, population->terms);
@@ -274,7 +274,7 @@ void search_close(Search *search) {
     free(search);
 }
 
-/* What a search of the problem works with; NULL when there is no memory left. */
+/* Return the memory that a search of the problem works with; NULL when there is no memory left. */
 Search *search_open(const Problem *p) {
     Search *search = calloc(1, sizeof(Search));
     if (!search) return NULL;
@@ -293,7 +293,7 @@ Search *search_open(const Problem *p) {
     return search;
 }
 
-/* Before the first child: what only some searches need; 0 when there is no memory left. */
+/* Prepare, before the first child, what only some searches need; return 0 when there is no memory left. */
 static int prepare(Search *search) {
     const int64_t activities = search->p->activities, size = search->population->size;
     if (!search->ordered) return 1;
@@ -306,7 +306,7 @@ static int prepare(Search *search) {
     return search->orders != NULL;
 }
 
-/* Try children; returns how many were the best so far, -1 when there is no memory left. */
+/* Try children; return how many were the best so far, -1 when there is no memory left. */
 int64_t improve(Search *search, Population *population, const SearchParameters *parameters, int64_t ordered,
                 int64_t trials) {
     int64_t improved = 0;

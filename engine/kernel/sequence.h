@@ -34,7 +34,7 @@ static void start_in_order(const Problem *p, State *s, double now) {
     }
 }
 
-/* The most urgent step that is ready and fits but is kept back by the order, -1 if none. */
+/* Return the most urgent step that is ready and fits but is kept back by the order, -1 if none. */
 static int64_t first_stalled(const Problem *p, const State *s, const int64_t *planned, const double *priority) {
     int64_t best = -1;
     for (int64_t activity = 0; activity < p->activities; activity++) {

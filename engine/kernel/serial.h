@@ -2,10 +2,10 @@
  *
  * Double justification (Valls, Ballestin, Quintanilla 2005) moves all steps to the right, the last ones
  * first, and then to the left again: the schedule never gets longer, and often shorter (serial schedule
- * generation and its mirror image: Kolisch 1996; Sprecher 2000 shows which schedules it can find). What
- * comes out is an order of starts, and in the last pass some steps may go to other nodes: where they end
- * first, as in HEFT (Topcuoglu, Hariri, Wu 2002). Images, claims, loops and drivers are left out: a child is played
- * before it counts. */
+ * generation and its mirror image: Kolisch 1996; Sprecher 2000 shows which schedules it can find). The
+ * result is an order of starts. In the last pass some steps may go to other nodes, where they end first, as
+ * in HEFT (Topcuoglu, Hariri, Wu 2002). Images, claims, loops and drivers are left out, since every child is
+ * simulated before it counts. */
 #pragma once
 
 #include "profile.h"
@@ -33,7 +33,7 @@ static void serial_free(const Problem *p, Serial *x) {
     give_back(&x->memory);
 }
 
-/* 0 when there is no memory left; what there is must be freed anyway. */
+/* Return 0 when there is no memory left; the memory so far must be freed anyway. */
 static int serial_open(const Problem *p, Serial *own) {
     own->profiles = profiles_new(p);
     SERIAL_ARRAYS(ALLOCATE)
@@ -49,12 +49,12 @@ static inline int64_t planned_node(const Problem *p, const int64_t *genes, int64
     return p->gene[activity] >= 0 ? genes[p->gene[activity]] : -1;
 }
 
-/* Between one activity and the next: data has to move unless both are on one node. */
+/* Return the time of transfer between two activities: data has to move unless both are on one node. */
 static inline double moving_seconds(const Problem *p, int64_t edge, int64_t node, int64_t other) {
     return p->direct && (node < 0 || node != other) ? p->tables->transfer_seconds[edge] : 0.0;
 }
 
-/* When the activity may start: all before it have ended, and their data is there. */
+/* Return when the activity may start: all before it have ended, and their data is there. */
 static double serial_ready(const Problem *p, const Serial *x, const int64_t *genes, int64_t activity,
                            int64_t node) {
     const Tables *t = p->tables;
@@ -66,7 +66,7 @@ static double serial_ready(const Problem *p, const Serial *x, const int64_t *gen
     return ready;
 }
 
-/* Mirrored, those before it may start once it has ended. */
+/* Let the activities before it start once it has ended, in the mirrored schedule. */
 static void serial_release(const Problem *p, Serial *x, const int64_t *genes, int64_t activity,
                            int64_t node) {
     const Tables *t = p->tables;
@@ -77,7 +77,7 @@ static void serial_release(const Problem *p, Serial *x, const int64_t *genes, in
     }
 }
 
-/* The allowed node where the activity ends first, never farther from its users than its own. */
+/* Return the allowed node where the activity ends first, never farther from its users than its own. */
 static int64_t node_of_first_end(const Problem *p, const Serial *x, const int64_t *genes,
                                  int64_t activity, int64_t own) {
     const int64_t *request = p->requests + activity * p->resources, gene = p->gene[activity];
@@ -97,7 +97,7 @@ static int64_t node_of_first_end(const Problem *p, const Serial *x, const int64_
     return best;
 }
 
-/* Whether a step may leave its node: it shares it with no other. */
+/* Return whether a step may leave its node: it does not have to share the node with others. */
 static inline int may_move(const Problem *p, int64_t activity) {
     return p->gene[activity] >= 0 && !p->sticky[p->gene[activity]];
 }

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A number as bits in the order of the numbers: they are compared sooner, and pairs of them without a
- * branch that nobody could predict. Zero has one sign. */
+/* Return a number as bits in the order of the numbers: they are quicker to compare, and pairs of them
+ * do not need a branch, which could not be predicted. Zero has one sign. */
 static inline uint64_t ordinal_of(double number) {
     uint64_t bits;
     number += 0.0;
@@ -20,7 +20,7 @@ static inline double number_of(uint64_t ordinal) {
     return number;
 }
 
-/* An activity with all that decides where it is sorted. */
+/* An activity with its sort keys. */
 typedef struct {
     uint64_t key;
     int32_t place, activity;
@@ -29,7 +29,7 @@ typedef struct {
 /* Of equal keys the lower place comes first. */
 static inline int is_less(Ranked one, Ranked other) { return one.key < other.key + (one.place < other.place); }
 
-/* Stable merge sort; what is in order already is left where it is. Behind `items` is room for half as many. */
+/* Sort by stable merging; parts that are in order stay where they are. Behind `items` is room for half as many. */
 static void sort_ranked(Ranked *items, int64_t count) {
     Ranked *spare = items + count;
     for (int64_t width = 1; width < count; width *= 2)

@@ -1,29 +1,29 @@
-/* What changes while a schedule is simulated; one State serves any number of simulations. */
+/* The state of a simulation; one State serves any number of simulations, one after another. */
 #pragma once
 
 #include "sorting.h"
 #include "tables.h"
 
-/* How far an activity is: one line of the cache. */
+/* The progress of an activity, on one line of the cache. */
 typedef struct {
     double start, begin, end;     /* bind; volumes attached; end of the upload; infinite until known */
-    double pull_seconds;          /* waiting for the image */
+    double pull_seconds;          /* time of waiting for the image */
     double arrival;               /* when its inputs are on its node, with direct transfers; -1 = not known yet */
     int32_t node;                 /* -1 until bound */
-    int32_t cause;                /* whose end let it start, -1 = none */
-    int32_t queue_of;             /* where it waits if no node could take it, -1 = nowhere */
-    int32_t sooner, later;        /* its neighbours there, -1 = none */
-    int32_t waiting;              /* predecessors that have not ended; READY_NOW: waits for a node alone */
+    int32_t cause;                /* activity whose end let it start, -1 = none */
+    int32_t queue_of;             /* queue in which it waits if no node could take it, -1 = none */
+    int32_t sooner, later;        /* its neighbours in the queue, -1 = none */
+    int32_t waiting;              /* predecessors that have not ended; READY_NOW: waits only for a node */
 } Progress;
 
 enum { READY_NOW = -1 };
 
 typedef struct {
     uint64_t due;                 /* its time, as `ordinal_of` has it */
-    int64_t code;                 /* of the activity and the kind of event */
+    int64_t code;                 /* number of the activity and the kind of event */
 } Event;
 
-/* The arrays of a State, with how many elements each has. */
+/* The arrays of a State, each with its number of elements. */
 #define STATE_ARRAYS(FIELD)                                                                                        \
     FIELD(Progress, of, p->activities)                                                                             \
     FIELD(double, order, p->activities)                  /* the smaller, the earlier it is offered a node */       \

@@ -1,5 +1,5 @@
-/* What follows from a problem alone, for any number of simulations; the fields mirror tables.ProblemTables,
- * in its order, which says what they mean. S = shapes. */
+/* Tables that follow from a problem, for any number of simulations; the fields mirror those of
+ * kernel_tables.ProblemTables, in its order, which says what they mean. S = shapes. */
 #pragma once
 
 #include <math.h>
@@ -8,13 +8,13 @@
 #include "memory.h"
 #include "problem.h"
 
-/* What is read together of an activity is one line of the cache. */
+/* The fields of an activity that are read together, on one line of the cache. */
 typedef struct {
     int32_t class, shape, gene, image, run, fixed_node, iteration, entry_iteration; /* shape: -1 = virtual */
     uint8_t is_virtual, is_running, mounts_volumes;
     double release_seconds;
-    double least_seconds; /* from its start to its end, at least */
-    double least_after;   /* from its end to the end of its run, at least */
+    double least_seconds; /* least time from its start to its end */
+    double least_after;   /* least time from its end to the end of its run */
 } Activity;
 
 typedef struct Tables {
@@ -47,19 +47,19 @@ typedef struct Tables {
 /* One instruction, where fmax takes several to see to what is not a number. */
 static inline double later_of(double one, double other) { return one > other ? one : other; }
 
-/* Download, run and upload on the node. */
+/* Return the time of download, run and upload on the node. */
 static inline double seconds_on(const Problem *p, int64_t activity, int64_t node) {
     double seconds = p->duration_seconds[activity];
     if (p->scales[activity]) seconds /= p->speed[node];
     return seconds + (p->download_bytes[activity] + p->upload_bytes[activity]) / p->store_rate[node];
 }
 
-/* The same, looked up. */
+/* Look up the time of download, run and upload on the node. */
 static inline double occupied_seconds(const Problem *p, const Tables *t, int64_t activity, int64_t node) {
     return t->kinds ? t->occupied[activity * t->kinds + t->kind_of[node]] : seconds_on(p, activity, node);
 }
 
-/* The longest path behind each activity, and the end of each run, at least. */
+/* Find the longest path behind each activity, and the earliest end of each run. */
 void find_least_times(const Problem *p) {
     const Tables *t = p->tables;
     for (int64_t i = p->activities - 1; i >= 0; i--) {

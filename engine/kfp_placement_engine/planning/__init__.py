@@ -1,1 +1,1 @@
-"""Plans of runs, and why they are as they are."""
+"""Planning: plans of runs, with the reasons for each placement and the limits of each run."""

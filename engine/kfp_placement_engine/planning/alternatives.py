@@ -1,4 +1,4 @@
-"""What if a step went elsewhere: the plan is played again with the step on other nodes."""
+"""A plan with one step on another node, simulated again to compare the two."""
 
 from dataclasses import dataclass
 
@@ -11,55 +11,55 @@ from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.simulation import Schedule, simulate
 
 WHAT_IF_WORK = 50_000_000
-"""Work spent on trying other nodes, about half a second; beyond it losses are estimated."""
+"""Work to spend on trying other nodes, about half a second; beyond it losses are estimated."""
 
 _EQUAL_SECONDS = 1e-6
-"""Ends that differ by less are the same."""
+"""Largest difference of two ends that counts as none."""
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class MovedStep:
     """The plan with one step on another node.
 
     Attributes:
         node: index of the node.
-        schedule: what it leads to.
+        schedule: schedule of the plan with the step there.
     """
 
     node: int
     schedule: Schedule
 
 
-def moved(problem: PlacementProblem, placement: Placement, activity: int, node: int) -> WhatIf:
-    """Play the placement with the activity's gene on another node."""
+def moved(problem: PlacementProblem, placement: Placement, activity: int, node: int) -> MovedStep:
+    """Simulate the placement with the activity's gene on another node."""
     nodes = placement.gene_nodes.copy()
     nodes[problem.arrays.gene[activity]] = node
-    return WhatIf(node, simulate(problem, Placement(nodes, placement.priority, np.empty(0))))
+    return MovedStep(node, simulate(problem, Placement(nodes, placement.priority, np.empty(0))))
 
 
 def completions(problem: PlacementProblem, schedule: Schedule) -> Floats:
-    """[runs] end of the last activity of each run that ends; 0 if none does."""
+    """Return [runs] the end of each run's last activity that ends; 0 if none does."""
     ends = np.zeros(problem.arrays.run_weight.size)
     np.maximum.at(ends, problem.arrays.run[schedule.finished], schedule.end[schedule.finished])
     return ends
 
 
 def seconds_on_nodes(problem: PlacementProblem, activity: int) -> Floats:
-    """[N] download, run and upload time of the activity on each node."""
+    """Return [N] the seconds of download, run and upload of the activity on each node."""
     seconds: Floats = occupied_seconds(problem.arrays, [activity], slice(None))[0]
     return seconds
 
 
 def compared(
-    problem: PlacementProblem, schedule: Schedule, activity: int, others: list[WhatIf]
+    problem: PlacementProblem, schedule: Schedule, activity: int, others: list[MovedStep]
 ) -> Reason:
-    """What speaks for the activity's node against others.
+    """Return the reason for the activity's node, and against the others.
 
     Args:
-        problem: the problem.
-        schedule: the plan's schedule.
-        activity: the step's activity.
-        others: the plan with the step on other nodes, at least one.
+        problem: problem that was planned.
+        schedule: schedule of the plan.
+        activity: activity of the step.
+        others: plans with the step on other nodes, at least one.
     """
     latency = float(schedule.terms[1])
     allowed = [other for other in others if other.schedule.terms[1] <= latency + 1e-9]
@@ -67,8 +67,8 @@ def compared(
         return reason("keeps-room")
     run = int(problem.arrays.run[activity])
 
-    def end(played: Schedule) -> float:
-        return float(completions(problem, played)[run])
+    def end(schedule: Schedule) -> float:
+        return float(completions(problem, schedule)[run])
 
     best = min(allowed, key=lambda other: end(other.schedule))
     later = end(best.schedule) - end(schedule)
@@ -82,7 +82,7 @@ def compared(
 
 
 def _among_equals(
-    problem: PlacementProblem, schedule: Schedule, activity: int, equal: list[WhatIf]
+    problem: PlacementProblem, schedule: Schedule, activity: int, equal: list[MovedStep]
 ) -> Reason:
     own = float(schedule.end[activity])
     soonest = min(equal, key=lambda other: float(other.schedule.end[activity]))

@@ -1,8 +1,9 @@
-"""What the end of a run waits for: the chain of work and waits from its submission to its end.
+"""The critical path of a planned run: the chain of work and waits from submission to end.
 
 From the activity that ends last the chain goes back to the one that it waited for, and so on. Where
-a pod was ready and not bound, the wait is a piece of its own that says why; the chain goes on with
-what had to end before the pod was ready, not with the pod that had the room.
+a pod was ready and not bound, the wait is a piece of its own with its cause. The chain then goes on
+with the activities that had to end before the pod was ready, and not with the pod that had the
+room.
 """
 
 from dataclasses import dataclass, field
@@ -18,18 +19,18 @@ from kfp_placement_engine.search.simulation import Schedule
 
 
 def critical_path(run: int, lowered: Lowered, schedule: Schedule) -> tuple[CriticalPiece, ...]:
-    """The critical path of one of the runs, in order of time.
+    """Return the critical path of one of the runs, in order of time.
 
     Its pieces touch: each begins where the one before it ends, the first at the run's submission,
     and the last ends with the run.
 
     Args:
-        run: the run's index.
-        lowered: the problem and what it was made from.
-        schedule: of that problem.
+        run: index of the run.
+        lowered: problem with its origin.
+        schedule: schedule of the problem.
 
     Returns:
-        The pieces; none where the run does not end, or nothing of it is left.
+        The pieces; empty where the run does not end, or has ended.
     """
     problem = lowered.problem
     own = problem.arrays.run == run
@@ -43,7 +44,7 @@ def critical_path(run: int, lowered: Lowered, schedule: Schedule) -> tuple[Criti
 
 @dataclass
 class _Walk:
-    """A walk back in time from the end of a run; `pieces` are in the order they are met."""
+    """A walk back in time from the end of a run; `pieces` are in the order of the walk."""
 
     lowered: Lowered
     schedule: Schedule
@@ -52,7 +53,7 @@ class _Walk:
     time: float = 0.0
 
     def back_from(self, last: int, release: float) -> tuple[CriticalPiece, ...]:
-        """The pieces from the run's release to the end of its last activity, in order of time."""
+        """Return the pieces from the run's release to the end of its last activity, in order."""
         self.time = float(self.schedule.end[last])
         activity, first = last, last
         while activity >= 0:
@@ -64,7 +65,10 @@ class _Walk:
         return _joined(self.pieces)
 
     def _pass(self, activity: int) -> int:
-        """Go back to where the activity was ready; returns what it waited for, -1 = nothing."""
+        """Go back to where the activity was ready, and return the activity that it waited for.
+
+        -1 stands for none.
+        """
         arrays, schedule = self.lowered.problem.arrays, self.schedule
         before, arrived = arrays.before(activity), self._arrivals(activity)
         if schedule.node[activity] < 0:
@@ -85,7 +89,7 @@ class _Walk:
         return _latest(before, schedule.end[before])
 
     def _work(self, activity: int, pulled: float) -> None:
-        """Upload, run and download, back to where image and data were there."""
+        """Go back over upload, run and download to where image and data were there."""
         arrays, node = self.lowered.problem.arrays, self.schedule.node[activity]
         speed = arrays.speed[node] if arrays.scales[activity] else 1.0
         downloaded = pulled + float(arrays.download_bytes[activity] / arrays.store_rate[node])
@@ -96,19 +100,19 @@ class _Walk:
         self._back_to(pulled, activity, PieceKind.DATA)
 
     def _transfer(self, activity: int, before: Integers, arrived: Floats) -> int:
-        """Back to the end of the activity whose data came last; they went from node to node."""
+        """Go back to the end of the activity whose data came last, from node to node."""
         producer = _latest(before, arrived)
         if producer >= 0:
             self._back_to(float(self.schedule.end[producer]), activity, PieceKind.DATA)
         return producer
 
     def _waits(self, activity: int, ready: float) -> None:
-        """Back from the bind to where the pod was ready."""
+        """Go back from the bind to where the pod was ready."""
         for wait in reversed(self.waits.before_bind(activity, ready)):
             self._back_to(wait.start_seconds, activity, wait.kind, self._cause(activity, wait))
 
     def _arrivals(self, activity: int) -> Floats:
-        """When data from each predecessor are on the node, where they go from node to node."""
+        """Return when each predecessor's data are on the node; empty unless they move directly."""
         problem, node = self.lowered.problem, self.schedule.node
         first, last = problem.arrays.predecessors_start[activity : activity + 2]
         if not problem.direct_transfers:
@@ -119,7 +123,7 @@ class _Walk:
         return np.asarray(self.schedule.end[before] + np.where(apart, moving, 0.0))
 
     def _takes_its_place_with_data(self, activity: int) -> bool:
-        """Whether it is bound when its data are there, and not before."""
+        """Return whether the activity is bound when its data are there, and not before."""
         problem = self.lowered.problem
         planned = problem.dispatch == "ordered" and problem.arrays.gene[activity] >= 0
         return problem.direct_transfers and bool(planned)
@@ -149,14 +153,14 @@ class _Walk:
         self.time = time
 
     def _work_cause(self, activity: int, kind: PieceKind) -> str:
-        """The image or claim that a bound pod waits for."""
+        """Return the image or claim that a bound pod waits for, or ""."""
         if kind is PieceKind.VOLUME:
             return self._claim_name(self.waits.claim_awaited(activity))
         step = self.lowered.activities[activity].step
         return step.image if kind is PieceKind.IMAGE and step is not None else ""
 
     def _cause(self, activity: int, wait: Wait) -> str:
-        """What a pod that is ready waits for."""
+        """Return the name of the claim, loop or pod that a ready pod waits for."""
         if wait.kind is PieceKind.VOLUME:
             return self._claim_name(wait.cause)
         if wait.kind is PieceKind.LOOP_LIMIT:
@@ -169,7 +173,7 @@ class _Walk:
         return volumes.names[sorted(volumes.binding)[claim]] if claim >= 0 else ""
 
     def _activity_name(self, activity: int, run: int) -> str:
-        """As its own run knows it; those of other runs with that run's key."""
+        """Return the name of an activity, after the key of its run if that is another one."""
         if activity < 0:
             return ""
         name = self.lowered.problem.activity_names[activity]
@@ -180,12 +184,12 @@ class _Walk:
 
 
 def _latest(activities: Integers, times: Floats) -> int:
-    """The activity whose time is the latest, -1 = there is none."""
+    """Return the activity whose time is the latest, -1 = there is none."""
     return int(activities[times.argmax()]) if activities.size else -1
 
 
 def _joined(pieces: list[CriticalPiece]) -> tuple[CriticalPiece, ...]:
-    """In order of time, neighbours that say the same made one."""
+    """Return the pieces in order of time, with equal neighbours joined."""
     same = groupby(reversed(pieces), lambda each: (each.step, each.kind, each.node, each.cause))
     joined = []
     for (step, kind, node, cause), group in same:

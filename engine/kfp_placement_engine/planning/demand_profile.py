@@ -1,4 +1,4 @@
-"""What the rest of a plan takes at most: the demand of its run.
+"""The demand of a run: the most that the rest of its plan takes of each resource at any one time.
 
 Pods take what they request from their start to their end; one that ends at a moment frees its room
 before another starts. Every resource has its own peak over time.
@@ -21,15 +21,15 @@ from kfp_placement_engine.units.resources import MAX_SUM, Resources, is_extended
 
 
 class DemandProfile:
-    """What the pods of a run take over time by a plan: the demand of what is left of the run."""
+    """The room that the pods of a run take over time by its plan."""
 
     def __init__(self, plan: Plan, graph: RunGraph) -> None:
-        """Keep what matters of a plan.
+        """Keep the requests and times of a plan's pods.
 
         Args:
-            plan: of the run from its submission on, best of the run alone: else the run would
+            plan: plan of the run from its submission on, best of the run alone: else the run would
                 demand less while others are in its way, and more runs would be admitted.
-            graph: the run that was planned; it says which steps make workers.
+            graph: run that was planned; it says which steps make workers.
         """
         rows = [*_drivers_of(plan), *_pods_of(plan, graph)]
         self._pods = _table(rows)
@@ -37,7 +37,7 @@ class DemandProfile:
         self._drivers = len(plan.drivers)
 
     def left(self, ended: Collection[str] = (), running: Collection[str] = ()) -> Demand:
-        """The most that what is left of the run takes at any one time.
+        """Return the demand of the steps that are left.
 
         Pods take their room as planned. A step that makes workers holds theirs from its own start
         to its end, and drivers count beside steps. Steps that have ended take nothing, nor do those
@@ -45,12 +45,12 @@ class DemandProfile:
         that run now take their room together, whatever was planned: from the first moment of what
         is left to their planned end.
 
-        A step without a node has no times in the plan. It counts as if it ran as soon as all that
-        it waits for has ended, and so do the steps that wait for it. No run can do with less than
-        its largest pod, so a pod that takes no time counts as well, on its own unless it runs now.
+        A step without a node does not have times in the plan. It counts as if it ran as soon as the
+        steps before it have ended, and so do the steps after it. No run can do with less than its
+        largest pod, so a pod that takes no time counts as well, on its own unless it runs now.
 
         Args:
-            ended: names of the steps that need nothing more.
+            ended: names of the steps that do not need room any more.
             running: names of the steps that run now.
         """
         begun = {group for name in (*ended, *running) for group in ("", *enclosing(name), name)}
@@ -66,11 +66,11 @@ class _Row(NamedTuple):
     """Pods that request the same for the same time.
 
     Attributes:
-        owner: name of the step, or of the group that a driver is of.
-        start, end: on the plan's clock.
-        requests: of each pod.
-        pods: how many.
-        in_gang: they work only together with others.
+        owner: name of the step, or of a driver's group.
+        start, end: times on the plan's clock.
+        requests: requests of each pod.
+        pods: number of pods.
+        in_gang: whether they work only together with others.
     """
 
     owner: str
@@ -87,7 +87,7 @@ def _drivers_of(plan: Plan) -> Iterator[_Row]:
 
 
 def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
-    """The pods of the steps, and those that steps make."""
+    """Yield the pods of the steps, and the workers that steps make."""
     workers = {step.name: step.workers for step in graph.steps if step.workers is not None}
     ends: dict[str, float] = {}
     # Steps that others wait for come first.
@@ -113,11 +113,11 @@ class _Table:
     """Rows of pods as arrays: P rows, R resources, the last of them `pods`.
 
     Attributes:
-        names: of the resources.
-        start, end: [P] on the plan's clock.
-        count: [P] how many pods.
-        amounts: [P, R] what each of them takes.
-        in_gang: [P] they work only together with others.
+        names: names of the resources.
+        start, end: [P] times on the plan's clock.
+        count: [P] number of pods.
+        amounts: [P, R] amounts that each pod takes.
+        in_gang: [P] whether they work only together with others.
     """
 
     names: tuple[str, ...]
@@ -128,11 +128,11 @@ class _Table:
     in_gang: Booleans
 
     def left(self, over: Booleans, running: Booleans) -> "_Table":
-        """What is not over; what runs starts first, and is there then even if it takes no time.
+        """Return the rows that are not over; rows that run start first, and take some time.
 
         Args:
-            over: [P] rows that need nothing more.
-            running: [P] rows that run.
+            over: [P] rows that do not need room any more.
+            running: [P] rows that run now.
         """
         kept = ~over
         runs, start, end = running[kept], self.start[kept], self.end[kept]
@@ -147,7 +147,7 @@ class _Table:
         )
 
     def demand(self) -> Demand:
-        """The peaks of all that is asked for."""
+        """Return the demand: peaks over time of the rows."""
         columns = {name: column for column, name in enumerate(self.names) if is_extended(name)}
         shares = {name: self._peaks(self.amounts[:, columns[name]] > 0) for name in columns}
         return Demand(
@@ -157,7 +157,7 @@ class _Table:
         )
 
     def _peaks(self, rows: Booleans) -> dict[str, int]:
-        """Of the pods of some rows, by resource."""
+        """Return the peak of each resource over time, for the pods of some rows."""
         taken = self.amounts[rows] * self.count[rows, None]
         peaks = _most(self.start[rows], self.end[rows], taken).tolist()
         return without_zeros(dict(zip(self.names, peaks, strict=True)))
@@ -191,12 +191,12 @@ def _table(rows: Sequence[_Row]) -> _Table:
 
 
 def _most(start: Floats, end: Floats, taken: Integers) -> Integers:
-    """[R] peaks over time of what rows take, [P, R]."""
+    """Return [R] the peaks over time of the amounts `taken` [P, R]."""
     lasting = start < end
     times = np.concatenate([end[lasting], start[lasting]])
     changes = np.concatenate([-taken[lasting], taken[lasting]])
     # A stable sort keeps ends before starts at the same time.
     used = changes[np.argsort(times, kind="stable")].cumsum(axis=0)
-    # What takes no time is in no sum.
+    # Rows that take no time are not in the sums.
     most: Integers = np.maximum(used.max(axis=0, initial=0), taken.max(axis=0, initial=0))
     return most

@@ -1,4 +1,4 @@
-"""What others say of a run beside its file: run times, cached steps, its namespace; pure."""
+"""Values that people give for a run beside its file: run times, cached steps, a namespace."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,10 @@ _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph:
-    """The run with run times given by step.
+    """Return the run with given run times of steps.
 
     Args:
-        graph: the run.
+        graph: run as its file has it.
         durations: run time on the reference node by name: "20m", or seconds. The name is a step's
             (`for-loop-1[0].work`), or that of the step as a whole, for all its iterations
             (`for-loop-1[*].work`, `for-loop-1.work`, or `work` or its display name if no other step
@@ -32,7 +32,7 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
         UnknownStepError: there is no such step, or several.
         QuantityError: a duration is malformed.
     """
-    names = _known_names(graph)
+    names = _names_of(graph)
     seconds: dict[str, float] = {}
     for name, duration in durations.items():
         names.check(name, UnknownStepError, f"{graph.name:.80}: ")
@@ -56,17 +56,17 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
 
 
 def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
-    """The run with some steps taken to be cache hits.
+    """Return the run with some steps that are assumed to be cached.
 
     Args:
-        graph: the run.
+        graph: run as its file has it.
         steps: names as for `with_durations`.
 
     Raises:
         UnknownStepError: there is no such step, or several.
-        RequestError: KFP never takes it from the cache.
+        RequestError: KFP never takes the step from its cache.
     """
-    names = _known_names(graph)
+    names = _names_of(graph)
     cached = set(steps)
     for name in sorted(cached):
         names.check(name, UnknownStepError, f"{graph.name:.80}: ")
@@ -90,22 +90,22 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
 
 
 def in_namespace(graph: RunGraph, namespace: str | None) -> RunGraph:
-    """The run in a namespace, whose volume claims it uses; None: in its own.
+    """Return the run in a namespace, whose volume claims it uses; None keeps its own.
 
     Raises:
-        InputError: no name that a namespace can have.
+        InputError: a namespace cannot have this name.
     """
     return graph if namespace is None else replace(graph, namespace=check_namespace(namespace))
 
 
 def with_all_marked(graph: RunGraph) -> RunGraph:
-    """The run as a namespace has it that lets all steps of KFP runs count as marked.
+    """Return the run with all steps of KFP marked, as in a namespace that lets them count so.
 
-    Not those that their authors leave to the default scheduler, and no step that is not KFP's.
+    Steps that their authors leave to the default scheduler stay unmarked.
     """
 
     def changed(step: Step) -> Step:
-        # Of containers only those of KFP have a driver.
+        # Only containers of KFP have a driver.
         is_executor = step.kind is StepKind.CONTAINER and step.has_driver
         if step.scheduler or step.unplanned or not is_executor:
             return step
@@ -115,10 +115,10 @@ def with_all_marked(graph: RunGraph) -> RunGraph:
 
 
 def check_namespace(name: str) -> str:
-    """The name of a namespace.
+    """Return the name, if a namespace can have it.
 
     Raises:
-        InputError: none can have that name.
+        InputError: a namespace cannot have this name.
     """
     if not _NAMESPACE.fullmatch(name):
         raise InputError(
@@ -128,5 +128,5 @@ def check_namespace(name: str) -> str:
     return name
 
 
-def _known_names(graph: RunGraph) -> StepNames:
+def _names_of(graph: RunGraph) -> StepNames:
     return StepNames((step.name, step.task, step.display_name) for step in graph.steps)

@@ -1,4 +1,4 @@
-"""The next best nodes of each step, with what they cost: what a scheduler falls back on."""
+"""The next best nodes of each step, with their losses, if a step cannot go to its planned node."""
 
 import math
 from dataclasses import dataclass
@@ -19,15 +19,17 @@ from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.simulation import Schedule
 
 TRIED = 4
-"""Nodes tried for a step; the best of them are named."""
+"""Number of nodes that are tried for a step; the best of them are named."""
 
 
 @dataclass(frozen=True)
 class NextBest:
-    """Finds the next best nodes of one plan.
+    """The search for the next best nodes of a plan's steps.
 
     Attributes:
-        lowered, placement, schedule: the plan.
+        lowered: problem with its origin.
+        placement: placement of the plan.
+        schedule: schedule of the plan.
     """
 
     lowered: Lowered
@@ -35,12 +37,13 @@ class NextBest:
     schedule: Schedule
 
     def alternatives(self) -> dict[int, tuple[Alternative, ...]]:
-        """At most three nodes for every planned step that may go elsewhere, by activity.
+        """Return, by activity, at most three nodes for every planned step that may go elsewhere.
 
-        A loss is how much later the runs end with that one step there, weighted against its own
-        run. Steps are tried in order of their start, as far as the work allows; from then on the
-        loss is how much longer the step takes there. Sharers of a volume have no alternatives: they
-        only move together. Where a latency rule or limit applies, the round trip is named too.
+        The loss is the time by which the runs end later with that one step there, weighted against
+        its own run. Steps are tried in order of their start, as far as the work allows; from then
+        on the loss is the time by which the step takes longer there. Users of a shared volume do
+        not have alternatives, since they only move together. Where a latency rule or limit applies,
+        the round trip is named too.
         """
         problem = self.lowered.problem
         arrays, result = problem.arrays, dict[int, tuple[Alternative, ...]]()
@@ -70,7 +73,7 @@ class NextBest:
         return result
 
     def _busy_share(self) -> Floats:
-        """[N] CPU time that the plan takes of each node, to its size."""
+        """Return [N] the CPU time that the plan takes of each node, relative to its size."""
         arrays, schedule = self.lowered.problem.arrays, self.schedule
         placed = (schedule.node >= 0) & schedule.finished
         seconds = schedule.end[placed] - schedule.start[placed]
@@ -79,7 +82,7 @@ class NextBest:
         return np.asarray(busy / np.maximum(1, arrays.allocatable[:, 0]))
 
     def _candidates(self, index: int, busy: Floats) -> list[int]:
-        """The nodes worth trying: near the users, quick with the image there, little used."""
+        """Return the nodes to try: near the users, quick with the image there, little used."""
         problem, node = self.lowered.problem, int(self.schedule.node[index])
         arrays = problem.arrays
         seconds, image = seconds_on_nodes(problem, index), int(arrays.image[index])
@@ -92,18 +95,18 @@ class NextBest:
         return [int(other) for other in order[allowed[order]] if other != node][:TRIED]
 
     def _latency_ms(self, index: int, node: int) -> float | None:
-        """Round trip from there; None = unknown, or no rule asks for it."""
+        """Return the round trip from a node; None = unknown, or no rule needs it."""
         problem = self.lowered.problem
         latency_ms = float(problem.latency_ms[problem.arrays.class_of[index], node])
         return None if math.isnan(latency_ms) else latency_ms
 
     def _loss(self, index: int, node: int) -> float | None:
-        """How much later the runs end; None where the step does not get onto the node."""
+        """Return how much later the runs end; None where the step does not get onto the node."""
         problem, arrays = self.lowered.problem, self.lowered.problem.arrays
-        played = moved(problem, self.placement, index, node).schedule
-        if played.node[index] != node or played.terms[0] > self.schedule.terms[0]:
+        other = moved(problem, self.placement, index, node).schedule
+        if other.node[index] != node or other.terms[0] > self.schedule.terms[0]:
             return None
-        later = completions(problem, played) - completions(problem, self.schedule)
+        later = completions(problem, other) - completions(problem, self.schedule)
         own = float(arrays.run_weight[arrays.run[index]])
         weighted = float(arrays.run_weight @ later) / own if own > 0 else float(later.sum())
         return max(0.0, weighted)

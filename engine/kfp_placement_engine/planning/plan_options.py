@@ -1,4 +1,4 @@
-"""How to plan: the options of the planner, and what they mean for a cluster and for runs."""
+"""The options of the planner, and the settings that follow from them for a cluster and runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,34 +23,35 @@ DISPATCHES = ("auto", "ready", "ordered")
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """How to plan.
+    """The options of the planner.
 
     Attributes:
-        budget_seconds: time for the search; reading and simulating are not counted.
-        generations: stop after this many generations instead (replays a plan exactly).
-        seed: of the random generator.
+        budget_seconds: time for the search; reading and comparing are not counted.
+        generations: number of generations after which to stop instead, which gives the same plan
+            each time; None = stop by time.
+        seed: seed of the random generator.
         dispatch: `ready`, `ordered`, or `auto`: `ready` for KFP and Argo runs (what the scheduler
             extender does), `ordered` for workflow formats, which no cluster dispatches.
         objective: `completion`, `makespan`, `packing` or `paper`.
-        makespan_within: with `completion`, how late the last of several runs may end; plans within
-            it are better, whatever their completions. None = no limit.
-        weights: of the resources in the objective `paper`, and in the use of all of them.
+        makespan_within: limit of the end of the last of several runs, with `completion`; plans
+            within it are better, whatever their completions. None = no limit.
+        weights: weights of the resources in the objective `paper`, and in the use of all of them.
         kube_version: (major, minor) of the kube-scheduler that the baseline imitates.
         compare: names of the baselines to simulate as well.
-        marked_only: only steps with a scheduler mark are planned; the others go where the default
-            scheduler puts them.
-        latency_ruled_types: step types that follow the latency rule, lower case.
-        latency_tolerance: which nodes count as nearest to a location.
-        assumptions: stand-ins for what is unknown; None = the defaults, with what the cluster's
+        marked_only: whether only steps with a scheduler mark are planned; the default scheduler
+            places the others.
+        latency_ruled_types: step types that follow the latency rule, in lower case.
+        latency_tolerance: band of round trips within which nodes count as nearest to a location.
+        assumptions: values for what is unknown; None = the defaults, with those that the cluster's
             source sets.
-        params: of the search.
-        threads: of the search, at most one per island; does not change the plan. 0 = as many as
-            there are cores.
-        quick: list scheduling only: a plan at once, without a search, in which other nodes are not
-            tried for explanations and bounds are critical paths.
-        alternatives: name the next best nodes of every step, see `next_best`.
-        limits: say what limits each run, for people: its critical path, the scarcest resource over
-            time, and of a single run what it would gain if steps could wait (`ordered`).
+        params: parameters of the search; None = the defaults.
+        threads: number of threads of the search, at most one per island; it does not change the
+            plan. 0 = as many as there are cores.
+        quick: whether to use list scheduling only: a plan at once, without a search, in which other
+            nodes are not tried for explanations and bounds are critical paths.
+        alternatives: whether to name the next best nodes of every step, see `next_best`.
+        limits: whether to find the limits of each run for people: its critical path, the scarcest
+            resource over time, and the gain of a single run if steps could wait (`ordered`).
     """
 
     budget_seconds: float = 2.0
@@ -87,14 +88,14 @@ class PlanOptions:
                 raise PlanningError(f"baseline {name!r}; choose from {', '.join(BASELINES)}")
 
     def stop(self) -> StoppingCriterion:
-        """The stopping criterion these options ask for."""
+        """Return the stopping criterion of the search."""
         if self.generations is not None:
             return MaxGenerations(self.generations)
         return MaxRuntime(self.budget_seconds)
 
 
 def assumptions_of(cluster: Cluster, options: PlanOptions) -> Assumptions:
-    """The assumptions in force: given ones, else the defaults with the cluster's own."""
+    """Return the assumptions in force: given ones, else the defaults with the cluster's own."""
     if options.assumptions is not None:
         return options.assumptions
     return replace(Assumptions(), **cluster.defaults)  # type: ignore[arg-type]
@@ -103,7 +104,7 @@ def assumptions_of(cluster: Cluster, options: PlanOptions) -> Assumptions:
 def lowering_options_of(
     runs: Sequence[ActiveRun], cluster: Cluster, options: PlanOptions
 ) -> LoweringOptions:
-    """What these options mean for the lowering of these runs."""
+    """Return the options for the lowering of these runs."""
     dispatch = options.dispatch
     if dispatch == "auto":
         direct = any(run.graph.direct_transfers for run in runs)

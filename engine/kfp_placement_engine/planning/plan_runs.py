@@ -1,7 +1,7 @@
-"""Plan runs on a cluster: the façade used by SDK, command line and controller.
+"""The entry point of planning, for SDK, command line and controller.
 
-`plan_run` plans one run before it starts; `plan_runs` plans all active runs together, with what has
-already happened to each.
+`plan_run` plans one run before it starts; `plan_runs` plans all active runs together, from their
+present progress on.
 """
 
 import math
@@ -12,11 +12,7 @@ import numpy as np
 
 from kfp_placement_engine.bounds.effort import IN_A_PLAN
 from kfp_placement_engine.bounds.lower_bound import critical_path_bounds, lower_bound
-from kfp_placement_engine.lowering import (
-    Lowered,
-    lower_runs,
-    with_reservations,
-)
+from kfp_placement_engine.lowering import Lowered, lower_runs, with_reservations
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.objective import MakespanWithin
@@ -30,7 +26,7 @@ from kfp_placement_engine.planning.plan_options import (
 )
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
-from kfp_placement_engine.planning.warm_start import WarmStart, replayed, warm_placement
+from kfp_placement_engine.planning.warm_start import WarmStart, placement_by_plan, warm_placement
 from kfp_placement_engine.plans.plan import Bound, Plan, RunsPlan
 from kfp_placement_engine.plans.progress import GenerationProgress, Progress, no_progress
 from kfp_placement_engine.problem.placement import Placement
@@ -43,14 +39,10 @@ from kfp_placement_engine.search.refine import refine
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import Schedule, simulate
 from kfp_placement_engine.search.solve import is_tiny, solve
-from kfp_placement_engine.search.stop import (
-    AnyOf,
-    BoundReached,
-    StoppingCriterion,
-)
+from kfp_placement_engine.search.stop import AnyOf, BoundReached, StoppingCriterion
 
 _ORDERED_WORK = 3_000_000
-"""Of the search that says what waiting would gain, as `trial_work` counts it: some 40 ms."""
+"""Work of the search for the gain if steps could wait, as `trial_work` counts it: some 40 ms."""
 
 
 def plan_run(
@@ -64,16 +56,16 @@ def plan_run(
     """Plan `graph` on `cluster`.
 
     Args:
-        graph: the run.
-        cluster: the cluster.
-        options: how to plan.
-        progress: told how far planning is.
-        warm_start: a plan of the run to start from, made before something about it or its cluster
-            changed.
+        graph: run to plan.
+        cluster: cluster to plan on.
+        options: options of the planner, or None for the defaults.
+        progress: callback with the progress of planning.
+        warm_start: plan of the run to start from, made before something about the run or its
+            cluster changed.
 
     Raises:
-        PlanningError: an option, a run without steps or a cluster without nodes, which cannot be
-            planned with.
+        PlanningError: an option that cannot be used, a run without steps, or a cluster without
+            nodes.
     """
     runs = (ActiveRun("", graph),)
     planned = plan_runs(runs, cluster, options, warm_start=warm_start, progress=progress)
@@ -100,34 +92,36 @@ def plan_runs(
     reserved: Sequence[ReservedRun] = (),
     progress: Progress = no_progress,
 ) -> RunsPlan:
-    """Plan runs together; what has started stays, the rest may move.
+    """Plan runs together; steps that have started stay, the others may move.
 
     Args:
-        runs: the runs, with what has happened.
-        cluster: the cluster; its load must not count pods of `runs` or of `reserved`.
-        options: how to plan.
-        warm_start: (run key, step name) -> node name of a plan to start from; what is missing, None
-            or not allowed is free. Of a single run also its plan, whose order is kept as well.
+        runs: runs with their progress.
+        cluster: cluster to plan on; its load must not count pods of `runs` or of `reserved`.
+        options: options of the planner, or None for the defaults.
+        warm_start: (run key, step name) -> node name of a plan to start from; a step is free if it
+            is missing, or its node is None or not allowed. For a single run it may also be a plan,
+            whose order is kept too.
         reserved: runs that keep their plans; their keys are not keys of `runs`.
-        progress: told how far planning is.
+        progress: callback with the progress of planning.
 
     Raises:
-        PlanningError: an option, runs or a cluster which cannot be planned with.
+        PlanningError: options, runs or a cluster that cannot be planned with.
     """
-    options, tell = options or PlanOptions(), progress
-    tell(0.0, "reading the problem")
+    options = options or PlanOptions()
+    progress(0.0, "reading the problem")
     bare = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
     lowered = replace(bare, problem=with_reservations(bare.problem, reserved))
     start = _start(lowered, warm_start)
     lowered = replace(lowered, problem=_limited(lowered.problem, options, start))
-    tell(0.05, "comparing with " + ", ".join(options.compare) if options.compare else "searching")
+    comparing = "comparing with " + ", ".join(options.compare)
+    progress(0.05, comparing if options.compare else "searching")
     baselines = {
         name: schedules_of(name, lowered.problem, options.seed) for name in options.compare
     }
-    tell(0.1, "searching")
-    known = [schedule for schedules in baselines.values() for schedule in schedules]
-    result, bounds = _solution(lowered, bare.problem, options, start, known, tell)
-    tell(0.95, "explaining")
+    progress(0.1, "searching")
+    schedules = [schedule for each in baselines.values() for schedule in each]
+    result, bounds = _solution(lowered, bare.problem, options, start, schedules, progress)
+    progress(0.95, "explaining")
     parts = PlanParts(
         cluster=cluster,
         lowered=lowered,
@@ -139,7 +133,7 @@ def plan_runs(
         ordered_makespan_seconds=_ordered_makespan(lowered.problem, options, result, bounds),
     )
     plans = {run.key: plan_of(number, parts) for number, run in enumerate(runs)}
-    tell(1.0, "done")
+    progress(1.0, "done")
     ends = completions(lowered.problem, result.schedule)
     return RunsPlan(
         plans=plans,
@@ -152,11 +146,11 @@ def plan_runs(
     )
 
 
-def _reporter(options: PlanOptions, tell: Progress) -> GenerationProgress:
+def _reporter(options: PlanOptions, progress: Progress) -> GenerationProgress:
     def report(generation: int, share: float) -> None:
         if options.generations:
             share = generation / options.generations
-        tell(min(0.95, 0.1 + 0.85 * share), f"searching, generation {generation}")
+        progress(min(0.95, 0.1 + 0.85 * share), f"searching, generation {generation}")
 
     return report
 
@@ -166,34 +160,34 @@ def _solution(
     unreserved: PlacementProblem,
     options: PlanOptions,
     start: Placement | None,
-    known: Sequence[Schedule],
-    tell: Progress,
+    schedules: Sequence[Schedule],
+    progress: Progress,
 ) -> tuple[Result, tuple[Bound, ...]]:
-    """The plan, and bounds that hold whatever room is reserved.
+    """Return the best plan, and bounds that hold whatever room is reserved.
 
-    A search stops at the bound. Where every plan is tried, or none is searched for, the bound comes
-    second: it takes less time once good schedules are known.
+    A search stops at the bound, which therefore comes first. Where all plans are tried, or list
+    scheduling is enough, it comes second: with good schedules it takes less time.
     """
     runs, params = len(lowered.runs), options.params or GeneticParams()
     if options.quick or is_tiny(lowered.problem, params.exact_below):
-        result = _search(lowered, options, start, options.stop(), tell)
-        known = [*known, result.schedule]
-        return result, _bounds(unreserved, runs, known, quick=options.quick)
-    bounds = _bounds(unreserved, runs, known)
+        result = _search(lowered, options, start, options.stop(), progress)
+        schedules = [*schedules, result.schedule]
+        return result, _bounds(unreserved, runs, schedules, quick=options.quick)
+    bounds = _bounds(unreserved, runs, schedules)
     stop = _search_stop(lowered.problem, options, bounds)
-    return _search(lowered, options, start, stop, tell), bounds
+    return _search(lowered, options, start, stop, progress), bounds
 
 
 def _start(lowered: Lowered, warm_start: WarmStart | Plan | None) -> Placement | None:
     if isinstance(warm_start, Plan):
-        return replayed(lowered, warm_start)
+        return placement_by_plan(lowered, warm_start)
     return warm_placement(lowered, warm_start) if warm_start else None
 
 
 def _limited(
     problem: PlacementProblem, options: PlanOptions, start: Placement | None
 ) -> PlacementProblem:
-    """The problem with the limit of the latest end that the options ask for, if it can decide."""
+    """Return the problem with the options' limit of the latest end, if it can decide anything."""
     if options.makespan_within is None:
         return problem
     if not options.quick:
@@ -209,7 +203,7 @@ def _search(
     options: PlanOptions,
     start: Placement | None,
     stop: StoppingCriterion,
-    tell: Progress,
+    progress: Progress,
 ) -> Result:
     if options.quick:
         return list_schedule(lowered.problem, start)
@@ -220,7 +214,7 @@ def _search(
         options.params,
         warm_start=start,
         threads=options.threads,
-        report=_reporter(options, tell),
+        report=_reporter(options, progress),
     )
 
 
@@ -240,10 +234,10 @@ def _explanations(
 def _search_stop(
     problem: PlacementProblem, options: PlanOptions, bounds: tuple[Bound, ...]
 ) -> StoppingCriterion:
-    """As the options ask for, or at the bound if the objective is to complete early.
+    """Return the options' criterion, and the bound's if the objective is to complete early.
 
-    A number of generations replays a plan wherever it is given: the bound of a solver that may not
-    be installed there ends no such search.
+    A number of generations must give the same plan on every machine. So a bound that needs an
+    optional solver does not stop such a search.
     """
     is_replay = options.generations is not None
     anywhere = not any(bound.needs_solver for bound in bounds)
@@ -253,12 +247,12 @@ def _search_stop(
 
 
 def _bound_reached(problem: PlacementProblem, bounds: tuple[Bound, ...]) -> BoundReached:
-    """Where no plan of all runs together that keeps the latency rules completes earlier."""
+    """Return the criterion that no plan which keeps the latency rules can complete earlier."""
     arrays = problem.arrays
     kept = arrays._replace(feasible=arrays.feasible & (arrays.latency_excess_ms <= 0))
     paths = critical_path_bounds(replace(problem, arrays=kept), len(bounds))
     ends = np.zeros(arrays.run_weight.size)
-    # Reserved runs come behind the others; they may end later than reserved, but not earlier.
+    # Reserved runs are behind the others; they may end later than reserved, but not earlier.
     np.maximum.at(ends, arrays.run, arrays.release_seconds + arrays.duration_seconds)
     pairs = zip(bounds, paths, strict=True)
     ends[: len(bounds)] = [max(bound.seconds, path.seconds) for bound, path in pairs]
@@ -268,9 +262,10 @@ def _bound_reached(problem: PlacementProblem, bounds: tuple[Bound, ...]) -> Boun
 def _ordered_makespan(
     problem: PlacementProblem, options: PlanOptions, result: Result, bounds: tuple[Bound, ...]
 ) -> float | None:
-    """What a short search finds for the same run if its steps may wait for their node.
+    """Return the makespan that a short search finds if steps may wait for their node, or None.
 
-    It starts from the plan, and looks at no clock: a replay finds the same.
+    The search starts from the plan and does not look at a clock, so that its result is always the
+    same. None where the plan has no use for it, for example as it is at the bound.
     """
     is_ready = problem.genes and problem.dispatch == "ready" and len(bounds) == 1
     is_comparable = problem.is_completion_first and not problem.unplaceable.any()
@@ -280,20 +275,20 @@ def _ordered_makespan(
         return None
     ordered = replace(problem, dispatch="ordered")
     present = Placement.of_schedule(ordered, result.schedule.start, result.schedule.node)
-    found = refine(ordered, present, _ORDERED_WORK, options.seed, options.params)
-    return found.schedule.makespan_seconds
+    refined = refine(ordered, present, _ORDERED_WORK, options.seed, options.params)
+    return refined.schedule.makespan_seconds
 
 
 def _bounds(
-    problem: PlacementProblem, runs: int, known: Sequence[Schedule], *, quick: bool = False
+    problem: PlacementProblem, runs: int, schedules: Sequence[Schedule], *, quick: bool = False
 ) -> tuple[Bound, ...]:
-    """A bound for each run; schedules that are known already say how large it can be."""
+    """Return a bound for each run; it is not larger than the makespan of any given schedule."""
     if runs > 1 or quick:
         return critical_path_bounds(problem, runs)
-    # Schedules may hold reserved rooms as well, which come behind the run's own activities.
+    # Schedules may contain reserved rooms as well, which are behind the run's own activities.
     ends = [
         float(each.end[: problem.activities].max(initial=0.0))
-        for each in known
+        for each in schedules
         if each.finished.all()
     ]
     return (lower_bound(problem, min(ends, default=math.inf), IN_A_PLAN),)

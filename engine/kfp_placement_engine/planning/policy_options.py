@@ -1,7 +1,7 @@
-"""What a PlacementPolicy says of plans -> what the engine is asked with.
+"""The options of the planner by a PlacementPolicy.
 
-The planner in the cluster, the command line and the SDK ask here, so that a plan made before a run
-is the one that the cluster makes of it.
+The planner in the cluster, the command line and the SDK all use this module, so that the plan of a
+preview is the plan that the cluster makes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,11 +29,12 @@ ValueT = TypeVar("ValueT")
 
 
 def policy_options(policy: PlanningPolicy, driver_seconds: float | None = None) -> PlanOptions:
-    """How a policy has runs planned; what it does not set is as usual.
+    """Return the options by a policy; options that the policy does not set are as usual.
 
     Args:
-        policy: in force.
-        driver_seconds: as learned; None = not yet. What the policy says of it takes precedence.
+        policy: policy in force.
+        driver_seconds: learned time of drivers, or None before it is learned; a value in the policy
+            takes precedence.
     """
     usual = PlanOptions()
     engine = SearchPolicy() if policy.engine is None else policy.engine
@@ -55,11 +56,11 @@ def policy_options(policy: PlanningPolicy, driver_seconds: float | None = None) 
 
 
 def policy_assumptions(policy: PlanningPolicy, driver_seconds: float | None = None) -> Assumptions:
-    """What is assumed: the policy's values, then learned ones, then the engine's.
+    """Return the assumptions: the policy's values, then learned ones, then the engine's.
 
     Args:
-        policy: in force.
-        driver_seconds: as learned; None = not yet.
+        policy: policy in force.
+        driver_seconds: learned time of drivers, or None before it is learned.
     """
     learned = {} if driver_seconds is None else {"driver_seconds": driver_seconds}
     given = {**learned, **policy.assumed_values()}
@@ -67,24 +68,24 @@ def policy_assumptions(policy: PlanningPolicy, driver_seconds: float | None = No
 
 
 def options_on(cluster: Cluster, given: Mapping[str, Any]) -> PlanOptions:
-    """How to plan on a cluster: as asked for, else by its policy, else as usual.
+    """Return the options for a cluster: given values, else those of its policy, else the usual.
 
     Args:
-        cluster: the cluster.
-        given: fields of `PlanOptions` that somebody has asked for.
+        cluster: cluster to plan on.
+        given: fields of `PlanOptions` that somebody has set.
 
     Raises:
         PlanningError: a value that cannot be planned with.
     """
     options = PlanOptions()
     if cluster.policy is not None:
-        # What is assumed is in the cluster's defaults, a Cluster file's own included.
+        # Assumptions are in the cluster's defaults, which include those of a Cluster file.
         options = replace(policy_options(cluster.policy), assumptions=None)
     return replace(options, **given)
 
 
 def with_type_defaults(graph: RunGraph, policy: PlanningPolicy) -> RunGraph:
-    """The run with what the policy assumes of steps by their type."""
+    """Return the run with the values that the policy assumes for steps by their type."""
     by_type = policy.assumed_by_type()
     if not by_type:
         return graph
@@ -99,14 +100,14 @@ def with_type_defaults(graph: RunGraph, policy: PlanningPolicy) -> RunGraph:
 
 
 def followed(policy: PlanningPolicy, given: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a plan takes from a policy, in the policy's words: `objective: packing`.
+    """Return the settings that a plan takes from a policy, such as `objective: packing`.
 
     Args:
-        policy: the policy.
-        given: fields of `PlanOptions` that do not follow it.
+        policy: policy of the cluster.
+        given: fields of `PlanOptions` that somebody has set, in place of the policy's.
 
     Returns:
-        Values that differ from the usual ones.
+        Settings that differ from the usual ones.
     """
     replaced = {path for path, names in _REPLACED_BY.items() if not names.isdisjoint(given)}
     return tuple(
@@ -125,14 +126,14 @@ _REPLACED_BY = {
 
 
 def _unusual_settings(policy: PlanningPolicy) -> Iterator[tuple[str, str]]:
-    """What changes a plan and is not as usual: path in the policy, and value."""
+    """Yield path and value of the settings that change plans and are not as usual."""
     if policy.actuator not in (None, USUAL_ACTUATOR):
         yield "actuator", str(policy.actuator)
     if policy.objective not in (None, USUAL_OBJECTIVE):
         yield "objective", str(policy.objective)
-    # What it says of past runs shows in what plans make of them.
+    # Settings about past runs show in the run times of a plan.
     rest = replace(policy, actuator=None, objective=None, history=None)
-    # A policy of these two needs no library of models, which takes long to import.
+    # A policy without other settings does not need pydantic, which takes long to import.
     if rest != PlanningPolicy():
         usual = dict(_settings(PlanningPolicy()))
         yield from (each for each in _settings(rest) if usual.get(each[0]) != each[1])

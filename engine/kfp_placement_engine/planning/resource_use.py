@@ -1,4 +1,4 @@
-"""How much of each resource is in use while a run lasts, and which is scarcest."""
+"""The use of resources while a run lasts, and the scarcest of them at each time."""
 
 from itertools import groupby
 from typing import NamedTuple
@@ -17,23 +17,23 @@ from kfp_placement_engine.problem.problem import (
 from kfp_placement_engine.search.simulation import Schedule
 
 MOST_SPANS = 50
-"""More spans than this are joined to this many of equal length, for people to look at."""
+"""Largest number of spans that people look at; more are joined to this many of equal length."""
 
 
 def resource_use(
     run: int, problem: PlacementProblem, schedule: Schedule, release_seconds: float = 0.0
 ) -> tuple[ResourceUse, ...]:
-    """Spans of time, each with the resource of which most is in use; neighbours differ.
+    """Return spans of time, each with the resource of which the largest share is in use.
 
-    A share is what all pods of the problem, those of other runs included, request of what is free
-    at time zero on the nodes that the run may use. The spans touch, from time zero or the run's
-    submission, whichever is later, to its end.
+    A share is the sum of the requests of all pods, those of other runs included, over what is free
+    at time zero on the nodes that the run may use. Neighbouring spans differ. They touch, from time
+    zero or the run's submission, whichever is later, to its end.
 
     Args:
-        run: the run's index.
-        problem: the problem.
-        schedule: of that problem.
-        release_seconds: when the run is submitted.
+        run: index of the run.
+        problem: problem that was planned.
+        schedule: schedule of the problem.
+        release_seconds: time at which the run is submitted.
     """
     own = (problem.arrays.run == run) & ~problem.arrays.virtual
     open_nodes = usable_nodes(problem)[own].any(axis=0)
@@ -47,15 +47,15 @@ def resource_use(
 def mean_use(
     run: int, problem: PlacementProblem, schedule: Schedule, release_seconds: float = 0.0
 ) -> dict[str, float]:
-    """The mean use of each resource over the same time, by name; of those of which there is room.
+    """Return the mean use of each resource while the run lasts, by name, if there is room of it.
 
-    Nodes that no pod of the run may go to by Kubernetes' rules offer no room.
+    Room of nodes to which no pod of the run may go by Kubernetes' rules does not count.
 
     Args:
-        run: the run's index.
-        problem: the problem.
-        schedule: of that problem.
-        release_seconds: when the run is submitted.
+        run: index of the run.
+        problem: problem that was planned.
+        schedule: schedule of the problem.
+        release_seconds: time at which the run is submitted.
     """
     arrays = problem.arrays
     classes = distinct(arrays.class_of[(arrays.run == run) & ~arrays.virtual])
@@ -70,13 +70,13 @@ def mean_use(
 
 
 class _PodsAtWork(NamedTuple):
-    """Pods on the nodes that count.
+    """The pods on some nodes while a run lasts.
 
     Attributes:
-        span: from the run's submission, or time zero, to its end.
-        starts, ends: [P] within the span.
-        shares: [P, R] of the room.
-        has_room: [R] whether there is any.
+        span: time from the run's submission, or time zero, to its end.
+        starts, ends: [P] times within the span.
+        shares: [P, R] requests as shares of the room.
+        has_room: [R] whether there is any room of the resource.
     """
 
     span: tuple[float, float]
@@ -93,7 +93,7 @@ def _pods_at_work(
     release_seconds: float,
     open_nodes: Booleans,
 ) -> _PodsAtWork | None:
-    """What takes room on these nodes while the run is there; None if nothing does."""
+    """Return the pods that take room on these nodes while the run lasts; None without any."""
     arrays = problem.arrays
     since = max(0.0, release_seconds)
     until = float(schedule.end[(arrays.run == run) & schedule.finished].max(initial=0.0))
@@ -112,7 +112,7 @@ def _pods_at_work(
 def _use_over_time(
     starts: Floats, ends: Floats, shares: Floats, span: tuple[float, float]
 ) -> tuple[Floats, Floats]:
-    """[T + 1] edges of the spans in which nothing changes, or of equal ones; [T, R] mean use."""
+    """Return [T + 1] edges of spans, by changes of the use or of equal length; [T, R] mean use."""
     times = np.concatenate([starts, ends, span])
     nothing = np.zeros((len(span), shares.shape[1]))
     order = np.argsort(times, kind="stable")
@@ -129,7 +129,7 @@ def _use_over_time(
 
 
 def _spans(edges: Floats, used: Floats, resources: tuple[str, ...]) -> tuple[ResourceUse, ...]:
-    """The largest of each row, neighbours that say the same made one."""
+    """Return the spans with the largest share of each row; equal neighbours are joined."""
     rows = zip(used.argmax(axis=1).tolist(), used.max(axis=1).round(6).tolist(), strict=True)
     spans, at = [], 0
     for (resource, share), same in groupby(rows):

@@ -1,4 +1,4 @@
-"""Why a pod that is ready is not bound yet: its loop, its volume, its node, or the plan."""
+"""The waits of pods that are ready and not bound: for a loop, a volume, a node, or by the plan."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from kfp_placement_engine.search.simulation import Schedule
 
 
 class Wait(NamedTuple):
-    """A stretch of waiting, and what for.
+    """A stretch of waiting, with its cause.
 
     Attributes:
-        kind: why.
-        start_seconds, finish_seconds: when.
-        cause: what the kind asks for: the activity whose end makes room (`NODE_FULL`) or that gets
-            the room (`HELD_BACK`), the claim's (`VOLUME`) or loop's (`LOOP_LIMIT`) index; -1 =
+        kind: kind of the cause.
+        start_seconds, finish_seconds: start and end of the wait.
+        cause: index, by kind, of the activity whose end makes room (`NODE_FULL`) or that gets the
+            room (`HELD_BACK`), of the claim (`VOLUME`), or of the loop (`LOOP_LIMIT`); -1 =
             unknown.
     """
 
@@ -33,11 +33,11 @@ class Wait(NamedTuple):
 
 @dataclass(frozen=True)
 class Waits:
-    """Tells from a schedule what each activity of it waited for.
+    """The waits of all activities in a schedule.
 
     Attributes:
-        problem: what was played.
-        schedule: what came of it.
+        problem: problem that was simulated.
+        schedule: schedule of the problem.
     """
 
     problem: PlacementProblem
@@ -45,11 +45,11 @@ class Waits:
     _timelines: dict[int, "_Timeline"] = field(default_factory=dict, init=False, repr=False)
 
     def before_bind(self, activity: int, since: float) -> list[Wait]:
-        """The waits from `since`, when it was ready, until it was bound, without a gap.
+        """Return the waits from `since`, when a pod was ready, to its bind, without a gap.
 
         Args:
-            activity: one that has a node.
-            since: when what it depends on had ended, and its data were there.
+            activity: activity that has a node.
+            since: time at which its predecessors had ended, and its data were there.
         """
         bound, waits = float(self.schedule.start[activity]), []
         slot = min(bound, self._slots.get(activity, since))
@@ -65,7 +65,7 @@ class Waits:
         return waits
 
     def claim_awaited(self, activity: int) -> int:
-        """The claim that a bound pod waited for, which was attached to another node; -1 = none."""
+        """Return the claim on another node that a bound pod waited for; -1 = none."""
         began = self.schedule.begin[activity]
         for claim in self._claims(activity).tolist():
             users = self._users(claim, activity)
@@ -77,7 +77,7 @@ class Waits:
     def _spans(
         self, activity: int, since: float, bound: float
     ) -> Iterator[tuple[PieceKind, int, float, float]]:
-        """Kind, claim, start and end of the spans in which nothing changes for the activity."""
+        """Yield kind, claim, start and end of the spans in which nothing changes for a pod."""
         if bound <= since:
             return
         arrays, node = self.problem.arrays, int(self.schedule.node[activity])
@@ -96,7 +96,7 @@ class Waits:
                 yield PieceKind.HELD_BACK, -1, start, finish
 
     def _cause(self, activity: int, kind: PieceKind, claim: int, finish: float) -> int:
-        """What a stretch of one kind waits for."""
+        """Return the cause of a stretch of one kind."""
         if kind is PieceKind.VOLUME:
             return claim
         schedule = self.schedule
@@ -104,8 +104,8 @@ class Waits:
         others[activity] = False
         if kind is PieceKind.NODE_FULL:
             enders = np.flatnonzero(others & (schedule.end == finish))
-            known = int(schedule.cause[activity])
-            return known if known in enders else int(enders[0]) if enders.size else -1
+            cause = int(schedule.cause[activity])
+            return cause if cause in enders else int(enders[0]) if enders.size else -1
         starters = np.flatnonzero(others & (schedule.start == finish))
         return int(starters[0]) if starters.size else -1
 
@@ -115,7 +115,7 @@ class Waits:
         return arrays.claims[first:last]
 
     def _users(self, claim: int, activity: int) -> Integers:
-        """Other activities that mount the claim."""
+        """Return the other activities that mount the claim."""
         arrays = self.problem.arrays
         mounting = owners(arrays.claims_start)
         users = mounting[arrays.claims == claim]
@@ -124,7 +124,7 @@ class Waits:
     def _exclusive_holders(
         self, activity: int, since: float, bound: float
     ) -> list[tuple[int, float, float]]:
-        """Claim, start and end of pods that have a claim which only one may have."""
+        """Return claim, start and end of other pods with a claim that only one pod may have."""
         starts, ends = self.schedule.start, self.schedule.end
         return [
             (claim, float(starts[user]), float(ends[user]))
@@ -144,12 +144,12 @@ class Waits:
 
     @cached_property
     def _slots(self) -> dict[int, float]:
-        """First activity of each limited iteration -> when its loop let the iteration begin."""
+        """First activity of each limited iteration -> time at which its loop let it begin."""
         return _loop_slots(self.problem, self.schedule)
 
 
 class _Timeline(NamedTuple):
-    """What is requested on one node over time; row i holds from time i on."""
+    """The requested room of one node over time; row i holds from time i on."""
 
     times: Floats
     requested: Integers
@@ -161,23 +161,24 @@ class _Timeline(NamedTuple):
         return cls(times[order], np.concatenate([requests, -requests])[order].cumsum(axis=0))
 
     def changes(self, since: float, until: float) -> list[float]:
-        """When something starts or ends, between the two and not at them."""
+        """Return the times at which something starts or ends, strictly between two times."""
         first = np.searchsorted(self.times, since, side="right")
         last = np.searchsorted(self.times, until, side="left")
         changes: list[float] = self.times[first:last].tolist()
         return changes
 
     def used(self, time: float) -> Integers:
-        """[R] what is requested from that time on."""
+        """Return [R] the requested amounts from that time on."""
         row = np.searchsorted(self.times, time, side="right") - 1
         return self.requested[row] if row >= 0 else np.zeros_like(self.requested[0])
 
 
 def _loop_slots(problem: PlacementProblem, schedule: Schedule) -> dict[int, float]:
-    """Play the limits of the loops again, with the ends of the schedule (`kernel/loop.h`).
+    """Simulate the limits of the loops again, with the ends of the schedule (`kernel/loop.h`).
 
-    Of iterations that are held back the first goes first; of events of one moment that of the
-    smaller code, which is twice the activity's index, and one more where it becomes ready.
+    Of iterations that are held back the first goes first. Of events of one moment the one of the
+    smaller code goes first: twice the activity's index for its end, and one more where it becomes
+    ready.
     """
     arrays = problem.arrays
     entries = np.flatnonzero(arrays.entry_iteration >= 0)
@@ -211,13 +212,13 @@ def _loop_slots(problem: PlacementProblem, schedule: Schedule) -> dict[int, floa
 
 
 def _ready(problem: PlacementProblem, schedule: Schedule, activity: int) -> float:
-    """When what it depends on has ended."""
+    """Return the time at which the predecessors of an activity have ended."""
     before = schedule.end[problem.arrays.before(activity)]
     return float(before.max(initial=problem.arrays.release_seconds[activity]))
 
 
 def _leaving(problem: PlacementProblem, schedule: Schedule) -> list[tuple[float, int]]:
-    """For each limited iteration when its last activity ends, and the code of that event."""
+    """Return for each limited iteration the end of its last activity, and that event's code."""
     arrays = problem.arrays
     last = [(0.0, 0)] * arrays.iteration_size.size
     for activity in np.flatnonzero(arrays.iteration >= 0).tolist():

@@ -1,4 +1,4 @@
-"""Plans to start a search from, given in the form in which people and other parts keep them."""
+"""Warm starts: earlier plans as placements from which a search starts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,48 +12,49 @@ from kfp_placement_engine.problem.problem import Floats, Integers
 from kfp_placement_engine.search.list_scheduling import list_schedule
 
 WarmStart = Mapping[tuple[str, str], str | None]
-"""(run key, step name) -> node name."""
+"""(Run key, step name) -> node name, or None where the step may go anywhere."""
 
 
 def warm_placement(lowered: Lowered, warm_start: WarmStart) -> Placement:
-    """The given nodes, and a list schedule's order and nodes for all else.
+    """Return a placement with the given nodes; a list schedule decides order and other nodes.
 
     Args:
-        lowered: the problem.
-        warm_start: where steps should go; what is missing, None or not allowed is free.
+        lowered: problem with its origin.
+        warm_start: nodes of steps; a step is free if it is missing, or its node is None or not
+            allowed.
     """
     listed, kept = list_schedule(lowered.problem).placement, _kept_nodes(lowered, warm_start)
     return Placement(np.where(kept >= 0, kept, listed.gene_nodes), listed.priority, np.empty(0))
 
 
-def replayed(lowered: Lowered, plan: Plan) -> Placement:
-    """The plan of a run, in the same run and cluster or in one that has changed.
+def placement_by_plan(lowered: Lowered, plan: Plan) -> Placement:
+    """Return the placement of a run by its plan, even if run or cluster have changed since.
 
     Steps keep their nodes, as far as those are still there and allowed. Where plans may hold a step
-    back (`ordered`), they keep the plan's order and start no earlier than it says.
+    back (`ordered`), steps keep the plan's order and do not start earlier than planned.
 
     Args:
-        lowered: the problem of that run alone.
-        plan: its plan.
+        lowered: problem of that run alone.
+        plan: plan of the run.
     """
     nodes = {step.name: step.node for step in plan.steps}
     starts = {
         step.name: step.start_seconds for step in plan.steps if step.start_seconds is not None
     }
-    placement = as_started(lowered, nodes, starts)
+    placement = placement_by_starts(lowered, nodes, starts)
     holds = lowered.problem.dispatch == "ordered"
     return replace(placement, not_before=placement.priority) if holds else placement
 
 
-def as_started(
+def placement_by_starts(
     lowered: Lowered, nodes: Mapping[str, str | None], starts: Mapping[str, float]
 ) -> Placement:
-    """A run as its steps were placed, in the order in which they started.
+    """Return the placement of a run by the nodes of its steps and the order of their starts.
 
     Args:
-        lowered: the problem of that run alone.
-        nodes: by step; where one is not there or not allowed, a list schedule decides.
-        starts: seconds by step; what is missing comes right after its causes.
+        lowered: problem of that run alone.
+        nodes: node by step; where it is not there or not allowed, a list schedule decides.
+        starts: seconds by step; a missing step comes right after the steps before it.
     """
     run = lowered.runs[0].key
     kept = _kept_nodes(lowered, {(run, name): node for name, node in nodes.items()})
@@ -63,7 +64,7 @@ def as_started(
 
 
 def _kept_nodes(lowered: Lowered, warm_start: WarmStart) -> Integers:
-    """[G] the node that each gene is given, -1 where none is given or that one is not allowed."""
+    """Return [G] the given node of each gene, -1 where it is missing or not allowed."""
     problem, index = lowered.problem, {n: i for i, n in enumerate(lowered.problem.node_names)}
     genes, allowed = problem.arrays.gene.tolist(), problem.arrays.allowed
     nodes = np.full(problem.genes, -1, np.int64)
@@ -75,14 +76,16 @@ def _kept_nodes(lowered: Lowered, warm_start: WarmStart) -> Integers:
     return nodes
 
 
-def _starts(lowered: Lowered, known: Mapping[str, float]) -> Floats:
-    """[A] starts, of which none is before those of its causes: clocks of nodes may differ."""
+def _starts(lowered: Lowered, seconds_of_step: Mapping[str, float]) -> Floats:
+    """Return [A] the starts, none before those of its predecessors: clocks of nodes may differ."""
     arrays, activities = lowered.problem.arrays, lowered.step_activities[0]
-    of_steps = {activities[name]: each for name, each in known.items() if name in activities}
+    given = {
+        activities[name]: seconds for name, seconds in seconds_of_step.items() if name in activities
+    }
     bounds, before = arrays.predecessors_start.tolist(), arrays.predecessors.tolist()
     starts = [0.0] * lowered.problem.activities
     for activity in lowered.problem.topological.tolist():
-        of_causes = [starts[cause] for cause in before[bounds[activity] : bounds[activity + 1]]]
-        start = of_steps.get(activity, max(of_causes, default=0.0))
-        starts[activity] = max([start, *of_causes])
+        earlier = [starts[each] for each in before[bounds[activity] : bounds[activity + 1]]]
+        start = given.get(activity, max(earlier, default=0.0))
+        starts[activity] = max([start, *earlier])
     return np.array(starts)

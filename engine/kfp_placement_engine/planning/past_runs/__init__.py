@@ -1,1 +1,1 @@
-"""What past runs tell of a run that is planned: run times, widths of loops, ends, memory."""
+"""Forecasts for a planned run by past runs: run times, widths of loops, ends and memory."""

@@ -1,4 +1,4 @@
-"""What past runs did where a run's file leaves it open: widths of loops, steps that do not run."""
+"""Widths of loops and left-out steps by past runs, which a run's file leaves open."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,28 +7,30 @@ from kfp_placement_engine.model.history import LearnedWidth
 from kfp_placement_engine.model.run_graph import Notice, RunGraph, StepKind
 
 _LEAST_IN_A_ROW = 3
-"""Runs in a row without a step, from which on it is named."""
+"""Number of runs in a row without a step from which on a notice names the step."""
 
 
 def learned_widths(graph: RunGraph, past: Past) -> Mapping[str, LearnedWidth]:
-    """What past runs tell of a run's loops, by their paths; empty where none is assumed.
+    """Return widths of a run's loops by their paths; empty where no width has to be assumed.
 
     Args:
-        graph: as it was read without.
-        past: of its namespace.
+        graph: run as it was read without learned widths.
+        past: past runs of its namespace.
     """
-    # A loop without a step in it needs no width.
+    # A loop without a step in it does not need a width.
     if not any(step.assumed for step in graph.steps):
         return {}
     return past.widths(graph.name)
 
 
 def left_out_notices(graph: RunGraph, past: Past) -> Iterator[Notice]:
-    """Steps that ran once and not in the last runs; they are still planned, as they may run.
+    """Yield notices about steps that ran once, but not in the last runs.
+
+    Such steps are planned all the same, since they may run.
 
     Args:
-        graph: the run.
-        past: of its namespace.
+        graph: run that is planned.
+        past: past runs of its namespace.
     """
     tasks = {step.task: step for step in graph.steps if step.kind is StepKind.CONTAINER}
     for task, step in tasks.items():

@@ -1,4 +1,4 @@
-"""What steps should ask for by the memory that past runs used; in words, the same everywhere."""
+"""Advice on the memory requests of steps, by the memory that past runs used."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,42 +10,42 @@ from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.units.quantities import format_resource
 
 _LEAST_RUNS = 3
-"""From fewer runs nothing is advised."""
+"""Smallest number of runs that advice rests on."""
 
 _LEAST_SAVING = 0.2
-"""What would be saved must be this share of what is asked for."""
+"""Smallest saving, as a share of the request, for which a lower one is advised."""
 
 _BELOW_LARGEST = 0.99
-"""What is asked for is too little if it is at most this share of the most that was used."""
+"""Share of the largest use up to which a request is too small."""
 
 _MIB = 2**20
 _STEPS = ((256, 16), (1024, 64), (4096, 256), (16384, 512))
-"""Up to how many MiB an amount is written in multiples of how many."""
+"""Pairs in MiB: amounts up to the first are rounded up to multiples of the second."""
 
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 class MemoryProblem(StrEnum):
-    """What is wrong with a request of memory."""
+    """A reason to change a memory request."""
 
     KILLED = "killed"
     """The last run was killed for memory."""
 
     SMALL = "small"
-    """Less than the step was seen to use."""
+    """A request below the largest use of the step."""
 
     LARGE = "large"
-    """Far more than the step needs."""
+    """A request far above the need of the step."""
 
 
 @dataclass(frozen=True)
 class MemoryAdvice:
-    """Advice on the request of a step; nobody follows it but its author.
+    """Advice on the memory request of a step, which its author may follow.
 
     Attributes:
-        problem: why it should ask for something else.
-        amount_bytes: what to ask for.
-        text: in words: `asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do`.
+        problem: reason to change the request.
+        amount_bytes: advised request.
+        text: text such as `asks 8Gi, used at most 1.2Gi in 9 runs: 1536Mi would do`.
     """
 
     problem: MemoryProblem
@@ -54,39 +54,39 @@ class MemoryAdvice:
 
 
 def step_advice(pipeline: str, step: Step, memory: MemoryHistory) -> MemoryAdvice | None:
-    """What a step of a run should ask for; None = it may as well ask for what it does.
+    """Return advice on the memory request of a step in a run, or None if its request is good.
 
     Args:
         pipeline: name of its pipeline.
-        step: the step; a request is one for all iterations of a loop.
-        memory: what past runs of its namespace used.
+        step: step to advise on; all iterations of a loop have one request.
+        memory: memory that past runs of its namespace used.
     """
-    found = memory.predict(step_identity(pipeline, step))
-    return None if found is None else memory_advice(found, step.requests.get("memory"))
+    forecast = memory.predict(step_identity(pipeline, step))
+    return None if forecast is None else memory_advice(forecast, step.requests.get("memory"))
 
 
-def memory_advice(found: MemoryForecast, asked_bytes: float | None) -> MemoryAdvice | None:
-    """What a step should ask for instead; None = it may as well ask for what it does.
+def memory_advice(forecast: MemoryForecast, asked_bytes: float | None) -> MemoryAdvice | None:
+    """Return advice on a memory request, or None if the request is good.
 
     Args:
-        found: what is known of it.
-        asked_bytes: what it asks for now; None = nothing, or unknown.
+        forecast: forecast of the step's memory.
+        asked_bytes: present request; None = nothing, or unknown.
     """
-    if found.ask_bytes is None:
+    if forecast.ask_bytes is None:
         return None
-    largest = found.largest_bytes or 0.0
-    amount = rounded_up(found.ask_bytes)
-    # As KFP takes it, which knows whole numbers alone.
+    largest = forecast.largest_bytes or 0.0
+    amount = rounded_up(forecast.ask_bytes)
+    # KFP accepts whole numbers only.
     would_do = format_resource("memory", amount)
-    if found.killed_bytes is not None:
-        had = memory_text(found.killed_bytes)
+    if forecast.killed_bytes is not None:
+        had = memory_text(forecast.killed_bytes)
         text = f"was killed for memory with {had} in its last run; ask for {would_do}"
-        # Who has asked for more since has seen it.
-        has_changed = asked_bytes is not None and asked_bytes > found.killed_bytes
+        # An author who has raised the request since does not need the advice.
+        has_changed = asked_bytes is not None and asked_bytes > forecast.killed_bytes
         return None if has_changed else MemoryAdvice(MemoryProblem.KILLED, amount, text)
-    if asked_bytes is None or not largest or found.runs < _LEAST_RUNS:
+    if asked_bytes is None or not largest or forecast.runs < _LEAST_RUNS:
         return None
-    used = f"used at most {memory_text(largest)} in {found.runs} runs"
+    used = f"used at most {memory_text(largest)} in {forecast.runs} runs"
     text = f"asks {memory_text(asked_bytes)}, {used}"
     if asked_bytes <= _BELOW_LARGEST * largest:
         return MemoryAdvice(MemoryProblem.SMALL, amount, f"{text}: ask for {would_do}")
@@ -96,14 +96,14 @@ def memory_advice(found: MemoryForecast, asked_bytes: float | None) -> MemoryAdv
 
 
 def rounded_up(amount: float) -> int:
-    """An amount of memory as people ask for one, no less than it is."""
+    """Return an amount of memory in bytes, rounded up to one that people would request."""
     mebibytes = amount / _MIB
     step = next((size for limit, size in _STEPS if mebibytes <= limit), 1024)
     return max(1, -int(-mebibytes // step)) * step * _MIB
 
 
 def memory_text(amount: float) -> str:
-    """An amount for people, to three figures: `1.2Gi`."""
+    """Format an amount for people, to three figures: `1.2Gi`."""
     for unit in _UNITS:
         if amount < 999.5 or unit == _UNITS[-1]:
             break

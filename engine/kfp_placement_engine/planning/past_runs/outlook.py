@@ -1,6 +1,7 @@
-"""What a plan promises: when its run and its steps start and end, by what past runs tell.
+"""The outlook of a run: its times by the plan, and the ranges that may be promised for them.
 
-The plan says when, and past runs how much later or earlier that is, and how surely.
+The plan says when steps start and end. Past runs say how much later or earlier this usually is, and
+how certain it is.
 """
 
 import math
@@ -16,24 +17,27 @@ from kfp_placement_engine.planning.past_runs.learned_times import RunForecast
 from kfp_placement_engine.plans.plan import Plan
 
 _USUAL = math.log(1.1)
-"""By up to this runs take longer or less in all of their parts; by more, in some of them."""
+"""Logarithm of the factor up to which deviations are in all parts of a run, and not in some."""
 
 _POWER = 0.5
-"""What is near is known better, as a sum of many steps is: with a quarter left, twice as well."""
+"""Power by which ranges shrink with the time that is left: with a quarter left, to half the width.
+
+A sum of many steps behaves like this.
+"""
 
 _NAMED = 3
-"""Steps that a sentence names."""
+"""Number of steps that a sentence names."""
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """How a run goes on by its plan; all times are seconds of one clock.
+    """The rest of a run by its plan; all times are seconds of one clock.
 
     Attributes:
         times: start and end of each step that has not ended, by its name.
         is_placed: whether every step has a node.
-        begin_seconds: when the run began, or will begin.
-        now_seconds: the time.
+        begin_seconds: time at which the run began, or will begin.
+        now_seconds: present time.
     """
 
     times: Mapping[str, tuple[float, float]]
@@ -43,21 +47,21 @@ class Outlook:
 
     @cached_property
     def from_seconds(self) -> float:
-        """From when on the run goes on: now, or its begin if that is to come."""
+        """Time from which on the run goes on: now, or its begin if that is to come."""
         return max(self.begin_seconds, self.now_seconds)
 
     @cached_property
     def end_seconds(self) -> float:
-        """The end of the last step; 0 = all have ended."""
+        """End of the last step; 0 = all steps have ended."""
         return max((end for _, end in self.times.values()), default=0.0)
 
     def has_begun(self, step: Step) -> bool:
-        """Whether a step runs."""
+        """Return whether a step runs."""
         return step.name in self.times and self.times[step.name][0] < self.now_seconds
 
 
 def outlook_of(plan: Plan) -> Outlook:
-    """How a run goes on, as a plan that has just been made has it."""
+    """Return the outlook by a plan that has just been made."""
     times = {
         step.name: (step.start_seconds, step.finish_seconds)
         for step in plan.steps
@@ -71,13 +75,13 @@ def outlook_of(plan: Plan) -> Outlook:
 def promise_of(
     outlook: Outlook, graph: RunGraph, forecast: RunForecast, first: Promise | None = None
 ) -> Promise:
-    """What is promised of a run, on the clock of its outlook.
+    """Return the promise for a run, on the clock of its outlook.
 
     Args:
-        outlook: how it goes on by its plan.
-        graph: the run, as it was planned.
-        forecast: what past runs tell of it.
-        first: what was promised of its end at its start; None = nothing was.
+        outlook: rest of the run by its plan.
+        graph: run as it was planned.
+        forecast: forecast of the run by past runs.
+        first: promise of the run's end at its start; None = there was none.
     """
     unknown = _why_unknown(outlook, graph, forecast)
     if unknown:
@@ -101,18 +105,18 @@ def promise_of(
 def _ranges(
     outlook: Outlook, planned_seconds: float, end: TimeRange
 ) -> Callable[[float], TimeRange]:
-    """Return what says when something happens that the plan of now has at a time.
+    """Return a function from a time in the present plan to the range of its actual time.
 
-    Where runs take about as long as planned, what is left takes longer by the same factor. Where
-    they do not, waits may be over, or still to come: the end that was promised at the start holds
-    as long as that plan allows it, no earlier than the plan says, nor later than runs take longer,
-    twice. In between it is a mean of both. Where runs take far longer, all of that may be still to
-    come, and nothing is known better for being near.
+    Where runs usually take about as long as planned, the rest of the run takes longer by the same
+    factor. Where they do not, waits may be over or still to come. Then the end that was promised at
+    the start holds as long as the plan allows it: not earlier than planned, and not later than by
+    the square of the usual factor. In between the two are mixed. Where runs take far longer, the
+    whole deviation may be still to come, so ranges do not shrink as the end comes near.
 
     Args:
-        outlook: how the run goes on.
-        planned_seconds: from its begin to its end, by the plan at the start.
-        end: the same as it was promised then.
+        outlook: rest of the run by its plan.
+        planned_seconds: time from begin to end, by the plan at the start.
+        end: range of this time that was promised then.
     """
     from_seconds, first_seconds = outlook.from_seconds, end.typical_seconds
     ratio = first_seconds / max(planned_seconds, 1e-9)
@@ -127,7 +131,7 @@ def _ranges(
     def range_of(seconds: float) -> TimeRange:
         ahead_seconds = seconds - from_seconds
         if ahead_seconds <= 0:
-            # What has happened is known.
+            # The past is certain.
             return TimeRange(seconds, seconds, seconds)
         typical = ahead_seconds / planned_left * left
         share = min(1.0, typical / first_seconds) ** power
@@ -139,7 +143,7 @@ def _ranges(
 
 
 def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> str:
-    """Why nothing can be promised, or "": a step that surely runs was not seen, or fits no node."""
+    """Return why there is no promise, or "": a step fits no node, or has no past runs."""
     if not outlook.is_placed:
         return "a step fits no node"
     if outlook.end_seconds <= outlook.from_seconds:
@@ -170,7 +174,7 @@ def _why_unknown(outlook: Outlook, graph: RunGraph, forecast: RunForecast) -> st
         )
     ]
     if missing:
-        # Of the pipeline there may be runs, whose steps came from the cache or had other names.
+        # There may be runs of the pipeline whose steps came from the cache or had other names.
         is_new = not is_any_seen and not forecast.ends.runs
         names = listed(list(dict.fromkeys(missing)), _NAMED)
         return "no run seen" if is_new else f"no run seen of {names}"

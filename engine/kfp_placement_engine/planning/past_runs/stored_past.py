@@ -1,9 +1,9 @@
-"""What the past runs that histories hold tell of the next ones of a pipeline in a namespace.
+"""The past runs in stored histories, as the past of a pipeline's next runs.
 
-A namespace may hold a million past steps, of which a run asks for few. So of all pipelines together
-only the last runs are learned from: they say what steps that are alike take, and how forecasts
-miss. Of the pipeline that is planned all its runs are learned from, apart. The planner in the
-cluster does the same, so that it promises what was promised before submission.
+A namespace may hold a million past steps, of which a run needs few. So of all pipelines together
+only the last runs count: they say how long similar steps take, and how far forecasts are off. Of
+the planned pipeline all runs count. The planner in the cluster does the same, so that it promises
+what was promised before submission.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,19 +15,21 @@ from kfp_placement_engine.history.series import RECENT
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 
 RUNS_OF_EACH, RUNS_OF_ALL = RECENT, 200
-"""The last runs of each pipeline, and of all: what a namespace is known by. Older ones
-of a pipeline do not say where its times lie."""
+"""Numbers of last runs, of each pipeline and of all, that stand for a namespace.
+
+Older runs of a pipeline say little about its present times.
+"""
 
 
 def past_of(
     histories: Sequence[PipelineHistory], pipeline: str, keep_days: int | None = None
 ) -> Past:
-    """What the runs of a namespace tell of the next ones of a pipeline.
+    """Return the past for the next runs of a pipeline.
 
     Args:
-        histories: of the namespace.
-        pipeline: of the next runs.
-        keep_days: how long runs count; None = all do.
+        histories: histories of the namespace.
+        pipeline: name of the pipeline.
+        keep_days: age in days up to which runs count; None = all runs count.
     """
     last = last_runs(each.ended for each in histories)
     of_namespace, of_pipeline = list[PastRun](), list[PastRun]()
@@ -40,10 +42,10 @@ def past_of(
 
 
 def last_runs(ended: Iterable[Mapping[str, datetime]]) -> frozenset[str]:
-    """The last runs of each pipeline that ran lately, and of all of them; their uids.
+    """Return the uids of the last runs of each recent pipeline, and of the last runs of all.
 
     Args:
-        ended: when runs ended, by uid; those of each pipeline of a namespace.
+        ended: uid -> end of a run, one mapping for each pipeline of a namespace.
     """
     ran = sorted(filter(None, ended), key=lambda runs: max(runs.values()))[-MOST_PIPELINES:]
     of_all = {uid: at for runs in ran for uid, at in runs.items()}

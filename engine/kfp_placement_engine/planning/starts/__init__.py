@@ -1,1 +1,1 @@
-"""Which steps of a planned run may start now, while others wait for room kept for them."""
+"""Starts of planned steps as a run goes on: expected times, and the rule by which gates open."""

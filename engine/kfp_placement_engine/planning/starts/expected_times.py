@@ -1,4 +1,4 @@
-"""When the steps of a run are expected to start and end, as far as its plan goes now."""
+"""The expected starts and ends of a run's steps, by its plan and by what has happened since."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from kfp_placement_engine.planning.starts.node_queue import expected_end
 
 
 class PlannedTimes(NamedTuple):
-    """What the plan says of a step that has not ended; times in seconds on one clock.
+    """The planned times of a step that has not ended, in seconds on one clock.
 
-    A tuple, as a gate decision makes one for every step of large runs.
+    It is a tuple, since a gate decision makes one for every step of large runs.
 
     Attributes:
-        start_seconds: planned start; of a running step the one that it had.
+        start_seconds: planned start; of a running step its actual start.
         end_seconds: planned end; infinite = unknown.
-        runs: it has started.
+        runs: whether it has started.
     """
 
     start_seconds: float
@@ -28,17 +28,18 @@ class PlannedTimes(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long the step is planned to take."""
+        """Planned duration of the step."""
         return max(0.0, self.end_seconds - self.start_seconds)
 
 
 @dataclass(frozen=True)
 class ExpectedTimes:
-    """What is expected of the steps that have not ended, by name; seconds on the same clock.
+    """The expected times of the steps that have not ended, by name, in seconds on one clock.
 
     Attributes:
-        starts: of a waiting step, no earlier than planned and after all that it waits for.
-        latest_starts: with which the run still ends when it is expected to.
+        starts: expected starts; a waiting step does not start earlier than planned, nor before its
+            predecessors have ended.
+        latest_starts: latest starts with which the run still ends at its expected end.
     """
 
     starts: Mapping[str, float] = field(default_factory=dict)
@@ -47,13 +48,13 @@ class ExpectedTimes:
 
 @dataclass(frozen=True)
 class StepOrder:
-    """What waits for what in a run, so that nothing comes before what it waits for.
+    """The steps of a run in an order in which predecessors come first.
 
-    Drivers and joins take no time here and have no name.
+    Drivers and joins are part of the order, but do not take time and do not have names.
 
     Attributes:
-        names: of the steps, "" for all else.
-        predecessors: of each, as positions.
+        names: names of the steps; "" for drivers and joins.
+        predecessors: positions of the predecessors of each.
     """
 
     names: Sequence[str]
@@ -61,7 +62,7 @@ class StepOrder:
 
     @staticmethod
     def of(graph: RunGraph) -> "StepOrder":
-        """The order of a run.
+        """Return the order of a run.
 
         Raises:
             PlanningError: a cycle, or a step depends on one that does not exist.
@@ -79,18 +80,18 @@ class StepOrder:
 def expected_times(
     order: StepOrder, planned: Mapping[str, PlannedTimes], now_seconds: float
 ) -> ExpectedTimes:
-    """Expected times of the steps that have not ended.
+    """Return the expected times of the steps that have not ended.
 
     Args:
-        order: of the run's steps.
-        planned: of the steps that have not ended; the others take no time any more.
-        now_seconds: the time.
+        order: order of the run's steps.
+        planned: planned times of the steps that have not ended.
+        now_seconds: present time.
     """
     steps = [planned.get(name) for name in order.names]
     starts, ends = _earliest(order, steps, now_seconds)
     latest = _latest(order, steps, max(ends, default=now_seconds))
     if any(step is not None and step.end_seconds == math.inf for step in steps):
-        # Nobody knows when the run ends: nothing of it may be delayed.
+        # The end of the run is unknown, so none of its steps may be delayed.
         latest = starts
     of_steps = [index for index, step in enumerate(steps) if step is not None]
     names = [order.names[index] for index in of_steps]
@@ -107,21 +108,21 @@ def times_by_now(
     planned_at_seconds: float,
     now_seconds: float,
 ) -> Mapping[str, PlannedTimes]:
-    """Return when steps start and end that have not ended, as early or late as those before them.
+    """Return the times of steps that have not ended, as early or late as the steps before them.
 
-    A waiting step starts as long after all that it waits for as planned: drivers take that time, or
-    others have its node. It may so start earlier than planned, where `expected_times` keeps to the
-    plan, as gates do.
+    A waiting step starts as long after its predecessors as planned: drivers take that time, or
+    other steps have its node. So it may start earlier than planned, while `expected_times` keeps to
+    the plan, as gates do.
 
     Args:
-        order: of the run's steps.
-        planned: steps that have not ended, as the plan has them.
-        happened: steps that have started: when, and when they ended, or should end by how long they
-            take.
+        order: order of the run's steps.
+        planned: planned times of the steps that have not ended.
+        happened: start and end of the steps that have started; the end of a step that still runs is
+            the one that follows from its duration.
         planned_at_seconds: time of the plan.
-        now_seconds: the time.
+        now_seconds: present time.
     """
-    # Ends by the plan, and as things are; all that ended before the plan ended with it.
+    # Ends by the plan, and actual ends; steps that ended before the plan count as ended with it.
     plan_ends = [planned_at_seconds] * len(order.names)
     ends = [min(planned_at_seconds, now_seconds)] * len(order.names)
     times: dict[str, PlannedTimes] = {}
@@ -137,10 +138,10 @@ def times_by_now(
             continue
         if real is None:
             start = max(now_seconds, ready + max(0.0, step.start_seconds - plan_ready))
-            end = start + _known_end(step) - step.start_seconds
+            end = start + _finite_end(step) - step.start_seconds
         else:
             start, end = real[0], expected_end(*real, now_seconds)
-        plan_ends[index], ends[index] = _known_end(step), end
+        plan_ends[index], ends[index] = _finite_end(step), end
         times[name] = PlannedTimes(start, end, step.runs)
     return times
 
@@ -148,7 +149,7 @@ def times_by_now(
 def _earliest(
     order: StepOrder, steps: Sequence[PlannedTimes | None], now_seconds: float
 ) -> tuple[list[float], list[float]]:
-    """Expected starts and ends, each after those of all that comes before."""
+    """Return expected starts and ends, each after those of its predecessors."""
     starts, ends = [-math.inf] * len(steps), [-math.inf] * len(steps)
     for index, step in enumerate(steps):
         ready = max([ends[each] for each in order.predecessors[index]], default=-math.inf)
@@ -156,25 +157,25 @@ def _earliest(
             ends[index] = ready
         elif step.runs:
             starts[index] = step.start_seconds
-            ends[index] = expected_end(step.start_seconds, _known_end(step), now_seconds)
+            ends[index] = expected_end(step.start_seconds, _finite_end(step), now_seconds)
         else:
             starts[index] = max(step.start_seconds, now_seconds, ready)
-            ends[index] = starts[index] + _known_end(step) - step.start_seconds
+            ends[index] = starts[index] + _finite_end(step) - step.start_seconds
     return starts, ends
 
 
 def _latest(order: StepOrder, steps: Sequence[PlannedTimes | None], run_end: float) -> list[float]:
-    """The latest starts, each in time for all that comes after."""
+    """Return the latest starts, each in time for all later steps."""
     latest = [run_end] * len(steps)
     for index in range(len(steps) - 1, -1, -1):
         step = steps[index]
         if step is not None:
-            latest[index] -= _known_end(step) - step.start_seconds
+            latest[index] -= _finite_end(step) - step.start_seconds
         for each in order.predecessors[index]:
             latest[each] = min(latest[each], latest[index])
     return latest
 
 
-def _known_end(step: PlannedTimes) -> float:
-    """Its planned end; of a step of unknown time its start."""
+def _finite_end(step: PlannedTimes) -> float:
+    """Return the planned end, or the start if the duration is unknown."""
     return step.start_seconds + (step.seconds if step.seconds < math.inf else 0.0)

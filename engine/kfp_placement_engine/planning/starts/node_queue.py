@@ -1,9 +1,9 @@
-"""Which of the steps that are planned on a node may start now.
+"""The queue of a node: the steps planned there, and the rule by which they start.
 
-On a node, steps start in the plan's order. A step that is ready and fits may pass those before it
-if, by its planned end, it delays none of them: a step on time not at all, a late one by no more
+On a node, steps start in the plan's order. A step that is ready and fits may pass the steps before
+it if, by its planned end, it does not delay them: a step on time not at all, a late one by no more
 than its slack, so that its run ends no later than expected. The controller takes gates off by this
-rule, and `benchmarks.rolling` plays it.
+rule, and `benchmarks.rolling` simulates it.
 """
 
 import math
@@ -22,9 +22,9 @@ from kfp_placement_engine.units.resources import (
 )
 
 MOST_KEPT = 200
-"""Steps whose room is kept piece by piece of time; that of further ones is kept from now on.
+"""Number of steps whose room is kept by pieces of time; room of further steps is kept from now on.
 
-With ten thousand steps on one node a decision would take minutes.
+Without the limit a decision would take minutes with ten thousand steps on one node.
 """
 
 _ASSUMED = Assumptions()
@@ -34,16 +34,16 @@ _TOLERANCE = 1e-6
 class QueuedStep(NamedTuple):
     """A step that is planned on the node and has not started; times in seconds on one clock.
 
-    A tuple, as a gate decision makes one for every waiting step of large runs.
+    It is a tuple, since a gate decision makes one for every waiting step of large runs.
 
     Attributes:
-        requests: of its pod, without `pods`.
+        requests: requests of its pod, without `pods`.
         start_seconds: planned start.
-        seconds: how long it is planned to take from its start; infinite = unknown.
-        expected_start_seconds: when it can start as things are, its own node's room aside.
-        latest_start_seconds: when it must start so that its run ends no later than expected.
-        is_ready: its pod is there and waits for this decision.
-        goes: it has been decided already that it starts; it only has no room yet.
+        seconds: planned duration; infinite = unknown.
+        expected_start_seconds: expected start, without regard to room on its node.
+        latest_start_seconds: latest start with which its run ends no later than expected.
+        is_ready: whether its pod is there and waits for this decision.
+        goes: whether an earlier decision let it start, and it only lacks room.
     """
 
     requests: Resources
@@ -55,7 +55,7 @@ class QueuedStep(NamedTuple):
     goes: bool = False
 
     def earliest_start(self, now_seconds: float) -> float:
-        """When it may start, its node's room aside: not before it is planned or expected."""
+        """Return when it may start if there is room: not before it is planned or expected."""
         return max(now_seconds, self.start_seconds, self.expected_start_seconds)
 
 
@@ -63,9 +63,9 @@ class RunningStep(NamedTuple):
     """A step that takes room on the node.
 
     Attributes:
-        requests: of its pod, without `pods`.
-        start_seconds: when it took its room.
-        end_seconds: when it is planned to end.
+        requests: requests of its pod, without `pods`.
+        start_seconds: time at which it took its room.
+        end_seconds: planned end.
     """
 
     requests: Resources
@@ -74,7 +74,7 @@ class RunningStep(NamedTuple):
 
 
 def expected_end(start_seconds: float, end_seconds: float, now_seconds: float) -> float:
-    """When a running step is expected to end: as planned, or if that is past, a while from now."""
+    """Return the expected end of a running step: as planned, or if that is past, after a while."""
     seconds = max(0.0, end_seconds - start_seconds)
     return now_seconds + _ASSUMED.remaining_seconds(seconds, now_seconds - start_seconds)
 
@@ -85,13 +85,13 @@ def steps_to_start(
     free: Resources,
     now_seconds: float,
 ) -> list[int]:
-    """The positions in a node's queue of the steps that start now.
+    """Return the positions in a node's queue of the steps that start now.
 
     Args:
-        queue: the steps that are planned on the node, in the plan's order.
-        running: steps whose ends are expected; what else takes room there takes it forever.
-        free: the node's room now.
-        now_seconds: the time.
+        queue: steps that are planned on the node, in the plan's order.
+        running: running steps whose ends are expected; all else there keeps its room forever.
+        free: present room of the node.
+        now_seconds: present time.
     """
     free = dict(free)
     ends = [
@@ -130,11 +130,11 @@ def steps_to_start(
 
 
 def _keep(room: RoomOverTime, step: QueuedStep, now_seconds: float) -> None:
-    """Keep room for a step from those behind it."""
+    """Keep room for a step, so that steps behind it cannot take it."""
     after = step.earliest_start(now_seconds)
     start = room.earliest(step.requests, after, step.seconds)
     if start is None:
-        # It depends on pods whose end nobody knows: they may end at any time.
+        # It needs the room of pods whose end is unknown: they may end at any time.
         room.take(step.requests, now_seconds, math.inf)
         return
     if start > step.start_seconds + _TOLERANCE:

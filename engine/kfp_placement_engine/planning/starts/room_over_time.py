@@ -1,4 +1,4 @@
-"""What is free on a node from now on, as steps end and others begin."""
+"""The free room of a node from now on, as steps end and others start."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -14,21 +14,21 @@ from kfp_placement_engine.units.resources import (
 
 
 class RoomOverTime:
-    """Free room, piece by piece of time; a step takes its requests, and one of `pods`.
+    """Free room by pieces of time; a step takes its requests, and one of `pods`.
 
-    Times are in seconds on any one clock. The last piece has no end. Room that is taken twice
+    Times are in seconds on any one clock. The last piece does not end. Room that is taken twice
     becomes negative, and then nothing fits.
     """
 
     def __init__(
         self, free: Resources, now_seconds: float, ends: Iterable[tuple[float, Resources]]
     ) -> None:
-        """Room that only grows.
+        """Create the room as it grows while running pods end.
 
         Args:
-            free: now.
-            now_seconds: the time.
-            ends: when what takes room now ends, and what it requests; infinite = never.
+            free: present room.
+            now_seconds: present time.
+            ends: end and requests of each running pod; an infinite end = never.
         """
         self._starts = [now_seconds]
         self._free = [dict(free)]
@@ -39,12 +39,12 @@ class RoomOverTime:
             self._starts.append(max(now_seconds, end))
 
     def fits(self, requests: Resources, start: float, end: float) -> bool:
-        """Whether a step has room all the time from its start to its end."""
+        """Return whether a step has room all the time from its start to its end."""
         first, last = self._pieces(start, end)
         return all(fits(requests, self._free[piece]) for piece in range(first, last))
 
     def earliest(self, requests: Resources, after: float, seconds: float) -> float | None:
-        """The first moment from which on a step has room for this long; None = there is none."""
+        """Return the earliest start at which a step has room for this long, or None without one."""
         start = max(after, self._starts[0])
         piece = bisect_right(self._starts, start) - 1
         while piece < len(self._starts) and self._starts[piece] < start + seconds:
@@ -56,7 +56,7 @@ class RoomOverTime:
         return start
 
     def take(self, requests: Resources, start: float, end: float) -> None:
-        """Take room for a step, whether or not there is any."""
+        """Take room for a step, even if there is not enough."""
         self._cut(start)
         if end < math.inf:
             self._cut(end)
@@ -65,12 +65,12 @@ class RoomOverTime:
             subtract_from(self._free[piece], with_pod(requests))
 
     def _pieces(self, start: float, end: float) -> tuple[int, int]:
-        """The pieces of a time, the second behind the last."""
+        """Return the first piece of a stretch of time, and the one behind its last."""
         first = max(0, bisect_right(self._starts, start) - 1)
         return first, max(first + 1, bisect_left(self._starts, end))
 
     def _cut(self, at: float) -> None:
-        """Let a piece begin at this time."""
+        """Split a piece so that one begins at this time."""
         piece = bisect_right(self._starts, at) - 1
         if piece >= 0 and self._starts[piece] < at:
             self._starts.insert(piece + 1, at)

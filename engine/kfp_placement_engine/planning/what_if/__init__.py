@@ -1,1 +1,1 @@
-"""What a plan would be if something about its run or cluster were different."""
+"""Plans of a run after changes to the run or its cluster."""

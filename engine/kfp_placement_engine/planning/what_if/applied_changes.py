@@ -1,4 +1,4 @@
-"""A run and its cluster with what somebody changes about them; pure."""
+"""A run and its cluster after changes."""
 
 import fnmatch
 import itertools
@@ -37,12 +37,12 @@ from kfp_placement_engine.readers.change_text import read_values
 from kfp_placement_engine.units.resources import Resources, without_zeros
 
 _CONDITIONS = "node.kubernetes.io/"
-"""Taints with this prefix tell how a machine is (not ready, cordoned, short of memory)."""
+"""Prefix of taints for the present condition of a machine (not ready, cordoned, out of memory)."""
 
 _NUMBERED = re.compile(r"(.+)-([0-9]+)", re.DOTALL)
 
 _Things = Sequence[tuple[str, str, str]]
-"""Of each thing its name, the name of all that are alike, and its display name or ""."""
+"""Things to change, each with its name, the name of its group, and its display name or ""."""
 
 _ERRORS = {"step": UnknownStepError, "loop": UnknownLoopError}
 
@@ -53,9 +53,9 @@ def with_changes(
     """Return the run and the cluster after the changes, made one after another.
 
     Args:
-        graph: the run.
-        cluster: the cluster.
-        changes: what changes.
+        graph: run before the changes.
+        cluster: cluster before the changes.
+        changes: changes to make.
 
     Raises:
         ChangeError: a node, image or volume claim that is not there; something that a step does not
@@ -79,9 +79,9 @@ def named_nodes(cluster: Cluster, name: str) -> tuple[Node, ...]:
     """Return the nodes that a name means, in the cluster's order.
 
     Args:
-        cluster: the cluster.
-        name: a node's name, `worker` for all of `worker-1`, `worker-2` and so on where no node is
-            of that very name, or a pattern with `*`.
+        cluster: cluster with the nodes.
+        name: name of a node; `worker` for all of `worker-1`, `worker-2` and so on, if no node has
+            exactly this name; or a pattern with `*`.
 
     Raises:
         ChangeError: there are none; the message names those that come close.
@@ -111,7 +111,7 @@ def empty_copy(node: Node, name: str) -> Node:
 
 
 def _lasting_taints(node: Node) -> tuple[Taint, ...]:
-    """The taints that somebody gave the node, without those that tell how it is just now."""
+    """Return the taints that people gave the node, without those of its present condition."""
     return tuple(taint for taint in node.taints if not taint.key.startswith(_CONDITIONS))
 
 
@@ -136,25 +136,25 @@ def _plain(names: Iterable[str]) -> _Things:
     return [(name, name, "") for name in names]
 
 
-def _meant(wanted: str, known: Mapping[Kind, _Things]) -> tuple[Kind, Set[str]]:
-    """The kind and the names of all of that name: of the first kind of which there is any.
+def _meant(wanted: str, things_of: Mapping[Kind, _Things]) -> tuple[Kind, Set[str]]:
+    """Return the first kind with things of a name, and the names of these things.
 
     Raises:
-        EngineError: there is none; the message names what comes close.
+        EngineError: there is no such thing; the message names those that come close.
     """
-    for kind, things in known.items():
+    for kind, things in things_of.items():
         meant = StepNames(things).meant(wanted)
         if not meant and "*" in wanted:
             meant = tuple(fnmatch.filter([name for name, *_ in things], wanted))
         if meant:
             return kind, set(meant)
-    noun = " or ".join(known)
-    every = itertools.chain.from_iterable(known.values())
+    noun = " or ".join(things_of)
+    every = itertools.chain.from_iterable(things_of.values())
     raise _ERRORS.get(noun, ChangeError)(StepNames(every, noun).problem(wanted))
 
 
 def _with_more_nodes(cluster: Cluster, change: AddNodes) -> Cluster:
-    """The new nodes come last, and are as far from every place as the one they are like."""
+    """Return the cluster with new nodes at the end, as far from every place as their model."""
     model = named_nodes(cluster, change.like)[0]
     taken = {node.name for node in cluster.nodes}
     stem = group_of(model.name) or model.name
@@ -183,7 +183,7 @@ def _with_fewer_nodes(cluster: Cluster, change: RemoveNodes) -> Cluster:
 
 
 def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster:
-    """Nodes that hold the image, under whatever name, stay as they are."""
+    """Return the cluster with the image on all nodes; nodes that hold it stay as they are."""
     used = {canonical(step.image): step.image for step in reversed(graph.steps) if step.image}
     image = canonical(change.image)
     if image not in used:
@@ -200,8 +200,8 @@ def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster
 def _with_properties(
     graph: RunGraph, cluster: Cluster, change: SetProperties
 ) -> tuple[RunGraph, Cluster]:
-    known = {kind: _things(graph, cluster, kind) for kind in change.kinds}
-    kind, meant = _meant(change.name, known)
+    things_of = {kind: _things(graph, cluster, kind) for kind in change.kinds}
+    kind, meant = _meant(change.name, things_of)
     amounts, fields = read_values(change.values)
     match kind:
         case "node":
@@ -236,10 +236,10 @@ def _with_properties(
 def _with_requirements(
     step: Step, amounts: Resources, node: Sequence[Node] = (), **fields: Any
 ) -> Step:
-    """The step with other requests, nodes and other fields.
+    """Return the step with other requests, nodes and other fields.
 
     Raises:
-        ChangeError: it has nothing of the kind.
+        ChangeError: the step does not have such a field.
     """
     if fields.get("max_latency_ms") is not None and not step.location:
         raise ChangeError(

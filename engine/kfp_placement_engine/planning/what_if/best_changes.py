@@ -1,4 +1,4 @@
-"""The single changes that make a run shorter, found by trying them."""
+"""The search for single changes that make a run shorter, by trying them."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.warm_start import replayed
+from kfp_placement_engine.planning.warm_start import placement_by_plan
 from kfp_placement_engine.planning.what_if.applied_changes import with_changes
 from kfp_placement_engine.planning.what_if.single_changes import SuggestionParams, single_changes
 from kfp_placement_engine.plans.changes import Change
@@ -29,15 +29,15 @@ def best_changes(
     """Try the single changes and rank those that make the run shorter.
 
     Each is tried for a moment, and the most promising for longer, starting from the present plan.
-    Effort is counted in plans that are tried and not in time: the same plan and seed have the same
-    answer.
+    Effort is counted in plans that are tried and not in time: the same plan and seed give the same
+    suggestions.
 
     Args:
-        graph: the run.
-        cluster: the cluster.
-        present: the plan of the run on the cluster, made with the same options.
-        options: how to plan; its budget is not used.
-        progress: told how far it is.
+        graph: run before the changes.
+        cluster: cluster before the changes.
+        present: plan of the run on the cluster, made with the same options.
+        options: options of the planner; the budget is not used.
+        progress: callback with the progress of the search.
     """
     params = SuggestionParams()
     changes = single_changes(graph, cluster, present, params)
@@ -50,8 +50,8 @@ def best_changes(
 
     ends: dict[Change, float] = {}
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
-        # What is only due to the search has to be known. It takes longest, so it begins first, and
-        # computes on one core while the changed runs are read on the other.
+        # The gain of the search alone, without a change, must not count. This search takes longest,
+        # so it begins first, and runs on one core while the changed runs are read on the other.
         unchanged = pool.submit(end, params.finalist_work)
         chosen = list(changes)
         for stage, work in enumerate((params.work, params.finalist_work)):
@@ -75,7 +75,7 @@ def best_changes(
         )
 
     def rank(suggestion: Suggestion) -> tuple[float, ...]:
-        """The earliest end first; of ends that are alike what adds no node, then the least CPU."""
+        """Return the order: earliest end; of similar ends the fewest nodes, then the least CPU."""
         end = suggestion.makespan_seconds
         alike = round(end / reachable / params.alike)
         return alike, suggestion.nodes_added, suggestion.cpu_added_milli, end
@@ -89,13 +89,13 @@ def best_changes(
 def _end_seconds(
     graph: RunGraph, cluster: Cluster, present: Plan, options: PlanOptions, work: int
 ) -> float:
-    """When the run ends, planned by this much work from the present plan; infinite = it does not.
+    """Return the end of the run, planned by some work from the present plan; infinite = no end.
 
-    What a shorter search found is not where a longer one starts: it then finds less, as all of its
-    plans are alike.
+    A longer search does not start from the result of a shorter one: it would find less, since its
+    plans would all be similar.
     """
     lowered = lower(graph, cluster, lowering_options_of((ActiveRun("", graph),), cluster, options))
-    start = replayed(lowered, present)
+    start = placement_by_plan(lowered, present)
     result = refine(lowered.problem, start, work, options.seed, options.params)
     return end_seconds(figures_of(lowered.problem, result.schedule))
 

@@ -1,7 +1,7 @@
-"""What if something about the run or its cluster were different: planned from the plan there is.
+"""The plan of a run after changes to the run or its cluster, in comparison with the present plan.
 
-The search starts from the present plan, so that more of something does not come out as a loss only
-because the search was short. `best_changes` tries single changes automatically.
+The search starts from the present plan, so that more room does not look like a loss only because
+the search was short. `best_changes` tries single changes automatically.
 """
 
 import math
@@ -22,10 +22,10 @@ from kfp_placement_engine.plans.what_if import ChangedPlan, end_seconds, gain_se
 from kfp_placement_engine.units.resources import is_less
 
 _SAME_MS = 1e-6
-"""Sums of round trips that differ by less are equal."""
+"""Largest difference of sums of round trips that counts as none."""
 
 _GENERATIONS = 50
-"""A loss is searched for at least as long before it is believed."""
+"""Smallest number of generations before a loss is believed."""
 
 
 def plan_with_changes(
@@ -44,12 +44,12 @@ def plan_with_changes(
     on for longer before one is reported.
 
     Args:
-        graph: the run.
-        cluster: the cluster.
-        present: the plan of the run on the cluster, made with the same options.
-        changes: what changes, made one after another.
-        options: how to plan.
-        progress: told how far planning is.
+        graph: run before the changes.
+        cluster: cluster before the changes.
+        present: plan of the run on the cluster, made with the same options.
+        changes: changes, made one after another.
+        options: options of the planner.
+        progress: callback with the progress of planning.
 
     Raises:
         EngineError: as for `with_changes` and `plan_run`.
@@ -65,7 +65,7 @@ def plan_with_changes(
 
 
 def _is_later(present: Plan, plan: Plan) -> bool:
-    """Whether the run ends later, and nothing that takes precedence over its end explains it."""
+    """Return whether the run ends later although no term before its end explains it."""
     one, other = present.figures, plan.figures
     return (
         end_seconds(one) < end_seconds(other)
@@ -77,7 +77,7 @@ def _is_later(present: Plan, plan: Plan) -> bool:
 
 
 def _may_do_no_less(graph: RunGraph, before: RunGraph) -> bool:
-    """Whether the steps are the same, and no loop or volume is limited more than before."""
+    """Return whether the steps are the same, and no loop or volume is limited more than before."""
     groups = zip(graph.groups, before.groups, strict=True)
     claims = zip(graph.claims, before.claims, strict=True)
     return (
@@ -102,7 +102,7 @@ def _has_no_less(cluster: Cluster, before: Cluster) -> bool:
 
 
 def _longer(options: PlanOptions) -> PlanOptions:
-    """With the same seed it finds what the shorter search did, and more."""
+    """Return options for a longer search; with the same seed it finds no worse plan."""
     if options.generations is None:
         return replace(options, budget_seconds=2 * options.budget_seconds)
     return replace(options, generations=max(_GENERATIONS, 2 * options.generations))

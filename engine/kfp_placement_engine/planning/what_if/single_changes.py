@@ -1,7 +1,7 @@
 """The single changes that may shorten a run, to be tried one by one.
 
-They are: one empty node more of each shape there is; one node with twice the CPU, or the memory;
-each limit of a loop one up, or off; one image held by every node; one volume ReadWriteMany.
+They are: one more empty node of each shape; one node with twice the CPU, or the memory; each limit
+of a loop one higher, or off; one image held by every node; one volume ReadWriteMany.
 """
 
 from collections import Counter, defaultdict
@@ -35,24 +35,24 @@ from kfp_placement_engine.units.resources import Resources
 
 _DOUBLED = ("cpu", "memory")
 _BYTES = 10**7
-"""Amounts from here on are bytes."""
+"""Smallest amount that counts as bytes."""
 
 
 @dataclass(frozen=True)
 class SuggestionParams:
-    """How single changes are chosen, tried and ranked.
+    """Parameters of choosing, trying and ranking single changes.
 
-    Work is counted as by `trial_work`; the times are those of one core at a run of 100 steps on 50
+    Work is counted as by `trial_work`; times are those of one core for a run of 100 steps on 50
     nodes.
 
     Attributes:
-        busiest: nodes of each shape that are tried at twice their size: those that the plan uses
-            most.
-        work: spent on the search for each change; 20 ms.
-        finalists: changes that are searched for again, those with which the run ends first.
-        finalist_work: spent on each of these, and on the run without a change; 0.4 s.
-        least: a gain below this share of the run is not worth a change.
-        alike: ends that differ by less than this share of the run are equally good.
+        busiest: number of nodes of each shape that are tried at twice their size, starting with the
+            node that the plan uses most.
+        work: work to spend on the search for each change; 20 ms.
+        finalists: number of changes that are searched again, those with the earliest ends.
+        finalist_work: work to spend on each of these, and on the run without a change; 0.4 s.
+        least: smallest gain, as a share of the run's time, that is worth a change.
+        alike: largest difference of two ends, as a share of the run's time, that counts as none.
     """
 
     busiest: int = 3
@@ -66,13 +66,13 @@ class SuggestionParams:
 def single_changes(
     graph: RunGraph, cluster: Cluster, plan: Plan, params: SuggestionParams
 ) -> tuple[Change, ...]:
-    """Return the changes to try; of several that come to the same only one.
+    """Return the changes to try, without equivalent ones.
 
     Args:
-        graph: the run.
-        cluster: the cluster.
-        plan: the present plan of the run, which says where most is to gain.
-        params: how many are tried.
+        graph: run before the changes.
+        cluster: cluster before the changes.
+        plan: present plan of the run, which shows the busiest nodes.
+        params: parameters that limit the number of changes.
     """
     shapes = _kinds_of_nodes(graph, _emptied(cluster))
     changes = chain(
@@ -86,7 +86,7 @@ def single_changes(
 
 
 def _kinds_of_nodes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
-    """Return what each node is to a run: nodes of one kind take the same pods, as fast."""
+    """Return the kind of each node: nodes of one kind run the same pods, equally fast."""
     nodes = tuple(replace(node, allocatable=_rounded(node.allocatable)) for node in cluster.nodes)
     cluster = replace(cluster, nodes=nodes)
     options = lowering_options_of((ActiveRun("", graph),), cluster, PlanOptions())
@@ -102,7 +102,7 @@ def _kinds_of_nodes(graph: RunGraph, cluster: Cluster) -> dict[str, Hashable]:
 
 
 def _rounded(allocatable: Resources) -> Resources:
-    """Round bytes to two figures: machines of one type differ by some MiB."""
+    """Round bytes to two figures, since machines of one type differ by some MiB."""
     return {
         name: int(float(f"{amount:.2g}")) if amount >= _BYTES else amount
         for name, amount in allocatable.items()
@@ -110,7 +110,7 @@ def _rounded(allocatable: Resources) -> Resources:
 
 
 def _emptied(cluster: Cluster) -> Cluster:
-    """Return the cluster of fresh machines like its nodes."""
+    """Return the cluster with fresh machines like its nodes."""
     claims = tuple(replace(claim, used_on=()) for claim in cluster.claims)
     nodes = tuple(empty_copy(node, node.name) for node in cluster.nodes)
     return replace(cluster, nodes=nodes, claims=claims)
@@ -130,7 +130,7 @@ def _larger_nodes(
     kinds: Mapping[str, Hashable],
     busiest: int,
 ) -> Iterator[Change]:
-    """Of each shape the nodes with most to do, of which no two are of one kind."""
+    """Yield changes of the busiest nodes of each shape, one of each kind."""
     busy: defaultdict[str | None, float] = defaultdict(float)
     for step in plan.steps:
         busy[step.node] += step.duration_seconds
@@ -146,7 +146,7 @@ def _larger_nodes(
 
 
 def _higher_limits(graph: RunGraph) -> Iterator[Change]:
-    """One iteration more at a time, and all; the same loop may be there once an iteration."""
+    """Yield limits one higher, and off; a loop inside a loop is in the run several times."""
     iterations = [group for group in graph.groups if group.kind is GroupKind.ITERATION]
     widths = Counter(group.parent for group in iterations)
     for group in graph.groups:
@@ -158,7 +158,7 @@ def _higher_limits(graph: RunGraph) -> Iterator[Change]:
 
 
 def _held_images(graph: RunGraph, cluster: Cluster) -> Iterator[Change]:
-    """The images of pods that some node does not hold."""
+    """Return changes for the images of pods that some node does not hold."""
     used = {
         canonical(step.image): step.image
         for step in reversed(graph.steps)
