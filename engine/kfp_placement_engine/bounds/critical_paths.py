@@ -80,8 +80,8 @@ def paths_of(problem: PlacementProblem, least: LeastSeconds) -> Paths:
     if loops is not None:
         loops.measure_iterations()
     for activity in reversed(problem.topological.tolist()):
-        for each in after[activity]:
-            tail[activity] = max(tail[activity], seconds[each] + tail[each])
+        for later in after[activity]:
+            tail[activity] = max(tail[activity], seconds[later] + tail[later])
         if loops is not None:
             tail[activity] = max(tail[activity], loops.rest(after[activity]))
             loops.pass_back(activity, tail[activity])
@@ -103,8 +103,8 @@ def _heads_and_ends(
     next_bound: list[tuple[float, int]] = []
 
     def enter(activity: int) -> None:
-        for each in before[activity]:
-            head[activity] = max(head[activity], end[each])
+        for earlier in before[activity]:
+            head[activity] = max(head[activity], end[earlier])
         if loops is not None:
             head[activity] = loops.pass_through(activity, before[activity], head[activity])
         heapq.heappush(next_bound, (head[activity], activity))
@@ -115,10 +115,10 @@ def _heads_and_ends(
     while next_bound:
         earliest, activity = heapq.heappop(next_bound)
         end[activity] = earliest_end.of(activity, earliest)
-        for each in after[activity]:
-            open_before[each] -= 1
-            if open_before[each] == 0:
-                enter(each)
+        for later in after[activity]:
+            open_before[later] -= 1
+            if open_before[later] == 0:
+                enter(later)
     return head, end
 
 

@@ -210,8 +210,8 @@ def _first_pullers(problem: PlacementProblem) -> Integers:
     leading: dict[int, list[int]] = {}
     for activity in problem.topological.tolist():
         before = 0
-        for each in predecessors[starts[activity] : starts[activity + 1]]:
-            before |= needed[each]
+        for earlier in predecessors[starts[activity] : starts[activity + 1]]:
+            before |= needed[earlier]
         image = images[activity]
         if image >= 0 and not before >> image & 1:
             leading.setdefault(image, []).append(activity)

@@ -105,9 +105,9 @@ def step_groups(problem: PlacementProblem, usable: Booleans) -> StepGroups:
     for class_number, step in sorted(leader_of.items()):
         alike = (arrays.requests[step].tobytes(), usable[step].tobytes())
         groups.setdefault(alike, []).append(class_number)
-    number = {each: group for group, members in enumerate(groups.values()) for each in members}
+    group_of = {kind: group for group, members in enumerate(groups.values()) for kind in members}
     leaders = [leader_of[members[0]] for members in groups.values()]
-    group = np.array([number[each] for each in classes], np.int64)
+    group = np.array([group_of[kind] for kind in classes], np.int64)
     return StepGroups(
         requests=arrays.requests[leaders],
         usable=usable[leaders],
@@ -242,7 +242,7 @@ class _Knapsack:
         self._shape = tuple(int(amount) + 1 for amount in kind.room[resources] // units)
         # Up to `most` steps of a group are bundles of 1, 2, 4, ... steps and the rest.
         self._bundles = [
-            (int(group), count, tuple(int(count * each) for each in row))
+            (int(group), count, tuple(int(count * amount) for amount in row))
             for group, row in zip(groups, requests[groups][:, resources] // units, strict=True)
             for count in _doubling(int(kind.most[group]))
         ]

@@ -60,7 +60,7 @@ def _states(run: ActiveRun, activities: list[Activity]) -> list[StepProgress]:
             states[index] = _driver_state(run.progress.get(activity.name, _WAITING))
     for index, activity in enumerate(activities):
         if activity.is_join:
-            done = all(states[each].state is ProgressState.DONE for each in activity.predecessors)
+            done = all(states[at].state is ProgressState.DONE for at in activity.predecessors)
             states[index] = _DONE if done else _WAITING
     return states
 

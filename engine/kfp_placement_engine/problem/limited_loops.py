@@ -53,7 +53,7 @@ class LimitedLoops:
         )
         self._limit: list[int] = np.maximum(arrays.loop_parallelism, started).tolist()
         parents: list[int] = arrays.iteration_parent.tolist()
-        chains = {RUN: (RUN,)} | {each: _chain(each, parents) for each in range(len(parents))}
+        chains = {RUN: (RUN,)} | {at: _chain(at, parents) for at in range(len(parents))}
         # By activity: the iterations around it, outermost (the run) first.
         self._around = [chains[iteration] for iteration in arrays.iteration.tolist()]
         # By iteration and activity inside: least time from the iteration's start to the activity's.
@@ -68,7 +68,9 @@ class LimitedLoops:
         around = self._around[activity]
         for depth, iteration in enumerate(around):
             inside = [
-                each for each in before if self._around[each][depth : depth + 1] == (iteration,)
+                earlier
+                for earlier in before
+                if self._around[earlier][depth : depth + 1] == (iteration,)
             ]
             start = self._end(iteration, depth, inside)
             self._start[iteration][activity] = max(start, head) if iteration == RUN else start
@@ -96,8 +98,8 @@ class LimitedLoops:
         longest = 0.0
         entered = [self._entry[activity] for activity in after if self._entry[activity] >= 0]
         for limit, members in self._crowded(entered):
-            together = together_seconds(limit, (self._span[each] for each in members))
-            longest = max(longest, together + min(self._after[each] for each in members))
+            together = together_seconds(limit, (self._span[member] for member in members))
+            longest = max(longest, together + min(self._after[member] for member in members))
         return longest
 
     def _end(self, iteration: int, depth: int, activities: Collection[int]) -> float:
@@ -119,12 +121,12 @@ class LimitedLoops:
                 inner.setdefault(around[deeper], []).append(activity)
         if not inner:
             return latest
-        spans = {each: self._end(each, deeper, members) for each, members in inner.items()}
-        for each, span in spans.items():
-            latest = max(latest, self._entered[each] + span)
+        spans = {nested: self._end(nested, deeper, members) for nested, members in inner.items()}
+        for nested, span in spans.items():
+            latest = max(latest, self._entered[nested] + span)
         for limit, members in self._crowded(list(spans)):
-            together = together_seconds(limit, (spans[each] for each in members))
-            latest = max(latest, min(self._entered[each] for each in members) + together)
+            together = together_seconds(limit, (spans[member] for member in members))
+            latest = max(latest, min(self._entered[member] for member in members) + together)
         return latest
 
     def _end_of_one(self, depth: int, activity: int) -> float:

@@ -30,7 +30,7 @@ def upward_ranks(problem: PlacementProblem) -> Floats:
     successors = arrays.successors.tolist()
     for activity in reversed(problem.topological.tolist()):
         after = successors[bounds[activity] : bounds[activity + 1]]
-        rank[activity] += max((rank[each] for each in after), default=0.0)
+        rank[activity] += max((rank[later] for later in after), default=0.0)
     return np.array(rank, np.float64)
 
 

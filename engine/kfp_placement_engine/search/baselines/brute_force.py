@@ -94,8 +94,8 @@ def _deciders_before(problem: PlacementProblem, deciders: Integers) -> list[int]
     bit_of = {activity: 1 << number for number, activity in enumerate(deciders.tolist())}
     before = [0] * problem.activities
     for activity in problem.topological.tolist():
-        for each in problem.arrays.before(activity).tolist():
-            before[activity] |= before[each] | bit_of.get(each, 0)
+        for earlier in problem.arrays.before(activity).tolist():
+            before[activity] |= before[earlier] | bit_of.get(earlier, 0)
     return [before[activity] for activity in bit_of]
 
 
