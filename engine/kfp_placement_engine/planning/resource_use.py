@@ -49,7 +49,7 @@ def mean_use(
 ) -> dict[str, float]:
     """Return the mean use of each resource while the run lasts, by name, if there is room of it.
 
-    Room of nodes to which no pod of the run may go by Kubernetes' rules does not count.
+    Room of nodes that Kubernetes' rules forbid to all pods of the run does not count.
 
     Args:
         run: index of the run.

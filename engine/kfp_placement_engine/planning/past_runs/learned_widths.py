@@ -26,7 +26,7 @@ def learned_widths(graph: RunGraph, past: Past) -> Mapping[str, LearnedWidth]:
 def left_out_notices(graph: RunGraph, past: Past) -> Iterator[Notice]:
     """Yield notices about steps that ran once, but not in the last runs.
 
-    Such steps are planned all the same, since they may run.
+    Such steps are planned anyway, since they may run.
 
     Args:
         graph: run that is planned.
