@@ -133,7 +133,7 @@ class RangedQueue(Queue):
             if run in self.starts:
                 start = self.starts[run]
                 start.began_seconds = now
-                self._ranges.begun(f"run-{run}", QUEUE, start.first, moment(now))
+                self._ranges.started(f"run-{run}", QUEUE, start.first, moment(now))
 
     def _say(self, now: float) -> None:
         self._said_seconds = now

@@ -1,4 +1,4 @@
-"""The process `release`: frees pods and runs that wait for us, even if all else of ours is dead.
+"""The process `release`: frees pods and runs that wait for us, even if our processes are dead.
 
 These are pods with our gate and, where queues are installed, runs that are held or preempted. Run
 by hand, it pauses the policy first, so that nothing more is held, and frees all of them. Run by its

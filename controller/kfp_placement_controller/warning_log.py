@@ -64,7 +64,7 @@ class WarningLog:
         Args:
             consequence: what is missing because of a defect.
             turn: work that others do not depend on.
-            failed: called after a defect, with a text about it for people.
+            failed: called after a defect, with a sentence about it for people.
         """
         try:
             return turn()

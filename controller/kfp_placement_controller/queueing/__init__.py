@@ -1,1 +1,1 @@
-"""When whole runs start; it calls no API, starts no thread and reads no clock."""
+"""Admission of whole runs: decides when they start; calls no API, reads no clock, has no thread."""

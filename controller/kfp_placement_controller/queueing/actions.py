@@ -1,4 +1,4 @@
-"""What the queue has decided and others do: plain data."""
+"""Actions that the queue decides on and its process carries out: plain data."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,64 +12,64 @@ from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 
 class ReleaseCause(StrEnum):
-    """Why a held run may begin."""
+    """Reason for which a waiting run may start."""
 
     ADMITTED = "admitted"
-    """Its queue has admitted it."""
+    """The run was admitted by its queue."""
 
     TERMINATED = "terminated"
-    """Somebody has asked for its end: it ends without a pod."""
+    """The run was terminated by somebody: it ends without a pod."""
 
     HAS_BEGUN = "has-begun"
-    """Somebody has put the hold on a run that goes on: its steps would not be seen to end."""
+    """The run was held after it had started: while it is held, the ends of its steps are unseen."""
 
     NO_QUEUE = "no-queue"
-    """Its namespace takes no part any more."""
+    """The namespace of the run takes no part any more."""
 
     PLANNER_DOWN = "planner-down"
-    """Nobody plans runs, for longer than the queue lets them wait for that."""
+    """The planner is dead for longer than the queue lets its runs wait for it."""
 
     REQUESTED = "requested"
-    """Somebody who may has asked for it."""
+    """The start was requested by somebody with the right to do so."""
 
     UNPLANNABLE = "unplannable"
-    """The planner cannot say what it needs."""
+    """The planner cannot say what the run needs."""
 
     NO_DEMAND = "no-demand"
-    """No planner has said what it needs, for longer than the queue lets it wait for that."""
+    """The planner has not said what the run needs, for longer than the queue lets it wait."""
 
 
 @dataclass(frozen=True)
 class _OfRun:
-    """Something that is done with a run.
+    """Action on the object of a run.
 
     Attributes:
-        run: which.
+        run: the run as its object is.
     """
 
     run: QueuedRun
 
     @property
     def target(self) -> tuple[str, ...]:
-        """What tells this write from the next one of its kind."""
+        """Words that tell this write from the next one of its kind."""
         return (type(self).__name__, self.run.owner.uid, self.run.version)
 
 
 @dataclass(frozen=True)
 class ShowHeld(_OfRun):
-    """Let a held run say that it waits."""
+    """Show in the status of a held run that it waits."""
 
     message: str
 
 
 @dataclass(frozen=True)
-class LetRun(_OfRun):
-    """Let a run begin, or go on.
+class StartRun(_OfRun):
+    """Start a waiting run.
 
     Attributes:
-        cause: why.
-        waited_seconds: how long it has waited.
-        outcome: whether it begins within the range that was first said; None = none was.
+        cause: reason for the start.
+        waited_seconds: time that the run has waited.
+        outcome: whether it starts within the range that was first forecast, or None without one.
     """
 
     cause: ReleaseCause
@@ -77,21 +77,21 @@ class LetRun(_OfRun):
     outcome: StartOutcome | None = None
 
 
-class ReleaseHeld(LetRun):
-    """Let a held run begin."""
+class ReleaseHeld(StartRun):
+    """Start a held run, which has not run yet."""
 
 
-class ResumeRun(LetRun):
-    """Let a run go on that was suspended."""
+class ResumeRun(StartRun):
+    """Resume a suspended run."""
 
 
 @dataclass(frozen=True)
 class SuspendRun(_OfRun):
-    """Let a run make no new pods: it waits again.
+    """Suspend a run: it makes no new pods, and waits again.
 
     Attributes:
-        preempted_for: the uid of the run that it makes room for, or a word.
-        note: why, for people.
+        preempted_for: uid of the run that it makes room for, or `BY_KUEUE` or `BY_REQUEST`.
+        note: explanation for people.
     """
 
     preempted_for: str
@@ -103,9 +103,9 @@ class WriteRequestStatus:
     """Write the status of a RunRequest.
 
     Attributes:
-        key: of the run.
-        version: of the object that this was decided by.
-        fields: what to change in the status.
+        key: key of the run.
+        version: resource version of the RunRequest on which the decision was made.
+        fields: fields of the status to change.
     """
 
     key: RunKey
@@ -118,9 +118,9 @@ class WriteQueueStatus:
     """Write the status of a RunQueue.
 
     Attributes:
-        key: of the queue.
-        version: of the object that this was decided by.
-        fields: what to change in the status.
+        key: key of the queue.
+        version: resource version of the RunQueue on which the decision was made.
+        fields: fields of the status to change.
     """
 
     key: QueueKey

@@ -23,19 +23,19 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import Kind
 
 BY_KUEUE = "kueue"
-"""What a run makes room for that Kueue has evicted."""
+"""Word in place of a uid, for a run that makes room since Kueue has evicted it."""
 
 BY_REQUEST = "request"
-"""What a run makes room for that somebody has asked to stop: it lets all others go first."""
+"""Word in place of a uid, for a run that somebody has asked to stop: all others go first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a run must make no new pods.
+    """Decision that a run must make no new pods.
 
     Attributes:
-        preempted_for: the uid of the run that it makes room for, or a word.
-        note: why, for people.
+        preempted_for: uid of the run that it makes room for, or `BY_KUEUE` or `BY_REQUEST`.
+        note: explanation for people.
     """
 
     preempted_for: str
@@ -47,12 +47,12 @@ class Decisions:
     """Decisions of one backend, or of all of them.
 
     Attributes:
-        verdicts: verdict on each waiting run: its place in the order, and the room that it lacks.
+        verdicts: verdict on each waiting run: its place in the order, and the room that is missing.
         stops: runs that must stop, and why.
         used: demand of the admitted runs of each queue.
         nodes: groups of nodes that runs are limited to.
-        problems: why each queue admits nobody, or "", for backends that may be missing from the
-            cluster.
+        problems: reason why each queue admits nobody, or "", for the queues of backends that may be
+            missing from the cluster.
         assigning: queues whose backend assigns nodes: an admitted run that is not in `nodes` keeps
             the nodes that it has.
         simulations: simulations that forecast starts, one for all queues that share room.
@@ -68,7 +68,7 @@ class Decisions:
     simulations: Sequence[Simulation] = ()
     writes: Sequence[BackendAction] = ()
 
-    def and_of(self, other: "Decisions") -> "Decisions":
+    def together_with(self, other: "Decisions") -> "Decisions":
         """Return the decisions of two backends together; no run or queue belongs to both."""
         return Decisions(
             verdicts={**self.verdicts, **other.verdicts},

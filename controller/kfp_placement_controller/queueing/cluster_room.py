@@ -1,4 +1,4 @@
-"""What the cluster has for runs that are counted by what they demand: nodes, less other pods."""
+"""Room of the cluster for runs that count by their demand: its nodes, less all other pods."""
 
 from collections import Counter
 from collections.abc import Container
@@ -13,8 +13,9 @@ from kfp_placement_engine.units.resources import Resources, minus
 from kfp_placement_kube.change import Change
 
 NOT_FOR_RUNS = ("node.kubernetes.io/", "node-role.kubernetes.io/")
-"""Begin the taints of nodes that are cordoned, lost or under pressure, and of control planes. Other
-taints reserve a node for pods that tolerate them, as those with GPUs are; it counts."""
+"""Prefixes of the taints of nodes that are cordoned, lost, under pressure or of the control plane.
+Other taints reserve a node for pods that tolerate them, such as one with GPUs; such a node counts.
+"""
 
 
 @dataclass
@@ -22,7 +23,7 @@ class ClusterRoom:
     """The nodes, and the pods on them.
 
     Attributes:
-        load: what pods take.
+        load: resources that pods take on each node.
     """
 
     load: Load
@@ -30,7 +31,7 @@ class ClusterRoom:
     _pods: Counter[RunKey] = field(default_factory=Counter)
 
     def node_changed(self, change: Change[Node]) -> None:
-        """A node is new, has changed or is gone."""
+        """Take in that a node is new, has changed or is gone."""
         name = change.key[1]
         if change.new is None:
             self._nodes.pop(name, None)
@@ -38,19 +39,19 @@ class ClusterRoom:
             self._nodes[name] = change.new
 
     def pod_changed(self, change: Change[ObservedPod]) -> bool:
-        """A pod is new, has changed or is gone; returns whether the room it takes has changed."""
+        """Take in a change of a pod, and return whether the room that it takes has changed."""
         self.load.change(change.old, change.new)
         self._count(change.old, -1)
         self._count(change.new, 1)
         return _taken(change.old) != _taken(change.new)
 
     def is_draining(self, run: RunKey, demand: Demand | None) -> bool:
-        """Whether a run that was stopped still takes room, or may take some.
+        """Return whether a stopped run still takes room, or may take some.
 
         Args:
-            run: that was stopped.
-            demand: what it needs. Pods that must run together and wait for nodes are as good as on
-                them: else they and those of the run that follows could each get a part.
+            run: key of the stopped run.
+            demand: demand of the run. Pods of gangs that wait for nodes count as if they had them:
+                else they and those of the next run could each get a part.
         """
         if demand is not None and demand.gangs:
             return self._pods[run] > 0
@@ -66,10 +67,10 @@ class ClusterRoom:
             del self._pods[run]
 
     def rooms(self, counted: Container[RunKey]) -> list[Resources]:
-        """What each node has for runs, `pods` included.
+        """Return the room of each node for runs, `pods` included.
 
         Args:
-            counted: runs whose pods are not other pods: what they demand counts instead.
+            counted: runs that count by their demand, and not by their pods.
         """
         load = self.load.by_node(counted)
         return [
@@ -80,12 +81,12 @@ class ClusterRoom:
 
 
 def _taken(pod: ObservedPod | None) -> tuple[bool, str, Resources] | None:
-    """Whether a pod holds room, where and how much; None = it has ended, or there is none."""
+    """Return whether a pod holds room, its node and its requests; None without a running pod."""
     return None if pod is None or pod.ended else (pod.holds_room, pod.node_name, pod.requests)
 
 
 def is_for_runs(node: Node) -> bool:
-    """Whether pods of runs can be expected to go to a node."""
+    """Return whether pods of runs can be expected to go to a node."""
     return not node.unschedulable and not any(
         taint.effect != "PreferNoSchedule" and taint.key.startswith(NOT_FOR_RUNS)
         for taint in node.taints

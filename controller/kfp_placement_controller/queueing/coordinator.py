@@ -21,15 +21,15 @@ from kfp_placement_controller.observed.namespaces import ObservedNamespace, take
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.actions import (
-    LetRun,
     QueueAction,
     ReleaseCause,
+    StartRun,
     SteeringAction,
 )
 from kfp_placement_controller.queueing.backend import Backend, Decisions
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
 from kfp_placement_controller.queueing.publisher import QueuePublisher
-from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
+from kfp_placement_controller.queueing.queued_runs import QueuedRuns, RequestedRun
 from kfp_placement_controller.queueing.releases import PlannerState, PlannerWatch, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation
@@ -200,7 +200,7 @@ class QueueCoordinator:
         situation = Situation(
             waiting,
             standing.refused,
-            [each for each in taking_part if each.is_admitted] + standing.let,
+            [each for each in taking_part if each.is_admitted] + standing.starting,
             self.queues,
             self.room,
             self.runs.requests(),
@@ -210,7 +210,7 @@ class QueueCoordinator:
         )
         decided = Decisions()
         for backend in self._backends:
-            decided = decided.and_of(backend.decide(situation, now))
+            decided = decided.together_with(backend.decide(situation, now))
         self.ranges.observe_queues(self.queues)
         self.ranges.forecast(decided.simulations, now)
         steered = (*standing.wanted, *self.steering.decided(waiting, situation, decided, now))
@@ -237,10 +237,10 @@ class QueueCoordinator:
     def longest_waits(self, now: datetime) -> Mapping[str, float]:
         """Return the seconds that the longest waiting run of each namespace has waited."""
         longest: dict[str, float] = {}
-        for known in self.runs:
-            if known.is_waiting:
-                seconds = (now - known.waiting_since(now)).total_seconds()
-                space = known.key.namespace
+        for run in self.runs:
+            if run.is_waiting:
+                seconds = (now - run.waiting_since(now)).total_seconds()
+                space = run.key.namespace
                 longest[space] = max(longest.get(space, 0.0), seconds)
         return longest
 
@@ -252,18 +252,20 @@ class QueueCoordinator:
             if not self.steering.may_try(action.target, now):
                 continue
             yield action
-            if isinstance(action, LetRun):
-                uid, known = action.run.owner.uid, self.runs.get(action.run.key)
+            if isinstance(action, StartRun):
+                uid, run = action.run.owner.uid, self.runs.get(action.run.key)
                 self.publisher.released(uid, action.cause)
-                if known is not None and action.cause is ReleaseCause.ADMITTED:
-                    queue = situation.queue_of(known)
-                    self.ranges.begun(uid, queue, known.first_starts(now), now)
+                if run is not None and action.cause is ReleaseCause.ADMITTED:
+                    queue = situation.queue_of(run)
+                    self.ranges.started(uid, queue, run.first_starts(now), now)
 
-    def _cause(self, planner: PlannerState, now: datetime, known: KnownRun) -> ReleaseCause | None:
+    def _cause(
+        self, planner: PlannerState, now: datetime, run: RequestedRun
+    ) -> ReleaseCause | None:
         """Return why a waiting run starts whatever its queue decides; None = it waits."""
-        space = known.key.namespace
+        space = run.key.namespace
         queue = None if self._excluded(space) else self.queues.of_namespace(space)
-        return self.releases.cause(known, queue, planner, now)
+        return self.releases.cause(run, queue, planner, now)
 
     def _due_at(self) -> datetime | None:
         """Return when to decide, soon after a change, or None for at once."""

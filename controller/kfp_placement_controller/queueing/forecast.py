@@ -1,4 +1,4 @@
-"""When waiting runs start if all goes as planned, as a simulation of their queues says."""
+"""Forecast of the starts of waiting runs, by a simulation of their queues."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class StartForecast:
     def __contains__(self, run: RunKey) -> bool:
         return run in self.starts or run in self.later or run in self.never
 
-    def and_of(self, other: "StartForecast") -> "StartForecast":
+    def together_with(self, other: "StartForecast") -> "StartForecast":
         """Return this forecast together with that of other queues."""
         return StartForecast(
             {**self.starts, **other.starts},

@@ -1,4 +1,4 @@
-"""Which runs queues may still hold while `plan` or `queue` is silent, as the job `release` decides.
+"""Decision of the job `release` about the runs that queues may hold while we are silent.
 
 The job remembers nothing between two of its runs: what it must remember is in the status of the
 RunQueue.
@@ -90,7 +90,7 @@ def closing_patch(
 
     Args:
         queue: the queue as it is.
-        finding: its condition `Ready`.
+        finding: condition `Ready` that it must have.
         now: the time.
     """
     is_new = finding.reason == NO_LEASE and _missed_at(queue) is None

@@ -1,4 +1,4 @@
-"""What the statuses of RunQueues and RunRequests are to say, and how often that is written."""
+"""Writes of the statuses of RunQueues and RunRequests: which fields change, and how often."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from kfp_placement_controller.queueing.actions import (
 )
 from kfp_placement_controller.queueing.backend import BY_KUEUE, BY_REQUEST, Decisions
 from kfp_placement_controller.queueing.queue_status import QueueCounts, findings_of, status_patch
-from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.queued_runs import RequestedRun
 from kfp_placement_controller.queueing.request_status import (
     NOT_HELD,
     RunPlace,
@@ -31,26 +31,29 @@ _COUNTS = timedelta(seconds=1)
 """Time between two writes of a queue's counts, which change with every run."""
 
 _POSITIONS = timedelta(seconds=10)
-"""Time between two writes of what changes with every run for all that wait, such as their
-positions, at most."""
+"""Longest time between two writes of what changes with every run for all waiting runs, such as
+their positions."""
 
 _POSITIONS_PER_RUN = timedelta(milliseconds=50)
 """The same for each run that waits: where few do, all is written soon, and where a thousand do they
 are not written all the time."""
 
 _MOST_POSITIONS = 20
-"""Such writes at a time."""
+"""Number of such writes at a time."""
 
 _OTHERS_FACTOR = 6
-"""How many times rarer that is for a run of which only how many others wait is new: while a
-thousand runs are submitted that changes all the time."""
+"""Factor by which such writes are rarer where only the number of waiting runs is new: while a
+thousand runs are submitted, it changes all the time."""
 
 _AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
-_OF_OTHERS = frozenset({"waiting", "message"})
-"""What changes with every run that is submitted or begins behind a run."""
+"""Fields that are written at once."""
 
-_MOST_KNOWN = 10_000
-"""Runs of which is remembered what was written and why they run; their objects say it, too."""
+_OF_OTHERS = frozenset({"waiting", "message"})
+"""Fields that change with every run that is submitted, or starts, behind a run."""
+
+_MOST_REMEMBERED = 10_000
+"""Number of runs for which the last write and the cause of their start are remembered; their
+objects say these, too."""
 
 _REASONS = {
     ReleaseCause.ADMITTED: (RequestReason.ADMITTED, "its queue has admitted it"),
@@ -66,14 +69,14 @@ _STOPPED = {
     BY_REQUEST: "stopped: somebody has asked for it",
     BY_KUEUE: "stopped: Kueue has evicted it",
 }
-"""What is said of runs by what they have made room for; of all others, by a run's uid."""
+"""Texts about stopped runs, by what they make room for; others make room for the uid of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """What must be written of a run, as long as run and place are these; None = nothing."""
+    """Fields of a RunRequest's status to write for a run in this place, or None for no change."""
 
-    known: KnownRun
+    run: RequestedRun
     place: RunPlace
     fields: Mapping[str, Any] | None
 
@@ -83,8 +86,8 @@ class QueuePublisher:
     """Writes what is new: phases and conditions at once, counts and positions now and then.
 
     Attributes:
-        ranges: says when runs are likely to start.
-        counts: of each queue, as last decided.
+        ranges: ranges in which runs are likely to start.
+        counts: numbers of each queue at the last decision.
     """
 
     ranges: StartRanges
@@ -94,55 +97,55 @@ class QueuePublisher:
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
 
     def clear(self) -> None:
-        """When what was written is not known any more: the clock was set."""
+        """Forget when statuses were written, after somebody has set the clock."""
         self._written.clear()
 
     def released(self, uid: str, cause: ReleaseCause) -> None:
-        """A run has been let run.
+        """Remember why a run was started.
 
         Args:
-            uid: of its object.
-            cause: why.
+            uid: uid of its object.
+            cause: reason for the start.
         """
-        if len(self._causes) >= _MOST_KNOWN:
+        if len(self._causes) >= _MOST_REMEMBERED:
             del self._causes[next(iter(self._causes))]
         self._causes[uid] = cause
 
     def requests(
-        self, runs: Iterable[KnownRun], situation: Situation, decided: Decisions, now: datetime
+        self, runs: Iterable[RequestedRun], situation: Situation, decided: Decisions, now: datetime
     ) -> Iterator[WriteRequestStatus]:
-        """Statuses of RunRequests that do not say what they should.
+        """Yield writes for the RunRequests whose status is not as it must be.
 
         Args:
-            runs: of namespaces that take part, and those of others that do not wait.
-            situation: on which the decision was made.
-            decided: what was decided.
+            runs: runs of namespaces that take part, and those of others that do not wait.
+            situation: situation on which the decision was made.
+            decided: the decision.
             now: the time.
         """
         positions = 0
         between_positions = min(_POSITIONS, _POSITIONS_PER_RUN * len(situation.waiting))
         before, self._worked_out = self._worked_out, {}
-        # What is said of a run that is being let go on is said when its object shows it; but that
-        # it has waited again must be said, else it counts as admitted since the first time.
+        # A run that is being started gets its status when its object shows that it has started. But
+        # where it waited again, that must be written: else it counts as admitted ever since.
         let = {each.key for each in situation.admitted if each.is_waiting}
         let |= {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
-        for known in runs:
-            is_let = known.key in let and known.status.phase != RequestPhase.ADMITTED
-            if known.request is None or is_let:
+        for run in runs:
+            is_let = run.key in let and run.status.phase != RequestPhase.ADMITTED
+            if run.request is None or is_let:
                 continue
-            place = self._place(known, situation, decided, now)
-            patch = before.get(known.key)
-            if patch is None or patch.known is not known or patch.place != place:
-                patch = _Patch(known, place, request_status_patch(known, place, now))
+            place = self._place(run, situation, decided, now)
+            patch = before.get(run.key)
+            if patch is None or patch.run is not run or patch.place != place:
+                patch = _Patch(run, place, request_status_patch(run, place, now))
             # Of a thousand runs that wait few change at a time: the others cost nothing.
-            self._worked_out[known.key] = patch
+            self._worked_out[run.key] = patch
             fields = patch.fields
             if fields is None:
                 continue
             is_urgent = not _AT_ONCE.isdisjoint(fields)
             if not is_urgent and positions >= _MOST_POSITIONS:
                 continue
-            key, version = known.key, known.request.version
+            key, version = run.key, run.request.version
             pause = timedelta() if is_urgent else between_positions
             if fields.keys() <= _OF_OTHERS:
                 pause *= _OTHERS_FACTOR
@@ -152,28 +155,28 @@ class QueuePublisher:
 
     def queues(
         self,
-        runs: Iterable[KnownRun],
+        runs: Iterable[RequestedRun],
         situation: Situation,
         decided: Decisions,
         policy: PlacementPolicySpec,
         excluded: Callable[[str], bool],
         now: datetime,
     ) -> Iterator[WriteQueueStatus]:
-        """Statuses of RunQueues that do not say what they should.
+        """Yield writes for the RunQueues whose status is not as it must be.
 
         Args:
-            runs: of namespaces that take part.
-            situation: on which the decision was made.
-            decided: what was decided.
-            policy: in force.
-            excluded: whether a namespace takes no part.
+            runs: runs of namespaces that take part.
+            situation: situation on which the decision was made.
+            decided: the decision.
+            policy: policy in force.
+            excluded: says whether a namespace takes no part.
             now: the time.
         """
         queues = situation.queues
         waiting, admitted = Counter[QueueKey](), Counter[QueueKey]()
-        for known in runs:
-            count = waiting if known.is_waiting else admitted
-            count[situation.queue_of(known)] += known.run.end is None
+        for run in runs:
+            count = waiting if run.is_waiting else admitted
+            count[situation.queue_of(run)] += run.observed.end is None
         self.counts = {
             each.key: QueueCounts(
                 waiting[each.key],
@@ -204,60 +207,60 @@ class QueuePublisher:
 
     def _place(
         self,
-        known: KnownRun,
+        run: RequestedRun,
         situation: Situation,
         decided: Decisions,
         now: datetime,
     ) -> RunPlace:
-        queue = situation.queue_of(known)
-        priority = situation.queues.allowed_priority(queue, known.priority)
-        notes = list(() if known.spec is None else known.spec.notes)
-        if queue.name != known.queue_name:
-            notes.append(f"there is no RunQueue {known.queue_name}: it is in {queue.name}")
-        if priority != known.priority:
-            notes.append(f"priority {known.priority} counts as {priority} in {queue.name}")
-        cause = self._causes.get(known.run.owner.uid)
-        verdict, starts = decided.verdicts.get(known.key), None
+        queue = situation.queue_of(run)
+        priority = situation.queues.allowed_priority(queue, run.priority)
+        notes = list(() if run.spec is None else run.spec.notes)
+        if queue.name != run.queue_name:
+            notes.append(f"there is no RunQueue {run.queue_name}: it is in {queue.name}")
+        if priority != run.priority:
+            notes.append(f"priority {run.priority} counts as {priority} in {queue.name}")
+        cause = self._causes.get(run.observed.owner.uid)
+        verdict, starts = decided.verdicts.get(run.key), None
         if verdict is not None and not verdict.is_admitted:
-            since = known.waiting_since(now)
-            starts = self.ranges.starts(known.key, queue, known.status.starts, since, now)
-        keeps_nodes = known.is_admitted and queue in decided.assigning
+            since = run.waiting_since(now)
+            starts = self.ranges.starts(run.key, queue, run.status.starts, since, now)
+        keeps_nodes = run.is_admitted and queue in decided.assigning
         return RunPlace(
             queue=queue,
             priority=priority,
             verdict=verdict,
-            undecided=situation.undecided.get(known.key, (known, NOT_KNOWN_YET))[1],
-            draining=known.key in situation.draining,
+            undecided=situation.undecided.get(run.key, (run, NOT_KNOWN_YET))[1],
+            draining=run.key in situation.draining,
             cause=None if cause is None else _REASONS.get(cause, NOT_HELD),
-            stopped=_stopped(known, situation),
+            stopped=_stopped(run, situation),
             notes=tuple(notes),
-            nodes=decided.nodes.get(known.key, None if keeps_nodes else ()),
+            nodes=decided.nodes.get(run.key, None if keeps_nodes else ()),
             starts=starts,
         )
 
     def _may_write(
-        self, what: tuple[str, ...], version: str, pause: timedelta, now: datetime
+        self, target: tuple[str, ...], version: str, pause: timedelta, now: datetime
     ) -> bool:
-        """Whether a version was not written over before, nor the object a short time ago."""
-        last = self._written.pop(what, None)
+        """Return whether to write: not over the same version twice, nor too soon after a write."""
+        last = self._written.pop(target, None)
         if last is not None:
             written_at, over = last
             if over == version:
                 pause = max(pause, RETRY_AFTER)
             if now - written_at < pause:
-                self._written[what] = last
+                self._written[target] = last
                 return False
-        if len(self._written) >= _MOST_KNOWN:
+        if len(self._written) >= _MOST_REMEMBERED:
             del self._written[next(iter(self._written))]
-        self._written[what] = (now, version)
+        self._written[target] = (now, version)
         return True
 
 
-def _stopped(known: KnownRun, situation: Situation) -> str:
-    """Why a run was stopped that waits again; "" = it was not."""
-    preempted_for = known.run.preempted_for if known.run.is_preempted else ""
+def _stopped(run: RequestedRun, situation: Situation) -> str:
+    """Return why a run was stopped that waits again, or "" if it was not."""
+    preempted_for = run.observed.preempted_for if run.observed.is_preempted else ""
     if preempted_for in _STOPPED:
         return _STOPPED[preempted_for]
     runs = (*situation.waiting, *situation.admitted)
-    names = (f"run {each.key.name}" for each in runs if each.run.owner.uid == preempted_for)
+    names = (f"run {each.key.name}" for each in runs if each.observed.owner.uid == preempted_for)
     return f"stopped for {next(names, 'a run')} of a higher priority"

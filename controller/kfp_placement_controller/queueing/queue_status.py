@@ -48,8 +48,8 @@ def findings_of(
     Args:
         queue: the queue.
         situation: situation of all queues and runs.
-        backend_problem: why its backend admits nobody new, while admitted runs continue; "" if it
-            admits runs, None if it is a backend that is always there.
+        backend_problem: reason why its backend admits nobody new, while admitted runs continue; ""
+            if it admits runs, None if it is a backend that is always there.
         is_excluded: whether its namespace takes no part: then admission leaves its runs alone.
         is_paused: whether the policy is paused.
     """
@@ -81,7 +81,7 @@ def _admitting(
 
     Args:
         queue: the queue.
-        planner_problem: why no planner says what runs need, or "".
+        planner_problem: reason why no planner says what runs need, or "".
         nobody_admitted: type of the condition that says why no new run is admitted, or "" if runs
             are admitted.
     """

@@ -1,4 +1,4 @@
-"""The runs of the cluster as their queues see them, each with what its RunRequest says."""
+"""The runs of the cluster as their queues see them, each with its RunRequest."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
@@ -25,20 +25,21 @@ _NOTHING = Demand()
 
 
 @dataclass(frozen=True)
-class KnownRun:
-    """A run, and what its RunRequest says.
+class RequestedRun:
+    """A run together with its RunRequest.
 
-    What follows from that is worked out once: a decision asks several times for each of a thousand
-    runs, of which few have changed.
+    What follows from both is worked out once: a decision reads it several times for each of a
+    thousand runs, of which few have changed.
 
     Attributes:
-        run: as its object is.
-        request: None = there is none yet, or it is of another run of this name.
-        demand: what is left of it takes; None = nobody has said.
-        went_on: it was held by hand after it had begun.
+        observed: the run as its object is.
+        request: the RunRequest, or None if there is none yet, or only that of another run of the
+            same name.
+        demand: demand of the steps that have not ended, or None if no planner has said it.
+        went_on: whether somebody has held it by hand after it had started.
     """
 
-    run: QueuedRun
+    observed: QueuedRun
     request: ObservedRequest | None = None
     demand: Demand | None = None
     went_on: bool = False
@@ -46,56 +47,58 @@ class KnownRun:
     @cached_property
     def key(self) -> RunKey:
         """Namespace and name."""
-        return self.run.key
+        return self.observed.key
 
     @cached_property
     def spec(self) -> RunRequestSpec | None:
-        """What the planner says of it."""
+        """Spec of its RunRequest, which the planner writes, or None."""
         return None if self.request is None else self.request.spec
 
     @cached_property
     def status(self) -> RunRequestStatus:
-        """What its RunRequest says of its waiting."""
+        """Status of its RunRequest, which the queue writes; an empty one without a RunRequest."""
         return _NO_STATUS if self.request is None else self.request.status
 
     @cached_property
     def queue_name(self) -> str:
-        """The RunQueue that it names."""
+        """Name of the RunQueue that it asks for."""
         return DEFAULT_QUEUE if self.spec is None else self.spec.queue
 
     @cached_property
     def priority(self) -> int:
-        """As it asks for."""
+        """Priority that it asks for."""
         return 0 if self.spec is None else self.spec.priority
 
     @cached_property
     def is_waiting(self) -> bool:
-        """Whether it is not to run before its queue lets it."""
-        return self.run.end is None and (self.run.is_held or self.run.is_preempted)
+        """Whether it must not run before its queue admits it."""
+        return self.observed.end is None and (self.observed.is_held or self.observed.is_preempted)
 
     @cached_property
     def is_admitted(self) -> bool:
-        """Whether it may run, whoever let it."""
-        return self.run.end is None and not self.is_waiting
+        """Whether it may run, whoever has started it."""
+        return self.observed.end is None and not self.is_waiting
 
     @cached_property
     def admitted_at(self) -> datetime:
-        """When it was let run last; never before its submission, whatever others have written."""
-        return max(self.status.admitted_at or self.run.submitted_at, self.run.submitted_at)
+        """Time of its last start; never before its submission, whatever others have written."""
+        return max(
+            self.status.admitted_at or self.observed.submitted_at, self.observed.submitted_at
+        )
 
     def waiting_since(self, now: datetime) -> datetime:
-        """When it began to wait: between its submission and now, whatever others have written.
+        """Return when it began to wait: between its submission and now, whatever others wrote.
 
         Args:
-            now: the time, for one that has only just begun.
+            now: the time, at which a run without a time in its status began to wait.
         """
         if self.status.phase == RequestPhase.WAITING and self.status.waiting_since is not None:
-            return max(self.run.submitted_at, min(self.status.waiting_since, now))
-        is_new = self.status.phase is None and self.run.is_held and not self.run.has_begun
-        return self.run.submitted_at if is_new else now
+            return max(self.observed.submitted_at, min(self.status.waiting_since, now))
+        is_new = self.status.phase is None and self.observed.is_held and not self.observed.has_begun
+        return self.observed.submitted_at if is_new else now
 
     def first_starts(self, now: datetime) -> StartRange | None:
-        """What was first forecast of its start since it began to wait; None = nothing yet.
+        """Return the first forecast of its start since it began to wait, or None without one.
 
         Args:
             now: the time.
@@ -107,7 +110,7 @@ class KnownRun:
         return first if first.said_at >= since else None
 
     def ends_at(self, now: datetime) -> datetime | None:
-        """When it ends by its plan, if it runs, or begins now; None = it has none.
+        """Return when it ends by its plan, if it runs or starts now, or None without a plan.
 
         Args:
             now: the time.
@@ -126,39 +129,39 @@ class KnownRun:
         unschedulable: str,
         *,
         has_victims: bool = False,
-        stands_back: bool = False,
+        goes_last: bool = False,
     ) -> WaitingRun:
-        """The run as decisions and forecasts take it while it waits.
+        """Return the waiting run in the form that decisions and forecasts take.
 
         Args:
-            queue: that decides about it.
-            priority: as that allows it.
-            unschedulable: as of `WaitingRun`.
-            has_victims: likewise.
-            stands_back: likewise.
+            queue: queue that decides about it.
+            priority: its priority, as the queue allows it.
+            unschedulable: see `WaitingRun`.
+            has_victims: see `WaitingRun`.
+            goes_last: see `WaitingRun`.
         """
         return WaitingRun(
             self.key,
             queue,
             priority,
-            self.run.submitted_at,
+            self.observed.submitted_at,
             self.demand or _NOTHING,
             unschedulable,
             has_victims,
-            stands_back,
+            goes_last,
             None if self.spec is None else self.spec.makespan_seconds,
         )
 
     def as_admitted(
         self, queue: QueueKey, priority: int, now: datetime, *, is_fixed: bool = False
     ) -> AdmittedRun:
-        """The same while it runs.
+        """Return the admitted run in the form that decisions and forecasts take.
 
         Args:
-            queue: that decides about it.
-            priority: as that allows it.
+            queue: queue that decides about it.
+            priority: its priority, as the queue allows it.
             now: the time.
-            is_fixed: as of `AdmittedRun`.
+            is_fixed: see `AdmittedRun`.
         """
         return AdmittedRun(
             self.key,
@@ -171,19 +174,19 @@ class KnownRun:
         )
 
     def is_to_be_admitted(self, now: datetime) -> bool:
-        """Whether somebody has asked, since it waits, that it begins; from the time they name."""
+        """Return whether somebody has asked that it starts, at a time since it waits until now."""
         asked_at = None if self.request is None else self.request.admit_at
         if asked_at is None:
             return False
         return self.waiting_since(now).replace(microsecond=0) <= asked_at <= now
 
     def is_to_be_preempted(self, obeyed: datetime | None, now: datetime) -> bool:
-        """Whether somebody has asked, since it was admitted, that it stops and waits again.
+        """Return whether somebody has asked, since it was admitted, that it stops and waits again.
 
-        It counts from the time that is named, not before; times are written in whole seconds.
+        A request counts from the time that it names; times are written in whole seconds.
 
         Args:
-            obeyed: the time that was named when it last stopped for that; None = it never has.
+            obeyed: time in the request for which it last stopped, or None if it never has.
             now: the time.
         """
         asked_at = None if self.request is None else self.request.preempt_at
@@ -194,33 +197,32 @@ class KnownRun:
 
 @dataclass
 class QueuedRuns:
-    """All runs that have not ended, and those that have and whose RunRequest does not say so.
+    """The runs that have not ended, and ended ones whose RunRequest does not say so yet.
 
-    Of runs that have ended a RunRequest may be seen later: each kind has a watch of its own, and
-    nobody may have led when the run ended. They are not iterated over.
+    Ended runs without a RunRequest are kept aside, and not iterated over: their RunRequest may be
+    seen later, since each kind has a watch of its own, and maybe nobody led when the run ended.
     """
 
-    _runs: dict[RunKey, KnownRun] = field(default_factory=dict)
+    _runs: dict[RunKey, RequestedRun] = field(default_factory=dict)
     _ended: dict[RunKey, QueuedRun] = field(default_factory=dict)
     _requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
 
-    def __iter__(self) -> Iterator[KnownRun]:
+    def __iter__(self) -> Iterator[RequestedRun]:
         return iter(self._runs.values())
 
-    def get(self, key: RunKey) -> KnownRun | None:
-        """The run of that name."""
+    def get(self, key: RunKey) -> RequestedRun | None:
+        """Return the run of that name, or None if there is none."""
         return self._runs.get(key)
 
     def requests(self) -> Collection[ObservedRequest]:
-        """All RunRequests."""
+        """Return all RunRequests, also those of ended runs."""
         return self._requests.values()
 
     def run_changed(self, change: Change[QueuedRun]) -> bool:
-        """A run is new, has changed or is gone.
+        """Take in that a run is new, has changed or is gone.
 
         Returns:
-            Whether there is anything to decide: most that changes in runs that go on matters to no
-            queue.
+            Whether there is anything to decide: most changes of running runs matter to no queue.
         """
         key, run = RunKey(*change.key), change.new
         before = self._runs.pop(key, None)
@@ -228,11 +230,11 @@ class QueuedRuns:
         if run is None:
             return True
         went_on = False
-        if before is not None and run.is_held and before.run.owner.uid == run.owner.uid:
+        if before is not None and run.is_held and before.observed.owner.uid == run.owner.uid:
             # A run that is tried again after its end comes back as one that is held.
-            went_on = before.went_on or (before.run.is_active and before.run.has_begun)
-        self._keep(KnownRun(run, went_on=went_on))
-        is_same = before is not None and replace(before.run, version=run.version) == run
+            went_on = before.went_on or (before.observed.is_active and before.observed.has_begun)
+        self._keep(RequestedRun(run, went_on=went_on))
+        is_same = before is not None and replace(before.observed, version=run.version) == run
         return not (is_same and run.is_active)
 
     def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
@@ -240,21 +242,21 @@ class QueuedRuns:
         self._requests.pop(key, None)
         if request is not None:
             self._requests[key] = request
-        known, ended = self._runs.pop(key, None), self._ended.pop(key, None)
-        if known is not None:
-            self._keep(known)
+        requested, ended = self._runs.pop(key, None), self._ended.pop(key, None)
+        if requested is not None:
+            self._keep(requested)
         elif ended is not None:
-            self._keep(KnownRun(ended))
+            self._keep(RequestedRun(ended))
 
-    def _keep(self, known: KnownRun) -> None:
-        request = self._requests.get(known.key)
-        if request is not None and known.run.owner.uid not in request.owner_uids:
+    def _keep(self, requested: RequestedRun) -> None:
+        request = self._requests.get(requested.key)
+        if request is not None and requested.observed.owner.uid not in request.owner_uids:
             request = None
-        known = replace(known, request=request, demand=_demand_of(request))
-        if known.run.end is not None and request is None:
-            self._ended[known.key] = known.run
-        elif known.run.end is None or known.status.phase != RequestPhase.FINISHED:
-            self._runs[known.key] = known
+        requested = replace(requested, request=request, demand=_demand_of(request))
+        if requested.observed.end is not None and request is None:
+            self._ended[requested.key] = requested.observed
+        elif requested.observed.end is None or requested.status.phase != RequestPhase.FINISHED:
+            self._runs[requested.key] = requested
 
 
 def _demand_of(request: ObservedRequest | None) -> Demand | None:
@@ -263,5 +265,5 @@ def _demand_of(request: ObservedRequest | None) -> Demand | None:
     try:
         return request.spec.demand.to_demand()
     except InputError:
-        # The planner writes it; whatever others write here is put right by it.
+        # The planner writes the demand, and corrects whatever others have written.
         return None

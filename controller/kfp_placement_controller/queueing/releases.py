@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.observed.liveness import LeaseWatch
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import ReleaseCause
-from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.queued_runs import RequestedRun
 
 _REPLACING = timedelta(seconds=5)
 """A RunQueue that has been gone for less may come back: one that is replaced (`kubectl replace
@@ -96,7 +96,7 @@ class PlannerWatch:
 class Releases:
     """Decides which runs go on in any case."""
 
-    _known: set[str] = field(default_factory=set)
+    _namespaces: set[str] = field(default_factory=set)
     _gone: dict[str, datetime] = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -110,14 +110,14 @@ class Releases:
             namespaces: by their RunQueue `default`.
             now: the time.
         """
-        known = set(namespaces)
-        for gone in self._known - known:
+        taking_part = set(namespaces)
+        for gone in self._namespaces - taking_part:
             self._gone.setdefault(gone, now)
-        self._known = known
+        self._namespaces = taking_part
         self._gone = {
             name: at
             for name, at in self._gone.items()
-            if name not in known and now - at < _MOST_KEPT * _REPLACING
+            if name not in taking_part and now - at < _MOST_KEPT * _REPLACING
         }
 
     def returning(self, now: datetime) -> Sequence[str]:
@@ -130,7 +130,7 @@ class Releases:
 
     def cause(
         self,
-        known: KnownRun,
+        run: RequestedRun,
         queue: ObservedQueue | None,
         planner: PlannerState,
         now: datetime,
@@ -138,35 +138,35 @@ class Releases:
         """Why a waiting run goes on in any case; None = it waits on.
 
         Args:
-            known: it waits.
+            run: it waits.
             queue: by which its namespace takes part; None = it does not.
             planner: as it is now.
             now: the time.
         """
-        if known.run.is_terminated:
+        if run.observed.is_terminated:
             return ReleaseCause.TERMINATED
-        if known.went_on:
+        if run.went_on:
             return ReleaseCause.HAS_BEGUN
         if queue is None:
-            gone_at = self._gone.setdefault(known.key.namespace, now)
+            gone_at = self._gone.setdefault(run.key.namespace, now)
             return None if now - gone_at < _REPLACING else ReleaseCause.NO_QUEUE
-        return _cause_in_queue(known, queue, planner, now)
+        return _cause_in_queue(run, queue, planner, now)
 
 
 def _cause_in_queue(
-    known: KnownRun, queue: ObservedQueue, planner: PlannerState, now: datetime
+    run: RequestedRun, queue: ObservedQueue, planner: PlannerState, now: datetime
 ) -> ReleaseCause | None:
-    if known.is_to_be_admitted(now):
+    if run.is_to_be_admitted(now):
         return ReleaseCause.REQUESTED
-    if known.spec is not None and known.spec.problem:
+    if run.spec is not None and run.spec.problem:
         return ReleaseCause.UNPLANNABLE
     if queue.holds_without_controller:
         return None
     patience_seconds = queue.spec.hold_deadline_seconds
     if planner.age_seconds > planner.stale_after_seconds + patience_seconds:
         return ReleaseCause.PLANNER_DOWN
-    if known.demand is None and not (known.spec and known.spec.unschedulable):
-        since = max(known.waiting_since(now), planner.listened_since)
+    if run.demand is None and not (run.spec and run.spec.unschedulable):
+        since = max(run.waiting_since(now), planner.listened_since)
         if planner.progressed_at is not None:
             # Of a thousand new runs the last is planned after minutes: it must not pass its quota.
             latest = since + timedelta(seconds=_MOST_BACKLOG * patience_seconds)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.queueing.conditions import ConditionFinding, status_changes
-from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.queued_runs import RequestedRun
 from kfp_placement_controller.queueing.verdicts import Verdict, rule_words, verdict_text
 from kfp_placement_engine.contract.run_request import (
     MAX_MESSAGE_CHARACTERS,
@@ -56,38 +56,40 @@ class RunPlace:
     starts: StartRange | None
 
 
-def request_status_patch(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any] | None:
+def request_status_patch(
+    run: RequestedRun, place: RunPlace, now: datetime
+) -> dict[str, Any] | None:
     """Return what to change in the status of a run's RunRequest, or None if nothing.
 
     Args:
-        known: the run, with its RunRequest.
+        run: the run, with its RunRequest.
         place: its place in its queue.
         now: the time.
     """
-    fields = _fields(known, place, now)
-    changed = status_changes(known.status, fields, _findings(known, place), None, now)
-    if known.request is not None and known.request.is_status_malformed:
+    fields = _fields(run, place, now)
+    changed = status_changes(run.status, fields, _findings(run, place), None, now)
+    if run.request is not None and run.request.is_status_malformed:
         # One of the fields is malformed, so all are written.
         changed = {**fields, **changed}
     return changed or None
 
 
-def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
-    status, verdict = known.status, None
+def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> dict[str, Any]:
+    status, verdict = run.status, None
     since, admitted_at = status.waiting_since, status.admitted_at
-    if known.run.end is not None:
+    if run.observed.end is not None:
         phase = RequestPhase.FINISHED
-    elif known.is_waiting:
-        phase, since = RequestPhase.WAITING, known.waiting_since(now)
+    elif run.is_waiting:
+        phase, since = RequestPhase.WAITING, run.waiting_since(now)
         verdict = place.verdict
     else:
         phase = RequestPhase.ADMITTED
         is_new = status.phase != RequestPhase.ADMITTED or admitted_at is None
-        admitted_at = now if is_new else min(known.admitted_at, now)
+        admitted_at = now if is_new else min(run.admitted_at, now)
     # The first forecast of its start stays after it has started.
     first = status.first_starts
     if place.starts is not None:
-        first = known.first_starts(now) or place.starts
+        first = run.first_starts(now) or place.starts
     return {
         "phase": str(phase),
         "queue": place.queue.name,
@@ -95,7 +97,7 @@ def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
         "position": verdict.position or None if verdict else None,
         "waiting": verdict.waiting or None if verdict else None,
         "missing": _missing(verdict) if verdict else [],
-        "message": _message(known, place),
+        "message": _message(run, place),
         "notes": [each[:MAX_MESSAGE_CHARACTERS] for each in place.notes],
         "starts": _starts(place.starts),
         "firstStarts": _starts(first),
@@ -124,9 +126,9 @@ def _missing(verdict: Verdict) -> list[Mapping[str, str]]:
     ]
 
 
-def _message(known: KnownRun, place: RunPlace) -> str | None:
+def _message(run: RequestedRun, place: RunPlace) -> str | None:
     """Return the message about a waiting run, or None if the run does not wait."""
-    if not known.is_waiting:
+    if not run.is_waiting:
         return None
     if place.draining:
         return "its running steps end, then it waits again"
@@ -135,30 +137,30 @@ def _message(known: KnownRun, place: RunPlace) -> str | None:
     return verdict_text(place.verdict)[:MAX_MESSAGE_CHARACTERS]
 
 
-def _findings(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
+def _findings(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
     admitted = RequestCondition.ADMITTED
-    before = known.status.condition(admitted)
-    if known.run.end is not None:
+    before = run.status.condition(admitted)
+    if run.observed.end is not None:
         # The last conditions stay.
         return []
-    if known.is_admitted:
+    if run.is_admitted:
         if place.cause is None and before is not None and before.status == "True":
             found = ConditionFinding(admitted, True, before.reason, before.message)
         else:
             found = ConditionFinding(admitted, True, *(place.cause or NOT_HELD))
     elif place.verdict is None or place.verdict.is_admitted:
-        text = _message(known, place) or ""
+        text = _message(run, place) or ""
         reason = RequestReason.PREEMPTED if place.draining else RequestReason.PENDING_EVALUATION
         found = ConditionFinding(admitted, False, reason, text)
     else:
         found = ConditionFinding(admitted, False, *rule_words(place.verdict.missing[0].rule))
-    return [found, *_preemption(known, place)]
+    return [found, *_preemption(run, place)]
 
 
-def _preemption(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
+def _preemption(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
     preempted = RequestCondition.PREEMPTED
-    before = known.status.condition(preempted)
-    if known.run.is_preempted:
+    before = run.status.condition(preempted)
+    if run.observed.is_preempted:
         if before is not None and before.status == "True":
             return [ConditionFinding(preempted, True, before.reason, before.message)]
         text = f"{place.stopped}; it waits again, and its finished steps are not repeated"

@@ -51,7 +51,7 @@ class WaitingRun:
         unschedulable: why no node can take one of its steps; "" = all steps fit a node.
         has_victims: runs were suspended for it. Those behind it do not get the room that this
             makes, even if it is not enough yet.
-        stands_back: somebody has asked that it stops: all others go first.
+        goes_last: somebody has asked that it stops: all others go first.
         makespan_seconds: how long it takes by a plan of it alone; None = not known.
     """
 
@@ -62,10 +62,10 @@ class WaitingRun:
     demand: Demand
     unschedulable: str = ""
     has_victims: bool = False
-    stands_back: bool = False
+    goes_last: bool = False
     makespan_seconds: float | None = None
 
-    def let(self, now: datetime) -> "AdmittedRun":
+    def as_admitted(self, now: datetime) -> "AdmittedRun":
         """The run as it takes room once it is let run.
 
         Args:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
-from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.queued_runs import RequestedRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -37,9 +37,9 @@ class Situation:
 
     def __init__(
         self,
-        waiting: Iterable[KnownRun],
-        refused: Iterable[KnownRun],
-        admitted: Sequence[KnownRun],
+        waiting: Iterable[RequestedRun],
+        refused: Iterable[RequestedRun],
+        admitted: Sequence[RequestedRun],
         queues: RunQueues,
         room: ClusterRoom,
         requests: Collection[ObservedRequest],
@@ -67,28 +67,30 @@ class Situation:
         self.planner_problem = planner_problem
         self.fixed = fixed
         self.returning = returning
-        self.waiting: list[KnownRun] = []
-        self.draining: dict[RunKey, tuple[KnownRun, Resources]] = {}
-        self.undecided = {known.key: (known, REFUSED) for known in refused}
-        for known in waiting:
-            default = queues.of_namespace(known.key.namespace)
-            if known.run.is_preempted and room.is_draining(known.key, known.demand):
-                self.draining[known.key] = (known, room.load.of_run(known.key))
-            elif not queues.has_rules(self.queue_of(known)):
-                self.undecided[known.key] = (known, NO_RULES_KNOWN)
-            elif not (known.demand is not None or (known.spec and known.spec.unschedulable)):
-                self.undecided[known.key] = (known, NOT_KNOWN_YET)
+        self.waiting: list[RequestedRun] = []
+        self.draining: dict[RunKey, tuple[RequestedRun, Resources]] = {}
+        self.undecided = {run.key: (run, REFUSED) for run in refused}
+        for run in waiting:
+            default = queues.of_namespace(run.key.namespace)
+            if run.observed.is_preempted and room.is_draining(run.key, run.demand):
+                self.draining[run.key] = (run, room.load.of_run(run.key))
+            elif not queues.has_rules(self.queue_of(run)):
+                self.undecided[run.key] = (run, NO_RULES_KNOWN)
+            elif not (run.demand is not None or (run.spec and run.spec.unschedulable)):
+                self.undecided[run.key] = (run, NOT_KNOWN_YET)
             elif planner_problem and default is not None and default.holds_without_controller:
-                self.undecided[known.key] = (known, planner_problem)
+                self.undecided[run.key] = (run, planner_problem)
             else:
-                self.waiting.append(known)
+                self.waiting.append(run)
         counted = {each.key for each in (*admitted, *self.waiting) if each.demand is not None}
         self.nodes = room.rooms(counted | self.draining.keys())
 
-    def queue_of(self, known: KnownRun) -> QueueKey:
+    def queue_of(self, run: RequestedRun) -> QueueKey:
         """The RunQueue that decides about a run."""
-        return self.queues.of_run(known.key.namespace, known.queue_name)
+        return self.queues.of_run(run.key.namespace, run.queue_name)
 
-    def those_of(self, runs: Iterable[KnownRun], backend: QueueBackend) -> Iterator[KnownRun]:
+    def those_of(
+        self, runs: Iterable[RequestedRun], backend: QueueBackend
+    ) -> Iterator[RequestedRun]:
         """Those of some runs that one backend decides about, or may stop."""
         return (each for each in runs if self.queues.backend_of(self.queue_of(each)) == backend)

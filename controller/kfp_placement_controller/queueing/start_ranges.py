@@ -19,7 +19,7 @@ from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
 from kfp_placement_engine.contract.run_request import StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
-_MOST_KNOWN = 10_000
+_MOST_REMEMBERED = 10_000
 """Starts of which is remembered that they were counted."""
 
 
@@ -111,7 +111,7 @@ class StartRanges:
             said = deque(queue.status.wait_ratios, maxlen=MAX_WAITS)
             self._ratios[queue.key] = known.get(queue.key, said)
 
-    def begun(self, uid: str, queue: QueueKey, first: StartRange | None, now: datetime) -> None:
+    def started(self, uid: str, queue: QueueKey, first: StartRange | None, now: datetime) -> None:
         """A queue has let a run begin, or go on; said again, it counts once.
 
         Args:
@@ -125,7 +125,7 @@ class StartRanges:
         learned, start = self._ratios.get(queue), (uid, first.said_at)
         if learned is None or start in self._counted:
             return
-        if len(self._counted) >= _MOST_KNOWN:
+        if len(self._counted) >= _MOST_REMEMBERED:
             del self._counted[next(iter(self._counted))]
         self._counted[start] = None
         shortest = self.params.shortest_seconds
@@ -148,7 +148,7 @@ class StartRanges:
         self._forecast_at = now
         self._forecast = StartForecast()
         for each in simulations:
-            self._forecast = self._forecast.and_of(each.forecast(now))
+            self._forecast = self._forecast.together_with(each.forecast(now))
 
     def _pause_seconds(self, waiting: Collection[RunKey]) -> float:
         """Between two forecasts."""

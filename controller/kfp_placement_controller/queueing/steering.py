@@ -13,7 +13,7 @@ from kfp_placement_controller.queueing.actions import (
     SuspendRun,
 )
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
-from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.queued_runs import RequestedRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import start_outcome
 
@@ -24,7 +24,7 @@ _REFUSED_FOR = timedelta(minutes=1)
 """How long a run is left alone whose object may not be changed, as an admission webhook of others
 can say: else it took its place in the queue forever."""
 
-_MOST_KNOWN = 10_000
+_MOST_REMEMBERED = 10_000
 """Runs of which is remembered what they were asked for."""
 
 
@@ -36,13 +36,13 @@ class Standing:
         wanted: what to do whatever queues decide.
         waiting: runs that wait.
         refused: runs that may go on, and of whose objects that is refused.
-        let: runs that are being let go on.
+        starting: runs that are being let go on.
     """
 
     wanted: list[SteeringAction]
-    waiting: list[KnownRun]
-    refused: list[KnownRun]
-    let: list[KnownRun]
+    waiting: list[RequestedRun]
+    refused: list[RequestedRun]
+    starting: list[RequestedRun]
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Steering:
     """What is done with runs, and what was tried a short time ago."""
 
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
-    _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    _started: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _refused: dict[str, datetime] = field(default_factory=dict)
     _obeyed: dict[str, datetime] = field(default_factory=dict)
 
@@ -62,19 +62,19 @@ class Steering:
     def clear(self) -> None:
         """Nothing was tried."""
         self._tried.clear()
-        self._let.clear()
+        self._started.clear()
         self._refused.clear()
 
     def forget(self, now: datetime) -> None:
         """What was tried longer ago may be tried again."""
         self._tried = {what: at for what, at in self._tried.items() if now - at < RETRY_AFTER}
-        self._let = {run: at for run, at in self._let.items() if now - at < RETRY_AFTER}
+        self._started = {run: at for run, at in self._started.items() if now - at < RETRY_AFTER}
         self._refused = {uid: at for uid, at in self._refused.items() if now - at < _REFUSED_FOR}
 
     def standing(
         self,
-        runs: Iterable[KnownRun],
-        cause_of: Callable[[KnownRun], ReleaseCause | None],
+        runs: Iterable[RequestedRun],
+        cause_of: Callable[[RequestedRun], ReleaseCause | None],
         now: datetime,
     ) -> Standing:
         """Which runs wait, before their queues decide.
@@ -84,45 +84,49 @@ class Steering:
             cause_of: why a run that waits goes on whatever its queue decides; None = it waits on.
             now: the time.
         """
-        found = Standing([], [], [], [])
-        for known in runs:
-            if not known.is_waiting:
-                if known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
+        standing = Standing([], [], [], [])
+        for run in runs:
+            if not run.is_waiting:
+                if (
+                    run.observed.preempted_for
+                    and run.observed.end is None
+                    and not run.observed.is_suspended
+                ):
                     # Somebody else has let it go on: what it says of its preemption is over.
-                    found.wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
-            elif (cause := cause_of(known)) is not None:
-                found.wanted.append(self.let(known, cause, now))
+                    standing.wanted.append(ResumeRun(run.observed, ReleaseCause.REQUESTED, 0.0))
+            elif (cause := cause_of(run)) is not None:
+                standing.wanted.append(self.start(run, cause, now))
                 if cause is not ReleaseCause.TERMINATED:
-                    found.let.append(known)
-            elif self.is_refused(known):
-                found.refused.append(known)
-            elif (known.run.owner.uid, known.run.version) in self._let:
+                    standing.starting.append(run)
+            elif self.is_refused(run):
+                standing.refused.append(run)
+            elif (run.observed.owner.uid, run.observed.version) in self._started:
                 # Its object does not show it yet.
-                found.let.append(known)
+                standing.starting.append(run)
             else:
-                found.waiting.append(known)
-        return found
+                standing.waiting.append(run)
+        return standing
 
-    def let(self, known: KnownRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
+    def start(self, run: RequestedRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
         """Let a run that waits begin, or go on; it counts as admitted from now on."""
-        self._let.setdefault((known.run.owner.uid, known.run.version), now)
-        action = ReleaseHeld if known.run.is_held else ResumeRun
-        waited = now - known.waiting_since(now)
+        self._started.setdefault((run.observed.owner.uid, run.observed.version), now)
+        action = ReleaseHeld if run.observed.is_held else ResumeRun
+        waited = now - run.waiting_since(now)
         is_admitted = cause is ReleaseCause.ADMITTED
-        outcome = start_outcome(known.first_starts(now), now) if is_admitted else None
-        return action(known.run, cause, max(0.0, waited.total_seconds()), outcome)
+        outcome = start_outcome(run.first_starts(now), now) if is_admitted else None
+        return action(run.observed, cause, max(0.0, waited.total_seconds()), outcome)
 
     def refused(self, action: SteeringAction, now: datetime) -> None:
         """The API server has refused something for good, not only for now."""
         self._refused[action.run.owner.uid] = now
 
-    def is_refused(self, known: KnownRun) -> bool:
+    def is_refused(self, run: RequestedRun) -> bool:
         """Whether its object could not be changed a short time ago."""
-        return known.run.owner.uid in self._refused
+        return run.observed.owner.uid in self._refused
 
     def decided(
         self,
-        waiting: Iterable[KnownRun],
+        waiting: Iterable[RequestedRun],
         situation: Situation,
         decided: Decisions,
         now: datetime,
@@ -135,23 +139,25 @@ class Steering:
             decided: what was decided.
             now: the time.
         """
-        for known in waiting:
-            if known.run.preempted_for == BY_REQUEST and known.request is not None:
-                self._obey(known.run.owner.uid, known.request.preempt_at)
-            verdict = decided.verdicts.get(known.key)
+        for run in waiting:
+            if run.observed.preempted_for == BY_REQUEST and run.request is not None:
+                self._obey(run.observed.owner.uid, run.request.preempt_at)
+            verdict = decided.verdicts.get(run.key)
             if verdict is not None and verdict.is_admitted:
-                yield self.let(known, ReleaseCause.ADMITTED, now)
-            elif known.run.is_held and not known.run.held_message and not self.is_refused(known):
-                queue = situation.queue_of(known)
-                yield ShowHeld(known.run, f"waits in RunQueue {queue.name}")
-        for known in situation.admitted:
-            if not known.is_admitted or known.run.is_suspended:
+                yield self.start(run, ReleaseCause.ADMITTED, now)
+            elif (
+                run.observed.is_held and not run.observed.held_message and not self.is_refused(run)
+            ):
+                queue = situation.queue_of(run)
+                yield ShowHeld(run.observed, f"waits in RunQueue {queue.name}")
+        for run in situation.admitted:
+            if not run.is_admitted or run.observed.is_suspended:
                 continue
-            stop = decided.stops.get(known.key)
+            stop = decided.stops.get(run.key)
             if stop is not None:
-                yield SuspendRun(known.run, stop.preempted_for, stop.note)
-            elif known.is_to_be_preempted(self._obeyed.get(known.run.owner.uid), now):
-                yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
+                yield SuspendRun(run.observed, stop.preempted_for, stop.note)
+            elif run.is_to_be_preempted(self._obeyed.get(run.observed.owner.uid), now):
+                yield SuspendRun(run.observed, BY_REQUEST, "suspended: somebody has asked for it")
 
     def may_try(self, what: tuple[str, ...], now: datetime) -> bool:
         """Whether a write was not tried just now.
@@ -170,5 +176,5 @@ class Steering:
         self._obeyed.pop(uid, None)
         if asked_at is not None:
             self._obeyed[uid] = asked_at
-        if len(self._obeyed) > _MOST_KNOWN:
+        if len(self._obeyed) > _MOST_REMEMBERED:
             del self._obeyed[next(iter(self._obeyed))]

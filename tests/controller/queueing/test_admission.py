@@ -277,7 +277,7 @@ class TestReservation:
         for run in (
             replace(self.LARGE, demand=a_demand(gpu=1, other=1)),
             replace(self.LARGE, unschedulable="no node"),
-            replace(self.LARGE, stands_back=True),
+            replace(self.LARGE, goes_last=True),
             replace(self.LARGE, submitted_at=after(2000)),
         ):
             assert self.tried(run, 1000) == ["small"]

@@ -168,7 +168,7 @@ def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
 def decided(waits, running, its_rules, cluster, now):
     verdicts = decide(waits, running, its_rules, cluster, now)
     let = {each.key for each in verdicts if each.is_admitted}
-    begun = [run.let(now) for run in waits if run.key in let]
+    begun = [run.as_admitted(now) for run in waits if run.key in let]
     return [run for run in waits if run.key not in let], [*running, *begun]
 
 
@@ -176,4 +176,4 @@ def test_forecasts_of_several_sets_of_queues_are_put_together():
     a, b, c = (RunKey("team", name) for name in "abc")
     first = StartForecast({a: after(1)})
     other = StartForecast(later={b: after(2)}, never=frozenset({c}))
-    assert first.and_of(other) == StartForecast({a: after(1)}, {b: after(2)}, frozenset({c}))
+    assert first.together_with(other) == StartForecast({a: after(1)}, {b: after(2)}, frozenset({c}))

@@ -249,7 +249,7 @@ def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, c
     decide = writes.for_run
 
     def for_run(run, *others, **options):
-        if run.known.key.name == "broken":
+        if run.requested.key.name == "broken":
             raise StopIteration
         return decide(run, *others, **options)
 

@@ -87,25 +87,25 @@ def test_what_became_of_a_forecast_is_learned_once():
     ranges = ranges_of()
     first = StartRange(earliest=START, forecast=after(2), said_at=START)
     for _ in range(3):
-        ranges.begun("uid", QUEUE, first, after(3))
+        ranges.started("uid", QUEUE, first, after(3))
     assert ranges.ratios(QUEUE) == (1.5,)
     again = StartRange(earliest=START, forecast=after(5), said_at=after(4))
-    ranges.begun("uid", QUEUE, again, after(5))
+    ranges.started("uid", QUEUE, again, after(5))
     assert ranges.ratios(QUEUE) == (1.5, 1.0)
 
 
 def test_a_forecast_of_a_moment_and_a_clock_that_jumps_teach_bounded_ratios():
     ranges = ranges_of()
     now = StartRange(earliest=START, forecast=START, said_at=START)
-    ranges.begun("a", QUEUE, now, after(10_000))
-    ranges.begun("b", QUEUE, now, after(-1))
+    ranges.started("a", QUEUE, now, after(10_000))
+    ranges.started("b", QUEUE, now, after(-1))
     assert ranges.ratios(QUEUE) == (MAX_WAIT_RATIO, 0.0)
 
 
 def test_the_last_waits_count():
     ranges = ranges_of([1.0] * MAX_WAITS)
     first = StartRange(earliest=START, forecast=after(1), said_at=START)
-    ranges.begun("uid", QUEUE, first, after(3))
+    ranges.started("uid", QUEUE, first, after(3))
     assert ranges.ratios(QUEUE) == (*[1.0] * (MAX_WAITS - 1), 3.0)
 
 

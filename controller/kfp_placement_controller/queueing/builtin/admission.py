@@ -1,4 +1,4 @@
-"""Which waiting runs may go: the whole decision, from nothing but what it is given."""
+"""Decision about which waiting runs may start: a function of runs, rules and nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ def decide(
     Args:
         waiting: runs that are held.
         admitted: runs that take room, also where they take more than they should.
-        rules: of the queues; a queue without rules has those of an empty RunQueue.
+        rules: rules of the queues; a queue without rules has those of an empty RunQueue.
         nodes: the cluster; while it has no node, only runs that need nothing may go.
         now: the time.
 
@@ -55,9 +55,9 @@ def decide(
         )
         if not takes and missing[0].rule in GIVEN_BACK:
             of_quota = missing[0].rule is Rule.QUOTA
-            what = run.queue if of_quota else None
-            if what not in kept and _has_its_turn(run, rules, now):
-                kept.add(what)
+            place = run.queue if of_quota else None
+            if place not in kept and _has_its_turn(run, rules, now):
+                kept.add(place)
                 takes = not of_quota
                 if of_quota:
                     reservations.take_quota(run)
@@ -69,14 +69,14 @@ def decide(
 
 
 def _has_its_turn(run: WaitingRun, rules: Mapping[QueueKey, QueueRules], now: datetime) -> bool:
-    """Tell whether a run has waited long enough by now for room to be kept for it.
+    """Return whether a run has waited long enough by now for room to be kept for it.
 
     Only for as long as it has waited for that before: then those behind it may go for as long
     again, and so on, since what it waits for may never come.
     """
     reserve_after = rules.get(run.queue, NO_RULES).reserve_after_seconds
     waited_seconds = max(0.0, (now - run.submitted_at).total_seconds())
-    return not run.stands_back and int(waited_seconds // reserve_after) % 2 == 1
+    return not run.goes_last and int(waited_seconds // reserve_after) % 2 == 1
 
 
 def _fits_later(
@@ -86,7 +86,7 @@ def _fits_later(
     rules: Mapping[QueueKey, QueueRules],
     nodes: Sequence[Resources],
 ) -> bool:
-    """Whether a run fits once those have stopped that were asked to."""
+    """Return whether a run fits once all suspended runs have stopped."""
     staying = [each for each in admitted if not each.suspended]
     later = Reservations(staying, rules, nodes, [*taking, run])
     for each in taking:
@@ -97,11 +97,11 @@ def _fits_later(
 def in_order(
     waiting: Iterable[WaitingRun], rules: Mapping[QueueKey, QueueRules], now: datetime
 ) -> list[WaitingRun]:
-    """Runs as they are tried: by priority, which grows while they wait, then as submitted."""
+    """Return runs in the order of trying: by priority, which grows while they wait, then by age."""
 
     def place(run: WaitingRun) -> tuple[bool, float, datetime, RunKey]:
         hours = max(0.0, (now - run.submitted_at).total_seconds()) / _SECONDS_PER_HOUR
         priority = run.priority + rules.get(run.queue, NO_RULES).aging_per_hour * hours
-        return run.stands_back, -priority, run.submitted_at, run.key
+        return run.goes_last, -priority, run.submitted_at, run.key
 
     return sorted(waiting, key=place)

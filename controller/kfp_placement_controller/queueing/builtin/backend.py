@@ -10,7 +10,7 @@ from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Sto
 from kfp_placement_controller.queueing.builtin.admission import decide
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
-from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.queued_runs import RequestedRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import GIVEN_BACK
@@ -26,7 +26,7 @@ _MOST_COMPARED = 20_000
 would have to."""
 
 _DRAINING_SHARE = 0.1
-"""Of a run's time, in which its running steps are taken to end when it is preempted."""
+"""Share of a run's remaining time after which its running steps are taken to end once it stops."""
 
 
 class BuiltinBackend:
@@ -42,25 +42,27 @@ class BuiltinBackend:
         nodes, rules = situation.nodes, situation.queues.rules()
         here = [*situation.those_of(situation.waiting, QueueBackend.BUILTIN)]
         draining = situation.draining.values()
-        preemptors = {known.run.preempted_for for known, _ in draining}
-        preemptors |= {known.run.preempted_for for known in situation.waiting}
-        waiting = {known.key: _as_waiting(known, situation, preemptors) for known in here}
-        admitted = [_as_admitted(known, situation, now) for known in situation.admitted]
-        admitted += [_as_draining(known, taken, situation, now) for known, taken in draining]
+        preemptors = {run.observed.preempted_for for run, _ in draining}
+        preemptors |= {run.observed.preempted_for for run in situation.waiting}
+        waiting = {run.key: _as_waiting(run, situation, preemptors) for run in here}
+        admitted = [_as_admitted(run, situation, now) for run in situation.admitted]
+        admitted += [_as_draining(run, taken, situation, now) for run, taken in draining]
         verdicts = decide(waiting.values(), admitted, rules, nodes, now)
         let = [waiting[each.key] for each in verdicts if each.is_admitted]
         left = [each for each in verdicts if not each.is_admitted]
         used: dict[QueueKey, Counter[str]] = {}
         for run in admitted:
             add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
-        taking = [*admitted, *(run.let(now) for run in let)]
+        taking = [*admitted, *(run.as_admitted(now) for run in let)]
         stuck = [waiting[each.key] for each in left if each.missing[0].rule in GIVEN_BACK]
         # Room that is kept for a run counts as if it had it already.
         kept = [
-            replace(waiting[each.key].let(now), is_fixed=True) for each in left if each.keeps_room
+            replace(waiting[each.key].as_admitted(now), is_fixed=True)
+            for each in left
+            if each.keeps_room
         ]
         victims, preemptor = _preempted(stuck, taking, kept, {run.key for run in let}, rules, nodes)
-        uids = {known.key: known.run.owner.uid for known in here}
+        uids = {run.key: run.observed.owner.uid for run in here}
         stops = {}
         if preemptor is not None:
             note = f"suspended: run {preemptor.name} of a higher priority needs the room"
@@ -83,11 +85,11 @@ def _preempted(
     rules: Mapping[QueueKey, QueueRules],
     nodes: Sequence[Resources],
 ) -> tuple[Sequence[RunKey], RunKey | None]:
-    """Whom the first of the runs that wait, and can, makes stop; and which run that is."""
+    """Return the runs to suspend for the first waiting run that can use that, and that run."""
     lowest = min((run.priority for run in taking if run.may_be_suspended), default=None)
     if lowest is None:
         return (), None
-    stuck = [run for run in stuck if not run.stands_back and run.priority > lowest]
+    stuck = [run for run in stuck if not run.goes_last and run.priority > lowest]
     most = max(1, _MOST_COMPARED // len(taking))
     for run in stuck[:most]:
         # What others give back must not be kept for somebody else.
@@ -105,20 +107,20 @@ def preempted(
     rules: Mapping[QueueKey, QueueRules],
     nodes: Sequence[Resources],
 ) -> list[RunKey]:
-    """The runs to suspend so that a waiting run can go; no one of them could be left out.
+    """Return the runs to suspend so that a waiting run can start; none of them could be left out.
 
     Of lower priorities only: the lowest first, of these the latest admission. Priorities are not
     aged here: else runs of one priority would suspend each other in turn. Runs that are suspended
     already count as gone.
 
     Args:
-        run: it waits; asked about one at a time, the first in the order that is not admitted.
+        run: a waiting run.
         admitted: runs that take room.
-        rules: of the queues.
+        rules: rules of the queues.
         nodes: the cluster.
 
     Returns:
-        Nobody if it fits as soon as those already suspended are gone, or if it would not fit then.
+        No run if `run` fits as soon as the suspended runs have stopped, or cannot fit at all.
     """
     staying = [each for each in admitted if not each.suspended]
     lower = [each for each in staying if each.may_be_suspended and each.priority < run.priority]
@@ -140,33 +142,35 @@ def preempted(
     return victims[::-1]
 
 
-def _as_waiting(known: KnownRun, situation: Situation, preemptors: Collection[str]) -> WaitingRun:
-    queue = situation.queue_of(known)
-    return known.as_waiting(
+def _as_waiting(run: RequestedRun, situation: Situation, preemptors: Collection[str]) -> WaitingRun:
+    queue = situation.queue_of(run)
+    return run.as_waiting(
         queue,
-        situation.queues.allowed_priority(queue, known.priority),
-        "" if known.spec is None else known.spec.unschedulable,
-        has_victims=known.run.owner.uid in preemptors,
-        stands_back=known.run.preempted_for == BY_REQUEST,
+        situation.queues.allowed_priority(queue, run.priority),
+        "" if run.spec is None else run.spec.unschedulable,
+        has_victims=run.observed.owner.uid in preemptors,
+        goes_last=run.observed.preempted_for == BY_REQUEST,
     )
 
 
-def _as_admitted(known: KnownRun, situation: Situation, now: datetime) -> AdmittedRun:
-    queue = situation.queue_of(known)
-    priority = situation.queues.allowed_priority(queue, known.priority)
+def _as_admitted(run: RequestedRun, situation: Situation, now: datetime) -> AdmittedRun:
+    queue = situation.queue_of(run)
+    priority = situation.queues.allowed_priority(queue, run.priority)
     is_fixed = (
-        known.key in situation.fixed
-        or known.run.is_suspended
+        run.key in situation.fixed
+        or run.observed.is_suspended
         or situation.queues.backend_of(queue) != QueueBackend.BUILTIN
     )
-    return known.as_admitted(queue, priority, now, is_fixed=is_fixed)
+    return run.as_admitted(queue, priority, now, is_fixed=is_fixed)
 
 
 def _as_draining(
-    known: KnownRun, taken: Resources, situation: Situation, now: datetime
+    run: RequestedRun, taken: Resources, situation: Situation, now: datetime
 ) -> AdmittedRun:
-    """A preempted run whose pods end: its reservation is what these take."""
-    gangs = () if known.demand is None else known.demand.gangs
-    run = _as_admitted(known, situation, now)
-    ends_at = None if run.ends_at is None else now + (run.ends_at - now) * _DRAINING_SHARE
-    return replace(run, demand=Demand(peak=taken, gangs=gangs), suspended=True, ends_at=ends_at)
+    """Return a preempted run that reserves what its last pods take."""
+    gangs = () if run.demand is None else run.demand.gangs
+    admitted = _as_admitted(run, situation, now)
+    demand, ends_at = Demand(peak=taken, gangs=gangs), admitted.ends_at
+    if ends_at is not None:
+        ends_at = now + (ends_at - now) * _DRAINING_SHARE
+    return replace(admitted, demand=demand, suspended=True, ends_at=ends_at)

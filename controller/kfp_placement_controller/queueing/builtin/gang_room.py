@@ -16,11 +16,11 @@ _Amounts = tuple[int, ...]
 
 
 def scarcest_first(rooms: Iterable[Resources], groups: Iterable[PodGroup]) -> list[str]:
-    """Names of resources, first that of which gangs request the largest share of what there is.
+    """Return names of resources, first the one of which gangs request the largest share.
 
     Args:
-        rooms: of the nodes.
-        groups: all gangs, of those that wait too.
+        rooms: room of each node.
+        groups: all gangs, those of waiting runs too.
     """
     there: dict[str, int] = {}
     for room in rooms:
@@ -36,10 +36,10 @@ def scarcest_first(rooms: Iterable[Resources], groups: Iterable[PodGroup]) -> li
 
 
 class GangRoom:
-    """What nodes have left for gangs."""
+    """Room of each node that is left for gangs."""
 
     def __init__(self, names: Sequence[str], nodes: Sequence[_Amounts]) -> None:
-        """Nothing is taken; `GangRoom.of` says what the arguments are."""
+        """Start with nothing taken; see `GangRoom.of` for the arguments."""
         self._names = names
         self._nodes = nodes
         self._left = list(nodes)
@@ -47,22 +47,22 @@ class GangRoom:
 
     @classmethod
     def of(cls, rooms: Sequence[Resources], groups: Iterable[PodGroup]) -> Self:
-        """The room of a cluster.
+        """Return the room of a cluster.
 
         Args:
-            rooms: what each node has.
-            groups: all gangs, of those that wait too.
+            rooms: room of each node.
+            groups: all gangs, those of waiting runs too.
         """
         names = scarcest_first(rooms, groups)
         # A pod goes to the first node that has room; those with least of what is scarce are first.
         return cls(names, sorted(tuple([room.get(name, 0) for name in names]) for room in rooms))
 
     def emptied(self) -> "GangRoom":
-        """The same nodes with nothing taken."""
+        """Return the same nodes with nothing taken."""
         return GangRoom(self._names, self._nodes)
 
     def lacks(self, groups: Sequence[PodGroup]) -> int:
-        """How many of the pods find no node."""
+        """Return the number of pods that find no node."""
         if not groups:
             return 0
         pods = self._pods(groups)
@@ -71,14 +71,14 @@ class GangRoom:
         return self._missing[pods]
 
     def take(self, groups: Sequence[PodGroup]) -> int:
-        """Give pods the room; those that find no node take none, and are counted."""
+        """Give pods room, and return the number of those that find no node."""
         self._left, missing = self._packed(self._pods(groups))
         # What did not fit does not fit now: there is only less.
         self._missing = {pods: count for pods, count in self._missing.items() if count}
         return missing
 
     def _pods(self, groups: Iterable[PodGroup]) -> tuple[tuple[_Amounts, int], ...]:
-        """Shapes and how many of each; first those that request most of the scarcest resource."""
+        """Return shapes of pods and their numbers, first the largest in the scarcest resource."""
         counts: Counter[_Amounts] = Counter()
         for group in groups:
             requests = with_pod(group.requests)
@@ -92,7 +92,7 @@ class GangRoom:
         return left, missing
 
     def _place(self, nodes: list[_Amounts], shape: _Amounts, count: int) -> int:
-        """Pack pods of one shape; returns how many find no node."""
+        """Pack pods of one shape, and return the number of those that find no node."""
         needs = [(index, amount) for index, amount in enumerate(shape) if amount]
         for node in range(bisect_left(self._nodes, shape[:1]), len(nodes)):
             if not count:

@@ -1,4 +1,4 @@
-"""What admitted runs reserve, as sums, and what one more run lacks beside them."""
+"""Reservations of admitted runs, as sums, and what one more run lacks beside them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ class _Cluster:
         self._taken: dict[str, int] = {}
 
     def add(self, demand: Demand, sign: int) -> None:
-        """A demand of more than there is counts as all there is: alone, such a run may go."""
+        """Add a demand; more than there is counts as all there is: alone, such a run may start."""
         for name, amount in demand.peak.items():
             counted = min(amount, self._capacity.get(name, 0))
             self._taken[name] = self._taken.get(name, 0) + sign * counted
@@ -78,7 +78,7 @@ class _Cluster:
 
 
 class Reservations:
-    """What admitted runs reserve, by queue and in the cluster."""
+    """Reservations of admitted runs, by queue and in the cluster."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Reservations:
         self._is_packed &= not run.demand.gangs
 
     def lacks(self, run: WaitingRun) -> tuple[Lack, ...]:
-        """What keeps the run waiting, by the first rule that does; empty = it may go."""
+        """Return what the run lacks by the first rule that keeps it waiting; () if it may start."""
         if run.unschedulable:
             return (Lack(Rule.STEP, reason=run.unschedulable),)
         if run.demand.gangs and not self._is_packed:

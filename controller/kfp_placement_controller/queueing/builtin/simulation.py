@@ -24,11 +24,11 @@ class SimulationParams:
     Attributes:
         most_runs: number of waiting runs that are simulated, first in order; the others start later
             than these.
-        most_tries: how often a run is tried, a bound on the work that is the same on every machine.
-            5,000 take some 100 ms, and simulate some 50 ends of runs where 100 wait.
-        overdue_share: how much longer a run is taken to last that is overdue by its plan, as a
-            share of the time that it has had.
-        unknown_seconds: how long a run is taken to last that has no plan.
+        most_tries: number of tries of single runs, a bound on the work that is the same on every
+            machine. 5,000 take some 100 ms, and simulate some 50 ends of runs where 100 wait.
+        overdue_share: further duration of a run that is overdue by its plan, as a share of the time
+            that it has had.
+        unknown_seconds: duration of a run that has no plan.
     """
 
     most_runs: int = 200
@@ -97,7 +97,7 @@ class _Progress:
         started = {each.key for each in verdicts if each.is_admitted}
         for run in self._waiting:
             if run.key in started:
-                self._running[run.key] = admitted = run.let(self._now)
+                self._running[run.key] = admitted = run.as_admitted(self._now)
                 self._starts[run.key] = self._now
                 heapq.heappush(self._ends, (self._end(admitted), run.key))
         self._waiting = [run for run in self._waiting if run.key not in started]

@@ -15,7 +15,7 @@ from kfp_placement_controller.queueing.kueue import statuses, writes
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.queueing.kueue.objects import KUEUE_KINDS, KueueObjects
 from kfp_placement_controller.queueing.kueue.runs import KueueRun, kueue_run
-from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.queued_runs import RequestedRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdicts_of
@@ -40,7 +40,7 @@ class KueueDecision:
     """What was decided of a run.
 
     Attributes:
-        known: the run.
+        requested: the run.
         queue: that decides about it.
         priority: as Kueue has it.
         missing: what keeps it waiting; empty = it is admitted.
@@ -51,7 +51,7 @@ class KueueDecision:
         writes: for its Workload.
     """
 
-    known: KnownRun
+    requested: RequestedRun
     queue: QueueKey
     priority: int = 0
     missing: tuple[Lack, ...] = ()
@@ -97,7 +97,7 @@ class KueueBackend:
         running = decide(
             situation.those_of(situation.admitted, QueueBackend.KUEUE), self._of_running
         )
-        stopping = (known for known, _ in situation.draining.values())
+        stopping = (requested for requested, _ in situation.draining.values())
         draining = decide(stopping, partial(_of_draining, situation))
         decided = [*waiting, *running, *draining]
         actions: list[KueueAction] = []
@@ -109,11 +109,11 @@ class KueueBackend:
         actions += self._for_others(situation, decided, now)
         queues = [each for each in situation.queues if each.spec.backend == QueueBackend.KUEUE]
         waiting.sort(key=_place)
-        in_line = [(each.known.key, each.queue, each.missing) for each in waiting]
+        in_line = [(each.requested.key, each.queue, each.missing) for each in waiting]
         return Decisions(
             verdicts={each.key: each for each in verdicts_of(in_line)},
-            stops={each.known.key: each.stop for each in running if each.stop is not None},
-            nodes={each.known.key: each.nodes for each in decided if each.nodes is not None},
+            stops={each.requested.key: each.stop for each in running if each.stop is not None},
+            nodes={each.requested.key: each.nodes for each in decided if each.nodes is not None},
             problems={each.key: self.objects.queue_problem(each) for each in queues},
             assigning={each.key for each in queues},
             writes=actions,
@@ -124,28 +124,28 @@ class KueueBackend:
 
     def _decided(
         self,
-        runs: Iterable[KnownRun],
+        runs: Iterable[RequestedRun],
         decide: Callable[[KueueRun, datetime], KueueDecision],
         situation: Situation,
         now: datetime,
     ) -> list[KueueDecision]:
-        def decision(known: KnownRun) -> KueueDecision | None:
-            run = kueue_run(known, situation.queues, self.objects, now)
+        def decision(requested: RequestedRun) -> KueueDecision | None:
+            run = kueue_run(requested, situation.queues, self.objects, now)
             if run is None:
                 return None
             return decide(replace(run, outdated_uid=self._outdated_uid(run, now)), now)
 
-        def undecided(known: KnownRun, problem: str) -> KueueDecision:
+        def undecided(requested: RequestedRun, problem: str) -> KueueDecision:
             """It stays where it is."""
             lack = Lack(Rule.KUEUE, reason=problem)
-            return KueueDecision(known, situation.queue_of(known), missing=(lack,))
+            return KueueDecision(requested, situation.queue_of(requested), missing=(lack,))
 
         decisions = []
-        for known in runs:
+        for requested in runs:
             # Anybody may have written what the decision depends on.
             problems: list[str] = []
-            made = self._take_turn(known.key, partial(decision, known), problems.append)
-            decisions.append(undecided(known, problems[0]) if problems else made)
+            made = self._take_turn(requested.key, partial(decision, requested), problems.append)
+            decisions.append(undecided(requested, problems[0]) if problems else made)
         return [each for each in decisions if each is not None]
 
     def _take_turn(
@@ -163,10 +163,10 @@ class KueueBackend:
 
         The clock of the API server, which says when a Workload was created, may not be ours.
         """
-        if run.known.run.preempted_for != BY_REQUEST or run.workload is None:
+        if run.requested.observed.preempted_for != BY_REQUEST or run.workload is None:
             return ""
         created_at = run.workload.created_at
-        is_old = created_at is not None and created_at < run.known.waiting_since(now)
+        is_old = created_at is not None and created_at < run.requested.waiting_since(now)
         stop = (run.request.uid, run.request.preempt_at)
         if len(self._outdated) >= _MOST_STOPS and stop not in self._outdated:
             del self._outdated[next(iter(self._outdated))]
@@ -175,25 +175,25 @@ class KueueBackend:
     def _of_waiting(self, run: KueueRun, now: datetime) -> KueueDecision:
         key, is_admitted = run.queue.key, run.workload is not None and run.workload.is_admitted
         return KueueDecision(
-            known=run.known,
+            requested=run.requested,
             queue=key,
             priority=run.priority,
             missing=run.missing(self.objects),
             nodes=run.nodes or (),
             waiting=None
             if is_admitted
-            else run.known.as_waiting(key, run.priority, run.unschedulable),
+            else run.requested.as_waiting(key, run.priority, run.unschedulable),
             writes=tuple(writes.for_run(run, self.objects, now, waits=True)),
         )
 
     def _of_running(self, run: KueueRun, now: datetime) -> KueueDecision:
         return KueueDecision(
-            known=run.known,
+            requested=run.requested,
             queue=run.queue.key,
             stop=run.stop,
             # It keeps its nodes, with and without its Workload.
             nodes=run.nodes,
-            running=run.known.as_admitted(run.queue.key, run.priority, now),
+            running=run.requested.as_admitted(run.queue.key, run.priority, now),
             writes=tuple(writes.for_run(run, self.objects, now, waits=False)),
         )
 
@@ -203,8 +203,10 @@ class KueueBackend:
         self, situation: Situation, decided: Iterable[KueueDecision], now: datetime
     ) -> Iterator[KueueAction]:
         """Workloads of runs that have ended, or about which Kueue does not decide any more."""
-        kept = {each.known.request.uid for each in decided if each.known.request is not None}
-        undecided = (known.request for known, _ in situation.undecided.values())
+        kept = {
+            each.requested.request.uid for each in decided if each.requested.request is not None
+        }
+        undecided = (requested.request for requested, _ in situation.undecided.values())
         kept |= {request.uid for request in undecided if request is not None}
         others = [
             each
@@ -225,8 +227,8 @@ class KueueBackend:
 
 
 def _of_draining(situation: Situation, run: KueueRun, _now: datetime) -> KueueDecision:
-    actions = tuple(writes.for_draining(run, situation.draining[run.known.key][1]))
-    return KueueDecision(run.known, run.queue.key, writes=actions)
+    actions = tuple(writes.for_draining(run, situation.draining[run.requested.key][1]))
+    return KueueDecision(run.requested, run.queue.key, writes=actions)
 
 
 def _is_ending(request: ObservedRequest, situation: Situation) -> bool:
@@ -238,7 +240,7 @@ def _is_ending(request: ObservedRequest, situation: Situation) -> bool:
 
 
 def _place(run: KueueDecision) -> tuple[int, datetime, RunKey]:
-    return (-run.priority, run.known.run.submitted_at, run.known.key)
+    return (-run.priority, run.requested.observed.submitted_at, run.requested.key)
 
 
 def _simulations(

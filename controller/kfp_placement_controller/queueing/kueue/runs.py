@@ -10,7 +10,7 @@ from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.backend import BY_KUEUE, Stop
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
-from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.queued_runs import RequestedRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.verdicts import Lack, Rule
 from kfp_placement_engine.contract.run_queue import QueueBackend
@@ -39,7 +39,7 @@ class KueueRun:
     """A run, its queue, and its Workload.
 
     Attributes:
-        known: the run.
+        requested: the run.
         request: its RunRequest.
         queue: that decides about it.
         priority: as the queue allows it, grown since it was submitted.
@@ -50,7 +50,7 @@ class KueueRun:
         outdated_uid: of the Workload that it had when somebody asked that it stops; "" = of none.
     """
 
-    known: KnownRun
+    requested: RequestedRun
     request: ObservedRequest
     queue: ObservedQueue
     priority: int
@@ -79,7 +79,7 @@ class KueueRun:
     @property
     def stop(self) -> Stop | None:
         """Why it must stop, since it runs on and Kueue has evicted it; None = it need not."""
-        is_going = self.known.is_admitted and not self.known.run.is_suspended
+        is_going = self.requested.is_admitted and not self.requested.observed.is_suspended
         if not is_going or self.workload is None or not self.workload.is_evicted:
             return None
         evicted = self.workload.conditions["Evicted"]
@@ -113,22 +113,22 @@ def workload_name(run: RunKey, request_uid: str) -> str:
 
 
 def kueue_run(
-    known: KnownRun, queues: RunQueues, objects: KueueObjects, now: datetime
+    requested: RequestedRun, queues: RunQueues, objects: KueueObjects, now: datetime
 ) -> KueueRun | None:
     """A run that Kueue decides about; None = it does not.
 
     Args:
-        known: any run.
+        requested: any run.
         queues: all RunQueues.
         objects: Kueue's.
         now: the time.
     """
-    queue = queues.get(queues.of_run(known.key.namespace, known.queue_name))
-    request = known.request
+    queue = queues.get(queues.of_run(requested.key.namespace, requested.queue_name))
+    request = requested.request
     if queue is None or request is None or queue.spec.backend != QueueBackend.KUEUE:
         return None
-    name = workload_name(known.key, request.uid)
-    workload = objects.workload(known.key.namespace, name, request.uid)
+    name = workload_name(requested.key, request.uid)
+    workload = objects.workload(requested.key.namespace, name, request.uid)
     was_refused = workload is not None and objects.was_refused(workload)
     nodes: NodeGroups | None = None
     if workload is not None and workload.has_reservation:
@@ -139,12 +139,12 @@ def kueue_run(
             nodes = ()
     elif was_refused:
         # The planner goes on planning for them: once all steps fit, another try is worth it.
-        nodes = known.status.assigned_nodes
+        nodes = requested.status.assigned_nodes
     return KueueRun(
-        known=known,
+        requested=requested,
         request=request,
         queue=queue,
-        priority=_priority(known, queue, queues, now),
+        priority=_priority(requested, queue, queues, now),
         workload=workload,
         nodes=nodes,
         was_refused=was_refused,
@@ -163,14 +163,16 @@ def _why_waiting(workload: ObservedWorkload | None) -> str:
     return "" if reserved is None else reserved.message
 
 
-def _priority(known: KnownRun, queue: ObservedQueue, queues: RunQueues, now: datetime) -> int:
+def _priority(
+    requested: RequestedRun, queue: ObservedQueue, queues: RunQueues, now: datetime
+) -> int:
     """As the queue allows it, and grown since the run was submitted.
 
     It grows in steps: each is a write, and lets Kueue look at the run again. It grows while the run
     is admitted too: Kueue compares what it is, and runs of one priority would preempt each other
     in turn.
     """
-    seconds = max(0.0, (now - known.run.submitted_at).total_seconds())
+    seconds = max(0.0, (now - requested.observed.submitted_at).total_seconds())
     hours = seconds // _AGING_SECONDS * _AGING_SECONDS / _SECONDS_PER_HOUR
     grown = math.floor(queue.spec.aging_per_hour * hours)
-    return max(_LEAST, min(queues.allowed_priority(queue.key, known.priority) + grown, _MOST))
+    return max(_LEAST, min(queues.allowed_priority(queue.key, requested.priority) + grown, _MOST))

@@ -40,7 +40,7 @@ def for_run(
         now: the time.
         waits: whether it does.
     """
-    workload, key = run.workload, run.known.key
+    workload, key = run.workload, run.requested.key
     if workload is None:
         if not (waits and run.unschedulable):
             yield from _demand(run, objects)
@@ -91,8 +91,8 @@ def for_other(workload: ObservedWorkload, request: ObservedRequest, now: datetim
 def _for_reservation(
     run: KueueRun, workload: ObservedWorkload, objects: KueueObjects, now: datetime
 ) -> Iterator[KueueAction]:
-    if run.known.demand is not None:
-        yield from statuses.reclaim(workload, run.known.demand)
+    if run.requested.demand is not None:
+        yield from statuses.reclaim(workload, run.requested.demand)
     ours = {name: state for name, state in workload.checks.items() if name in objects.checks}
     if run.is_planned and "Pending" in ours.values():
         yield statuses.answer(workload, ours, run.unschedulable, now)
@@ -110,7 +110,7 @@ def _may_fit(run: KueueRun, objects: KueueObjects) -> bool:
 
 def _demand(run: KueueRun, objects: KueueObjects) -> Iterator[KueueAction]:
     """Ask for what a run needs by now, if nothing or anything else is asked for."""
-    local, demand = objects.local_queue(run.queue), run.known.demand
+    local, demand = objects.local_queue(run.queue), run.requested.demand
     if local is None or demand is None or objects.misfit(run.queue):
         return
     units: Sequence[QuotaUnits] = quota_units(demand)
@@ -119,7 +119,7 @@ def _demand(run: KueueRun, objects: KueueObjects) -> Iterator[KueueAction]:
         # run without requests still needs one, to wait in line.
         units = units[1:] or (QuotaUnits(units[0].name, 1, {}),)
     if run.workload is None:
-        yield CreateWorkload(run.known.key, _body(run, _spec(run, local.name, units)))
+        yield CreateWorkload(run.requested.key, _body(run, _spec(run, local.name, units)))
     else:
         yield from _correction(run, run.workload, local.name, units)
 
@@ -133,7 +133,7 @@ def _spec(run: KueueRun, queue_name: str, units: Sequence[QuotaUnits]) -> dict[s
 
 
 def _body(run: KueueRun, spec: Mapping[str, Any]) -> dict[str, Any]:
-    key, request_uid = run.known.key, run.request.uid
+    key, request_uid = run.requested.key, run.request.uid
     owner = {
         "apiVersion": RUN_REQUESTS.api_version,
         "kind": RUN_REQUESTS.kind,
@@ -172,7 +172,7 @@ def _correction(
             "metadata": {"resourceVersion": workload.version},
             "spec": {name: wanted[name] for name in wanted if name in changed},
         }
-        yield PatchWorkload(run.known.key, workload.name, patch)
+        yield PatchWorkload(run.requested.key, workload.name, patch)
 
 
 def _deletion(run: RunKey, workload: ObservedWorkload) -> DeleteWorkload:
